@@ -1,0 +1,57 @@
+"""Build the compiled kernels and put the cards, recipes and the small corpus into the wheel; all else stands in pyproject.toml."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
+
+SHIPPED = ("corpora", "models")  # top-level folders that travel inside the wheel as textcat/_shipped/*
+
+# -ffp-contract=off: no fused multiply-add, so that every instruction set gives the same bits.
+FLAGS = ["/O2"] if sys.platform == "win32" else ["-O2", "-fopenmp-simd", "-ffp-contract=off"]
+
+
+class BuildWithShipped(build_py):
+    """Copy the shipped folders beside the modules (a checkout finds them at its top level instead)."""
+
+    def run(self) -> None:
+        super().run()
+        if not getattr(self, "editable_mode", False):
+            for folder in SHIPPED:
+                self._ship(Path(folder))
+
+    def _ship(self, folder: Path) -> None:
+        for source in sorted(folder.rglob("*")):
+            if source.suffix in {".toml", ".sgm", ".gz"} and source.is_file():
+                target = Path(self.build_lib, "textcat", "_shipped", source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+
+
+modules = [
+    Extension(
+        ".".join(source.with_suffix("").parts),
+        [str(source)],
+        depends=[str(header) for header in source.parent.glob("*.h")],
+        extra_compile_args=FLAGS,
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+    )
+    for source in sorted(Path("textcat").rglob("*.pyx"))
+]
+setup(
+    ext_modules=cythonize(
+        modules,
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": False,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": False,
+            "freethreading_compatible": False,
+        },
+    ),
+    cmdclass={"build_py": BuildWithShipped},
+)

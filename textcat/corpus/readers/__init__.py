@@ -1,0 +1,1 @@
+"""One file per format, each an iterator of documents."""
