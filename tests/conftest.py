@@ -1,0 +1,26 @@
+"""Where tests find real data: the folder named by TEXTCAT_CORPORA, never a download."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def _corpus_file(name: str) -> Path:
+    folder = os.environ.get("TEXTCAT_CORPORA")
+    if not folder:
+        pytest.skip(f"{name} is absent: TEXTCAT_CORPORA is not set to a folder of corpora")
+    path = Path(folder, name)
+    if not path.exists():
+        pytest.skip(f"{name} is absent from TEXTCAT_CORPORA={folder}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def reuters_archive() -> Path:
+    return _corpus_file("reuters21578.tar.gz")
+
+
+@pytest.fixture(scope="session")
+def newsgroups_archive() -> Path:
+    return _corpus_file("20news-bydate.tar.xz")
