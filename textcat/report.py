@@ -1,0 +1,227 @@
+"""Evaluations and timings → tables for people, JSON, CSV and TREC files for programs."""
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+from scipy import sparse
+
+from textcat.errors import TextcatError
+from textcat.files import replacing
+from textcat.ranking import BandQuality, Evaluation, TopicQuality
+
+_NO_VALUE = "-"
+_UNLIMITED = 100_000
+
+_BAND_LINES = (
+    ("macro-averaged precision", "macro_average_precision", 3),
+    ("average sparsity", "average_sparsity", 0),
+    ("macro F1", "macro_f1", 3),
+    ("micro F1", "micro_f1", 3),
+)
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def show(console: Console, table: Table) -> None:
+    """Print a table at its full width: nothing is cut off or wrapped, on a terminal, in a pipe or in a file.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Colours and bold type appear only if it is a terminal.
+    table : rich.table.Table
+    """
+    unlimited = console.options.update(width=_UNLIMITED)
+    table.width = Measurement.get(console, unlimited, table).maximum
+    console.print(table, soft_wrap=True)
+
+
+def band_table(evaluation: Evaluation) -> Table:
+    """Lay out the averages with a column per band, as Table 2 of Li et al. (2002) does; sparsity only if it is known.
+
+    A line with the topics left out for lack of a test positive appears if there are any.
+    """
+    rows = evaluation.bands
+    table = _table("", *(row.band for row in rows))
+    for title, measure, decimals in _BAND_LINES:
+        if measure != "average_sparsity" or any(row.average_sparsity is not None for row in rows):
+            table.add_row(title, *(_average(row, measure, decimals) for row in rows))
+    table.add_row("topics", *(str(row.topics) for row in rows))
+    if any(row.left_out for row in rows):
+        table.add_row("left out: no test positive", *(str(row.left_out) for row in rows))
+    return table
+
+
+def topic_table(evaluation: Evaluation) -> Table:
+    """Lay out a row per topic, from the largest in training to the smallest, with what training knows of it."""
+    facts = _fact_names(evaluation)
+    table = _table("topic", "train", "test", "prevalence", *facts, "precision", "recall", "F1", "AP")
+    for row in sorted(evaluation.topics, key=lambda row: (-row.train_positives, row.topic)):
+        table.add_row(
+            Text(row.topic),
+            str(row.train_positives),
+            str(row.test_positives),
+            _figure(row.prevalence, 4),
+            *(Text(_fact(row.facts.get(name))) for name in facts),
+            _figure(row.precision),
+            _figure(row.recall),
+            _figure(row.f1),
+            _figure(row.average_precision, undefined="no positive"),
+        )
+    return table
+
+
+def stage_table(seconds: Mapping[str, float], peak_memory: int | None = None) -> Table:
+    """Lay out the seconds each stage took, their sum, and the peak memory.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        Wall-clock seconds per stage, in the order of the stages.
+    peak_memory : int, optional
+        Bytes.
+    """
+    table = _table("stage", "seconds")
+    for stage, taken in (*seconds.items(), ("total", sum(seconds.values()))):
+        table.add_row(stage, f"{taken:.2f}")
+    if peak_memory is not None:
+        table.add_row("peak memory", f"{peak_memory / 1e6:.0f} MB")
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for header in (first, *others):
+        table.add_column(Text(header), no_wrap=True, justify="right" if table.columns else "left")
+    return table
+
+
+def _average(row: BandQuality, measure: str, decimals: int) -> str:
+    return _figure(getattr(row, measure), decimals, undefined="no topic")
+
+
+def _figure(value: float | None, decimals: int = 3, undefined: str = _NO_VALUE) -> str:
+    """Write .751 for 0.751, as tables of precision do."""
+    if value is None:
+        return undefined
+    text = f"{value:.{decimals}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def _fact_names(evaluation: Evaluation) -> list[str]:
+    return list(dict.fromkeys(name for row in evaluation.topics for name in row.facts))
+
+
+def _fact(value: Any) -> str:
+    match value:
+        case None:
+            return _NO_VALUE
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.4g}"
+    return str(value)
+
+
+# --- files for programs ----------------------------------------------------------------------------------------------
+
+
+def to_json(evaluation: Evaluation) -> str:
+    """Write the whole evaluation as one JSON object; a measure that is not defined is ``null``."""
+    return json.dumps(asdict(evaluation), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def to_csv(evaluation: Evaluation) -> str:
+    """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty."""
+    measures = [column.name for column in fields(TopicQuality) if column.name != "facts"]
+    text = io.StringIO()
+    lines = csv.DictWriter(text, [*measures, *_fact_names(evaluation)], lineterminator="\n")
+    lines.writeheader()
+    for row in evaluation.topics:
+        lines.writerow({name: getattr(row, name) for name in measures} | row.facts)
+    return text.getvalue()
+
+
+def write_trec(
+    folder: str | os.PathLike[str],
+    scores: ArrayLike,
+    Y: Any,
+    document_ids: Sequence[str],
+    topics: Sequence[str],
+    run_name: str = "textcat",
+) -> tuple[Path, Path]:
+    """Write the rankings as ``run.txt`` and the labels as ``qrels.txt``, as trec_eval reads them.
+
+    A line of the run is ``topic Q0 document rank score run_name``, a line of the qrels ``topic 0 document 1``: the
+    topic stands where TREC has its query. Documents that are not in the qrels are not relevant; a topic without a
+    positive is not there either, and trec_eval leaves it out. White space in names is percent-encoded. Scores have as
+    many digits as it takes to read the same float back. trec_eval knows no ties: it orders documents of equal score by
+    name, backwards, and so do the ranks here, so its ``map`` differs from `textcat.ranking` where scores are equal.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Made if absent; files of these names are replaced.
+    scores : array-like of shape (n_documents, n_topics), float
+        Signed, unscaled; larger = more relevant.
+    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
+        Positive entries are the relevant documents.
+    document_ids : sequence of str of length n_documents
+    topics : sequence of str of length n_topics
+    run_name : str, default "textcat"
+
+    Returns
+    -------
+    run, qrels : Path
+
+    Raises
+    ------
+    TextcatError
+        If a name is empty or occurs twice, or the folder cannot be written.
+    """
+    values = np.asarray(scores)
+    positives = sparse.csc_array((Y if sparse.issparse(Y) else np.asarray(Y)) > 0)
+    documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
+    run, qrels = Path(folder, "run.txt"), Path(folder, "qrels.txt")
+    with replacing(run) as file:
+        file.writelines(_run_lines(values, documents, queries, _trec_names([run_name], "run")[0]))
+    with replacing(qrels) as file:
+        for query, start, end in zip(queries, positives.indptr, positives.indptr[1:], strict=False):
+            relevant = sorted(positives.indices[start:end])
+            file.writelines(f"{query} 0 {documents[document]} 1\n" for document in relevant)
+    return run, qrels
+
+
+def _run_lines(scores: np.ndarray, documents: Sequence[str], queries: Sequence[str], run_name: str) -> Iterator[str]:
+    digits = 9 if scores.dtype == np.float32 else 17
+    backwards = np.array(sorted(range(len(documents)), key=documents.__getitem__, reverse=True), dtype=np.intp)
+    for query, column in zip(queries, scores.T, strict=True):
+        ranked = backwards[np.argsort(-column[backwards], kind="stable")]
+        for rank, (document, score) in enumerate(zip(ranked.tolist(), column[ranked].tolist(), strict=True), start=1):
+            yield f"{query} Q0 {documents[document]} {rank} {score:.{digits}g} {run_name}\n"
+
+
+def _trec_names(names: Sequence[str], kind: str) -> list[str]:
+    encoded = [re.sub(r"[\s%]", lambda blank: quote(blank[0]), name) for name in names]
+    if "" in encoded or len(set(encoded)) < len(encoded):
+        wrong = next(name for name in encoded if not name or encoded.count(name) > 1)
+        raise TextcatError(
+            f"TREC files need a name of its own for every {kind}, but {wrong!r} is empty or occurs twice: "
+            "give the corpus other ids."
+        )
+    return encoded
