@@ -1,0 +1,184 @@
+"""Cards: what a named corpus is, where it comes from, how it is read, and how its files are known to be whole."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from textcat.corpus.documents import TOPIC_RULES
+from textcat.corpus.readers import READERS
+from textcat.errors import TextcatError
+from textcat.shipped import shipped
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+
+@dataclass(frozen=True)
+class Card:
+    """Describe a corpus; the fields are those of a card's TOML file, besides `name` and `folder`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the card's file without ``.toml``.
+    folder : Path
+        The folder the card lies in; the corpus may lie there too.
+    reader : str
+        ``"reuters"`` or ``"folders"``.
+    files : list of str
+        Names of the archive, folder or file on disk, the first one being what a download is called.
+    title, licence, citation : str
+    urls : list of str
+        Where to download the first of `files` from; tried in this order.
+    topics : {"both", "train"}
+        Which topics count, see `Corpus.from_documents`.
+    options : dict of str to str
+        Options of the reader, such as the split rule.
+    counts : dict of str to int
+        Published numbers for listings: ``documents``, ``train``, ``test``, ``topics``.
+    sha256 : dict of str to str
+        Sum of each file the corpus is made of, by file name; no other file is read then.
+    tree : str
+        Instead of `sha256`, one sum over all files read, see `tree_digest`.
+    """
+
+    name: str
+    folder: Path
+    reader: str
+    files: list[str]
+    title: str = ""
+    licence: str = ""
+    citation: str = ""
+    urls: list[str] = field(default_factory=list)
+    topics: str = "both"
+    options: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    sha256: dict[str, str] = field(default_factory=dict)
+    tree: str = ""
+
+    def wanted(self, name: str) -> bool:
+        """Tell whether a file of the source belongs to the corpus."""
+        if self.sha256:
+            return PurePosixPath(name).name in self.sha256
+        return bool(READERS[self.reader].wanted(name))
+
+
+# The types of the TOML values, for messages: (type, type of the entries, in words).
+_TYPES: dict[str, tuple[type, type, str]] = {
+    "str": (str, str, "a string"),
+    "list[str]": (list, str, "a list of strings"),
+    "dict[str, str]": (dict, str, "a table of strings"),
+    "dict[str, int]": (dict, int, "a table of integers"),
+}
+_KEYS = {f.name: f for f in fields(Card) if f.name not in ("name", "folder")}
+
+
+def cards() -> dict[str, Card]:
+    """Return the cards that come with textcat, by name."""
+    return {path.stem: read_card(path) for path in sorted(shipped("corpora").glob("*.toml"))}
+
+
+def card(name_or_path: str | Path) -> Card:
+    """Return the card of a shipped corpus, or read a card of the user's own.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        A name, or the path of a ``.toml`` file.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such name, or the file is missing or no card.
+    """
+    if str(name_or_path).endswith(".toml"):
+        return read_card(Path(name_or_path))
+    known = sorted(path.stem for path in shipped("corpora").glob("*.toml"))
+    if str(name_or_path) not in known:
+        raise TextcatError(
+            f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{_hint(str(name_or_path), known)}"
+        )
+    return read_card(shipped("corpora") / f"{name_or_path}.toml")
+
+
+def read_card(path: Path) -> Card:
+    """Read and check a card.
+
+    Raises
+    ------
+    TextcatError
+        If the file is missing, is not TOML, or has a key that is unknown, missing or of the wrong type.
+    """
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TextcatError(f"The card {path} cannot be read ({error.strerror}): check the path.") from None
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are both ValueErrors
+        raise TextcatError(f"The card {path} is not valid TOML ({error}): mend it.") from None
+    _check(path, entries)
+    return Card(name=path.stem, folder=path.parent, **entries)
+
+
+def tree_digest(sums: Mapping[str, str]) -> str:
+    r"""Return one sum for a set of files, however they are packed.
+
+    It is the sha256 of the lines ``"<sha256>  <name>\n"`` sorted by name, after leading folders that all names share
+    are taken off: what ``find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum`` prints inside the folder.
+
+    Parameters
+    ----------
+    sums : mapping of str to str
+        The sha256 of each file, by its name with ``/``.
+    """
+    folders = [name.split("/")[:-1] for name in sums]
+    shared = 0
+    while folders and all(len(f) > shared and f[shared] == folders[0][shared] for f in folders):
+        shared += 1
+    lines = sorted((name.split("/", shared)[-1], digest) for name, digest in sums.items())
+    return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in lines).encode()).hexdigest()
+
+
+def _check(path: Path, entries: Mapping[str, Any]) -> None:
+    for key, value in entries.items():
+        if key not in _KEYS:
+            raise TextcatError(f"The card {path} has an unknown key {key!r}.{_hint(key, list(_KEYS))}")
+        _check_type(path, key, value)
+    for key, declared in _KEYS.items():
+        if key not in entries and declared.default is MISSING and declared.default_factory is MISSING:
+            raise TextcatError(f"The card {path} has no {key!r}: add it.")
+    _check_choice(path, "reader", entries["reader"], list(READERS))
+    _check_choice(path, "topics", entries.get("topics", "both"), list(TOPIC_RULES))
+    options = list(inspect.signature(READERS[entries["reader"]].parse).parameters)[1:]
+    for option in entries.get("options", {}):
+        _check_choice(path, "options", option, options)
+    if not entries["files"]:
+        raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")
+
+
+def _check_type(path: Path, key: str, value: object) -> None:
+    kind, entry, words = _TYPES[str(_KEYS[key].type)]
+    values = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    # bool is an int to Python, not to a reader of cards.
+    if not isinstance(value, kind) or not all(isinstance(v, entry) and not isinstance(v, bool) for v in values):
+        raise TextcatError(f"In the card {path}, {key!r} is {value!r}: it must be {words}.")
+
+
+def _check_choice(path: Path, key: str, value: str, known: list[str]) -> None:
+    if value not in known:
+        raise TextcatError(
+            f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{_hint(value, known)}"
+        )
+
+
+def _hint(wrong: str, known: list[str]) -> str:
+    close = get_close_matches(wrong, known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,316 @@
+"""Named corpora: find on disk, download, verify, open."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, Protocol
+
+from textcat.corpus.cards import Card, card, cards, tree_digest
+from textcat.corpus.documents import Corpus, Document
+from textcat.corpus.members import DamagedError, Member, members, names
+from textcat.corpus.readers import READERS, reuters
+from textcat.errors import TextcatError
+
+__all__ = ["Card", "DownloadBar", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "verify"]
+
+_log = logging.getLogger(__name__)
+_TIMEOUT = 30  # seconds without a byte before the next mirror is tried
+_PARTIAL = ".partial-"  # start of the name of a download's temporary folder
+_STALE = 24 * 3600  # seconds after which such a folder belongs to no running download
+_REASONS = {
+    "ChunkedEncodingError": "the connection broke off",
+    "ConnectTimeout": "no answer",
+    "ConnectionError": "no connection",
+    "ReadTimeout": "no answer",
+}
+
+
+class Progress(Protocol):
+    """What `fetch` reports to; pooch's protocol for progress bars."""
+
+    total: int
+
+    def update(self, n: int) -> None:
+        """Advance by `n` bytes."""
+
+    def reset(self) -> None:
+        """Go back to 0 bytes."""
+
+    def close(self) -> None:
+        """Take note of the end."""
+
+
+class DownloadBar:
+    """Draw a download as a rich progress bar; a context manager, and the `progress` of `fetch`.
+
+    Parameters
+    ----------
+    label : str
+        Stands before the bar.
+    **options
+        Those of `rich.progress.Progress`, such as ``console`` or ``disable``.
+    """
+
+    def __init__(self, label: str, **options: Any) -> None:
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        self._progress = Progress(*columns, **options)
+        self._task = self._progress.add_task(label, total=None)
+
+    def __enter__(self) -> DownloadBar:
+        """Start to draw."""
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        """Leave the bar as it stands."""
+        self._progress.stop()
+
+    @property
+    def total(self) -> int:
+        """Bytes to come, 0 if unknown."""
+        return int(self._progress.tasks[0].total or 0)
+
+    @total.setter
+    def total(self, n_bytes: int) -> None:
+        # A server that does not tell the length says 0; rich shows None as a pulsing bar.
+        self._progress.update(self._task, total=n_bytes or None)
+
+    def update(self, n: int) -> None:
+        """Advance by `n` bytes."""
+        self._progress.advance(self._task, n)
+
+    def reset(self) -> None:
+        """Go back to 0 bytes."""
+        self._progress.update(self._task, completed=0)
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+
+
+def cache_folder() -> Path:
+    """Return the user's folder for downloaded corpora; it need not exist."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("textcat", appauthor=False) / "corpora"
+
+
+def search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
+    """Return the folders a corpus is looked for in, in order.
+
+    They are `corpus_dir`, the environment variable ``TEXTCAT_CORPORA``, the card's own folder, the user's cache.
+    """
+    named = [folder for folder in (corpus_dir, os.environ.get("TEXTCAT_CORPORA")) if folder]
+    return [*(Path(folder).expanduser() for folder in named), card.folder, cache_folder()]
+
+
+def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
+    """Find a corpus on disk.
+
+    Parameters
+    ----------
+    card : Card
+    corpus_dir : str or Path, optional
+        Folder to look in first.
+
+    Returns
+    -------
+    Path or None
+        The first of the card's `files` in the first of `search_folders` that has one, else None.
+    """
+    paths = (folder / file for folder in search_folders(card, corpus_dir) for file in card.files)
+    return next((path for path in paths if path.exists()), None)
+
+
+def verify(card: Card, path: Path) -> None:
+    """Read a corpus through and compare its sums with the card's, without parsing it.
+
+    Raises
+    ------
+    TextcatError
+        If the file is cut off, a file of the corpus is missing, or a sum differs.
+    """
+    sums = {member.name: _sum(card, path, member) for member in members(path, card.wanted)}
+    _check_complete(card, path, sums)
+
+
+def fetch(card: Card, progress: Progress | None = None) -> Path:
+    """Download a corpus into the user's cache, unless a whole copy is there already.
+
+    The download gets its name only after it is verified, so a half one is never taken for a corpus. The licence is
+    logged.
+
+    Parameters
+    ----------
+    card : Card
+    progress : Progress, optional
+        For example a `DownloadBar`.
+
+    Returns
+    -------
+    Path
+        Where the corpus lies.
+
+    Raises
+    ------
+    TextcatError
+        If no mirror gives the file as the card describes it, with what went wrong at each.
+    """
+    target = cache_folder() / card.files[0]
+    if target.exists():
+        try:
+            verify(card, target)
+        except TextcatError as error:
+            _log.warning("%s It is fetched again.", error)
+        else:
+            return target
+    if not card.urls:
+        raise TextcatError(f"The card of {card.name} names no URL to download from. {_by_hand(card)}")
+    _log.info("%s. %s", card.title, card.licence)
+    failures = []
+    for url in card.urls:
+        try:
+            _download(card, url, target, progress)
+        except (OSError, ValueError, TextcatError) as error:  # ValueError: an unknown kind of URL
+            failures.append(f"{url}: {_reason(error)}")
+            _log.warning("No download from %s", failures[-1])
+        else:
+            return target
+    raise TextcatError(f"Corpus {card.name} could not be downloaded ({'; '.join(failures)}). {_by_hand(card)}")
+
+
+def open_corpus(
+    name_or_path: str | Path | Card,
+    corpus_dir: str | Path | None = None,
+    download: bool = True,
+    progress: Progress | None = None,
+) -> Corpus:
+    """Open a corpus by name, card or path.
+
+    Parameters
+    ----------
+    name_or_path : str, Path or Card
+        The name of a shipped corpus; the path of a card (``.toml``); or the path of the data itself: SGML files in
+        Reuters' format or a folder per topic, each as a folder or a tar archive. A name goes before a path.
+    corpus_dir : str or Path, optional
+        Folder to look in first.
+    download : bool
+        Whether a corpus that is found nowhere is fetched.
+    progress : Progress, optional
+        Passed to `fetch`.
+
+    Returns
+    -------
+    Corpus
+        Its documents in the order of their files' names, however they are packed.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such corpus, or its files are missing, damaged or not as the card describes them.
+    """
+    if not isinstance(name_or_path, Card):
+        path = Path(name_or_path).expanduser()
+        if path.exists() and path.suffix != ".toml" and str(name_or_path) not in cards():
+            return _open(guess_card(path), path)
+        name_or_path = card(path if path.suffix == ".toml" else name_or_path)
+    found = locate(name_or_path, corpus_dir)
+    if found is None:
+        if not (download and name_or_path.urls):
+            folders = ", ".join(map(str, search_folders(name_or_path, corpus_dir)))
+            raise TextcatError(f"Corpus {name_or_path.name} is in none of {folders}. {_by_hand(name_or_path)}")
+        found = fetch(name_or_path, progress)
+    return _open(name_or_path, found)
+
+
+def guess_card(path: Path) -> Card:
+    """Describe data that has no card, by the names of its files.
+
+    Raises
+    ------
+    TextcatError
+        If there are neither SGML files nor folders with files.
+    """
+    found = names(path)
+    if any(map(reuters.wanted, found)):
+        return Card(path.name, path.parent, "reuters", [path.name])
+    if any(map(READERS["folders"].wanted, found)):
+        return Card(path.name, path.parent, "folders", [path.name])
+    raise TextcatError(f"{path} holds neither .sgm files nor a folder per topic: give it a card (.toml) with a reader.")
+
+
+def _open(card: Card, path: Path) -> Corpus:
+    _log.info("Reading %s from %s", card.name, path)
+    return Corpus.from_documents(card.name, _documents(card, path), card.topics)
+
+
+def _documents(card: Card, path: Path) -> Iterator[Document]:
+    parsed: dict[str, list[Document]] = {}
+    sums: dict[str, str] = {}
+    for member in members(path, card.wanted):
+        sums[member.name] = _sum(card, path, member)
+        parsed[member.name] = list(READERS[card.reader].parse(member, **card.options))
+    _check_complete(card, path, sums)
+    # The order of training follows that of the documents, so it must not hang on how an archive was packed.
+    for name in sorted(parsed):
+        yield from parsed[name]
+
+
+def _sum(card: Card, path: Path, member: Member) -> str:
+    if not (card.sha256 or card.tree):
+        return ""
+    digest = hashlib.sha256(member.data).hexdigest()
+    if card.sha256 and digest != card.sha256[PurePosixPath(member.name).name]:
+        raise DamagedError(path, f"{member.name} has not the checksum the card of {card.name} gives")
+    return digest
+
+
+def _check_complete(card: Card, path: Path, sums: Mapping[str, str]) -> None:
+    missing = sorted(set(card.sha256) - {PurePosixPath(name).name for name in sums})
+    if missing:
+        raise DamagedError(path, f"{', '.join(missing)} not in it")
+    if card.tree and tree_digest(sums) != card.tree:
+        raise DamagedError(path, f"its files have not the checksum the card of {card.name} gives")
+    if not sums:
+        raise TextcatError(f"{path} holds no file the reader {card.reader!r} reads: check the path and the card.")
+
+
+def _download(card: Card, url: str, target: Path, progress: Progress | None) -> None:
+    from pooch import HTTPDownloader
+    from pooch.downloaders import choose_downloader
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for left_over in target.parent.glob(f"{_PARTIAL}*"):
+        if time.time() - left_over.stat().st_mtime > _STALE:
+            shutil.rmtree(left_over, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=target.parent) as folder:
+        partial = Path(folder, target.name)
+        download = choose_downloader(url, progressbar=progress)
+        if isinstance(download, HTTPDownloader):
+            download.kwargs["timeout"] = _TIMEOUT
+        download(url, str(partial), None)
+        verify(card, partial)
+        os.replace(partial, target)
+
+
+def _reason(error: Exception) -> str:
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"HTTP {response.status_code}"
+    if isinstance(error, DamagedError):
+        return "the file it gives is cut off or not the one the card describes"
+    known = (_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
+    return next(known, str(error))
+
+
+def _by_hand(card: Card) -> str:
+    return f"Put {card.files[0]} into a folder and name the folder in TEXTCAT_CORPORA."

@@ -1,0 +1,65 @@
+"""A folder per topic, one text a file, with or without a train and a test part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from textcat.corpus.documents import Document
+from textcat.corpus.members import Member
+from textcat.errors import TextcatError
+
+HEADERS = ("keep", "subject", "drop")
+_PART = re.compile(r"(?:^|[-_.])(train|test)$")
+_HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
+_SUBJECT = re.compile(r"^Subject:[ \t]*(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
+
+
+def wanted(name: str) -> bool:
+    """Tell whether a file lies in a topic's folder; a README beside the folders does not."""
+    return "/" in name
+
+
+def parse(member: Member, headers: str = "keep", encoding: str = "utf-8") -> Iterator[Document]:
+    """Yield the one document a file is.
+
+    The id is the file's path inside the source; the topic is the folder it lies in; the part is ``"train"`` or
+    ``"test"`` where a folder above that has this name or ends in it after a dash, underscore or dot, else ``""``.
+    The zones are title and body.
+
+    Parameters
+    ----------
+    member : Member
+    headers : {"keep", "subject", "drop"}
+        What becomes of the mail headers at the start of a post: ``"keep"`` leaves the text as it is, without title;
+        ``"subject"`` makes the Subject the title and drops the others, which name the poster and so give the group
+        away; ``"drop"`` drops all.
+    encoding : str
+
+    Yields
+    ------
+    Document
+
+    Raises
+    ------
+    TextcatError
+        If `headers` is unknown or the text is not in that encoding.
+    """
+    if headers not in HEADERS:
+        raise TextcatError(f"There is no way {headers!r} to treat headers: use one of {', '.join(HEADERS)}.")
+    *above, topic, _ = member.name.split("/")
+    title, body = _zones(member.text(encoding).replace("\r\n", "\n"), headers)
+    yield Document(member.name, {"title": title, "body": body}, (topic,), split=_part(above))
+
+
+def _part(folders: list[str]) -> str:
+    found = (_PART.search(folder.lower()) for folder in reversed(folders))
+    return next((match[1] for match in found if match), "")
+
+
+def _zones(text: str, headers: str) -> tuple[str, str]:
+    if headers == "keep" or not _HEADER_LINE.match(text):
+        return "", text.strip()
+    head, _, body = text.partition("\n\n")
+    subject = _SUBJECT.search(head) if headers == "subject" else None
+    return " ".join(subject[1].split()) if subject else "", body.strip()
