@@ -1,0 +1,95 @@
+# Sourced by the scripts beside it: a .venv with textcat built in it, and the data beside the checkout.
+# shellcheck shell=bash
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+
+say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
+
+die() {
+    say "$*"
+    exit 1
+}
+
+# Prints the first Python that runs and is new enough: a name on the PATH may be a stub that only prints an error.
+find_python() {
+    local candidate
+    for candidate in "${PYTHON:-python3}" python3 python3.13 python3.12 python3.11 python3.10; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    die "No Python 3.10 or newer found: install one, or name it with PYTHON=/path/to/python3."
+}
+
+compiled_sources() { find textcat \( -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) | LC_ALL=C sort; }
+
+# What an installation depends on. An editable one follows the Python files by itself.
+fingerprint() {
+    pwd
+    .venv/bin/python --version
+    compiled_sources | tr '\n' '\0' | xargs -0 cksum pyproject.toml setup.py
+}
+
+# True if every extension is there and none is older than any compiled source.
+extensions_are_fresh() {
+    local source built other
+    while IFS= read -r source; do
+        built=$(find "$(dirname "$source")" -name "$(basename "${source%.pyx}").*.so" | head -n 1)
+        [[ -n $built ]] || return 1
+        while IFS= read -r other; do
+            [[ ! $other -nt $built ]] || return 1
+        done < <(compiled_sources)
+    done < <(compiled_sources | grep '\.pyx$' || true)
+}
+
+# Without network: what an earlier installation left may be all that is needed.
+works_already() {
+    extensions_are_fresh && .venv/bin/python -c 'import importlib, sys
+for name in sys.argv[1:]: importlib.import_module(name)' "$@" 2>>.venv/install.log
+}
+
+install_into_venv() {
+    local target=$1 stamp=$2
+    shift 2
+    local pip=(.venv/bin/python -m pip --disable-pip-version-check install --quiet --retries 2 --editable "$target")
+    say "Installing $target into .venv; the first time takes a minute or two ..."
+    if "${pip[@]}" </dev/null >.venv/install.log 2>&1 ||
+        "${pip[@]}" --no-index --no-build-isolation </dev/null >>.venv/install.log 2>&1; then
+        fingerprint >"$stamp"
+    elif works_already "$@"; then
+        say "Could not install (see .venv/install.log); going on with what .venv already has."
+    else
+        tail -n 30 .venv/install.log >&2
+        die "Could not install textcat: the messages above and .venv/install.log say why."
+    fi
+}
+
+# ensure_installed TARGET MODULE...: TARGET is "." or ".[extra]"; the modules are those the caller cannot do without.
+ensure_installed() {
+    local target=$1
+    local stamp=.venv/installed-${target//[^a-z]/}
+    mkdir -p .venv
+    (
+        # One script at a time builds; where there is no flock (macOS) they take their chance.
+        if command -v flock >/dev/null; then flock 9; fi
+        if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+            python=$(find_python)
+            say "Making .venv with $("$python" --version) ..."
+            "$python" -m venv .venv >&2 ||
+                die "'$python -m venv' failed: where Python comes without it, install it (Debian, Ubuntu: apt install python3-venv)."
+        fi
+        if [[ ! -f $stamp ]] || [[ $(fingerprint) != "$(<"$stamp")" ]] || ! extensions_are_fresh; then
+            shift
+            install_into_venv "$target" "$stamp" "$@"
+        fi
+    ) 9>.venv/lock
+}
+
+# Corpora and data sets that lie beside the checkout are used where they are, unless the caller says otherwise.
+use_data_beside_the_checkout() {
+    local beside
+    beside=$(cd .. && pwd)/shared
+    if [[ -d $beside/corpora ]]; then export TEXTCAT_CORPORA=${TEXTCAT_CORPORA-$beside/corpora}; fi
+    if [[ -d $beside/datasets ]]; then export TEXTCAT_DATASETS=${TEXTCAT_DATASETS-$beside/datasets}; fi
+}
