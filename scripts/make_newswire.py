@@ -16,6 +16,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,20 +36,15 @@ WIDTH = 64
 SECOND_TOPIC, MENTION, VAGUE, OVERLOOKED, MOST_GENERIC = 0.22, 0.6, 0.4, 0.05, 5
 BRIEF, UNPROC, AUTHOR, LOST_CHARACTER = 0.07, 0.04, 0.05, 0.02
 
-ONSETS = "b br c ch cl d dr f fl g gl gr h j k kl l m n p pr qu r s sh sk st t th tr v w z".split()
-VOWELS = "a e i o u ai ea ei io ou".split()
-CODAS = "l ll m n nd ng r rd rk rn s sk st t x ck".split()
-COMPANY_FORMS = ("Corp", "Inc", "Ltd", "Co", "Industries", "Holdings", "Group", "& Sons", "PLC", "Partners")
 # Not from strftime, which follows the locale.
-MONTHS = "January February March April May June July August September October November December".split()
-FIRST_NAMES = """Ada Alban Berta Bruno Cora Dario Edith Emil Fanny Felix Greta Hugo Ida Ivo Jana Jorn Karla Konrad Lena
-Lucas Mara Milan Nadia Nils Olga Oskar Paula Rafael Renata Sven Tilda Tomas Ursa Viktor Wanda Yannick Zora""".split()
+MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 
 
 class Chance(random.Random):
     """Chance drawn from `random()` alone."""
 
     def below(self, n: int) -> int:
+        """Draw from 0 to n - 1."""
         return int(self.random() * n)
 
     def pick(self, items: Sequence[T], skew: float = 1.0) -> T:
@@ -56,6 +52,7 @@ class Chance(random.Random):
         return items[int(len(items) * self.random() ** skew)]
 
     def mixed(self, items: Sequence[T]) -> list[T]:
+        """Return the items in another order."""
         keys = [self.random() for _ in items]
         return [items[i] for i in sorted(range(len(items)), key=keys.__getitem__)]
 
@@ -70,21 +67,20 @@ class World:
     lands: list[str]
 
     @classmethod
-    def invent(cls, chance: Chance) -> World:
+    def invent(cls, chance: Chance, parts: dict[str, str]) -> World:
+        """Compose names from syllables and endings."""
+        pick = {part: partial(chance.pick, choices.split("|")) for part, choices in parts.items()}
         words: dict[str, None] = {}
         while len(words) < 2600:
-            words[invented_word(chance)] = None
+            syllables = [pick["onsets"]() + pick["vowels"](2) for _ in range(2 + chance.below(2))]
+            words["".join([*syllables, pick["codas"]()]).capitalize()] = None
         names = list(words)
-        companies = [f"{name} {chance.pick(COMPANY_FORMS, 1.5)}" for name in names[:1100]]
-        people = [f"{chance.pick(FIRST_NAMES)} {name}" for name in names[1100:2000]]
-        towns = [name + chance.pick(("", "", "ton", "burg", "port", "ville", "haven")) for name in names[2000:2500]]
-        lands = [name + chance.pick(("ia", "land", "any", "ania", "stan")) for name in names[2500:2600]]
-        return cls(companies, people, towns, lands)
-
-
-def invented_word(chance: Chance) -> str:
-    syllables = (chance.pick(ONSETS) + chance.pick(VOWELS, 2) for _ in range(1 + chance.below(2)))
-    return ("".join(syllables) + chance.pick(ONSETS) + chance.pick(VOWELS, 2) + chance.pick(CODAS)).capitalize()
+        return cls(
+            companies=[f"{name} {pick['companies'](1.5)}" for name in names[:1100]],
+            people=[f"{pick['first']()} {name}" for name in names[1100:2000]],
+            towns=[name + pick["towns"]() for name in names[2000:2500]],
+            lands=[name + pick["lands"]() for name in names[2500:]],
+        )
 
 
 class Story:
@@ -120,23 +116,26 @@ class Story:
             words = topic.get(name) or family.get(name) or self.common[name]
             return self.fill(self.chance.pick(words.split("|"), 1.5), topic)
 
-        return re.sub(r"\{([\w]+)\}", value, template)
+        return re.sub(r"\{(\w+)\}", value, template)
 
     def sentences(self, name: str, n: int) -> list[str]:
+        """Write at most n different sentences about a topic."""
         topic = self.topics[name]
         templates = (topic.get("sentences") or self.families[topic["family"]]["sentences"]).strip().split("\n")
         return [sentence(self.fill(template, topic)) for template in self.chance.mixed(templates)[:n]]
 
     def generic(self, n: int, name: str) -> list[str]:
+        """Write n sentences any story might have."""
         templates = self.common["generic"].strip().split("\n")
         return [sentence(self.fill(self.chance.pick(templates), self.topics[name])) for _ in range(n)]
 
     def title(self, name: str) -> str:
+        """Write a headline."""
         topic = self.topics[name]
         return self.fill(self.chance.pick(self.families[topic["family"]]["title"].strip().split("\n")), topic).upper()
 
     def table(self, name: str) -> list[str]:
-        """A weekly return, as the wire prints it."""
+        """Write a weekly return in columns."""
         labels = [self.fill("{things}", self.topics[name]) for _ in range(2)] + [
             self.fill("{adjective} {noun}", self.topics[name]) for _ in range(4)
         ]
@@ -153,7 +152,7 @@ def sentence(text: str) -> str:
 
 
 def labels_of(lexicon: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """The topics a story is filed under: those it is about and the ones above them."""
+    """Return the topics a story is filed under: those it is about and the ones above them."""
     named = [name for name in names if not name.startswith("none-")]
     parents = [lexicon["topic"][name].get("parent", "") for name in named]
     return sorted({*named, *parents} - {""})
@@ -183,12 +182,12 @@ def markup(story: Story, name: str, topics: list[str], paragraphs: list[str], pa
         "unused": ("NOT-USED", "TRAINING-SET", story.chance.pick(("NO", "BYPASS"))),
     }[part]
     entries = "".join(f"<D>{topic}</D>" for topic in topics)
-    month = MONTHS[when.month - 1][:3].upper()
+    date = f"{when.day:2d}-{MONTHS[when.month - 1]}-{when:%Y %H:%M:%S}.{story.chance.below(100):02d}"
+    wire = f"&#5;&#5;&#5;{name[0].upper()} N\n&#22;&#22;&#1;nw{story.chance.below(10000):04d}&#31;wire"
     return (
         f'<REUTERS TOPICS="{indexed}" LEWISSPLIT="{split}" CGISPLIT="{cgi}" OLDID="@OLDID@" NEWID="@NEWID@">\n'
-        f"<DATE>{when.day:2d}-{month}-{when:%Y %H:%M:%S}.{story.chance.below(100):02d}</DATE>\n"
-        f"<TOPICS>{entries}</TOPICS>\n<PLACES><D>{story.names['land'].lower()}</D></PLACES>\n"
-        f"<UNKNOWN>&#5;&#5;&#5;{name[0].upper()} N\n&#22;&#22;&#1;nw{story.chance.below(10000):04d}&#31;wire</UNKNOWN>\n"
+        f"<DATE>{date}</DATE>\n<TOPICS>{entries}</TOPICS>\n<PLACES><D>{story.names['land'].lower()}</D></PLACES>\n"
+        f"<UNKNOWN>{wire}</UNKNOWN>\n"
         f"{text_element(story, name, paragraphs, when)}\n</REUTERS>\n"
     )
 
@@ -201,12 +200,12 @@ def text_element(story: Story, name: str, paragraphs: list[str], when: datetime)
     if kind < BRIEF + UNPROC:
         lines = [title, *story.table(name), *map(escape, paragraphs[:1])]
         return '<TEXT TYPE="UNPROC">&#2;\n' + "\n".join(lines) + "\n&#3;\n\n</TEXT>"
-    author = f"<AUTHOR>    By {chance.pick(FIRST_NAMES)} Quill</AUTHOR>\n" if chance.random() < AUTHOR else ""
+    author = f"<AUTHOR>    By {story.names['person']}</AUTHOR>\n" if chance.random() < AUTHOR else ""
     body = "\n".join(textwrap.fill(p, WIDTH, initial_indent="    ", break_on_hyphens=False) for p in paragraphs)
     body = escape(body.strip())
     if chance.random() < LOST_CHARACTER:
         body = body.replace(" ", "&#127;", 1)
-    dateline = f"    {story.names['town'].upper()}, {MONTHS[when.month - 1]} {when.day} - "
+    dateline = f"    {story.names['town'].upper()}, {MONTHS[when.month - 1].capitalize()} {when.day} - "
     return (
         f"<TEXT>&#2;\n<TITLE>{title}</TITLE>\n{author}<DATELINE>{dateline}</DATELINE>"
         f"<BODY>{body}\n Newswire\n&#3;</BODY></TEXT>"
@@ -229,7 +228,7 @@ def plan(chance: Chance, lexicon: dict[str, Any]) -> list[tuple[str, str]]:
 def newswire(lexicon: dict[str, Any], seed: int = SEED) -> bytes:
     """Return the whole corpus as one SGML file."""
     chance = Chance(seed)
-    world = World.invent(chance)
+    world = World.invent(chance, lexicon["names"])
     when = datetime(1992, 3, 2, 6)
     stories = []
     for number, (name, part) in enumerate(plan(chance, lexicon), start=1):

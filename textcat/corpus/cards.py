@@ -144,7 +144,9 @@ def tree_digest(sums: Mapping[str, str]) -> str:
     while folders and all(len(f) > shared and f[shared] == folders[0][shared] for f in folders):
         shared += 1
     lines = sorted((name.split("/", shared)[-1], digest) for name, digest in sums.items())
-    return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in lines).encode()).hexdigest()
+    listing = "".join(f"{digest}  {name}\n" for name, digest in lines)
+    # Names that are not UTF-8 come as surrogates from folders and archives alike.
+    return hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _check(path: Path, entries: Mapping[str, Any]) -> None:

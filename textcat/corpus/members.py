@@ -20,7 +20,9 @@ _OPENERS: dict[bytes, Any] = {
     b"\xfd7zXZ\x00": lzma.open,
     b"BZh": bz2.open,
 }
-_READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError)
+_READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
+# The last four are what tarfile lets through from headers with absurd numbers.
+_ARCHIVE_ERRORS = (*_READ_ERRORS, tarfile.TarError, ValueError, OverflowError, MemoryError, RecursionError)
 
 
 class DamagedError(TextcatError):
@@ -171,7 +173,7 @@ def _archive_members(path: Path, wanted: Callable[[str], bool]) -> Iterator[Memb
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             while stream.read(1 << 16):  # the checksum of a compressed stream is compared only at its very end
                 pass
-    except _READ_ERRORS as error:
+    except _ARCHIVE_ERRORS as error:
         raise DamagedError(path, error) from None
 
 

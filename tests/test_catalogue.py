@@ -1,0 +1,401 @@
+"""Cards, the search for corpora, and downloads from a server of the test's own."""
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from textcat.corpus import catalogue
+from textcat.corpus.cards import card, cards, read_card, tree_digest
+from textcat.corpus.catalogue import DownloadBar, fetch, locate, open_corpus, verify
+from textcat.corpus.members import DamagedError, members
+from textcat.errors import TextcatError
+
+STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="{id}">
+<DATE>3-MAR-1987</DATE>
+<TOPICS><D>tin</D></TOPICS>
+<TEXT><TITLE>TIN UP</TITLE></TEXT>
+</REUTERS>
+"""
+SGML = (STORY.format(split="TRAIN", id=1) + STORY.format(split="TEST", id=2)).encode()
+SUM = hashlib.sha256(SGML).hexdigest()
+
+
+def tar_bytes(**files):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+ARCHIVE = tar_bytes(**{"tin.sgm": SGML, "README": b"not read"})
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty user cache and no other place to search."""
+    monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
+    monkeypatch.setattr(catalogue, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def server():
+    """A server on this machine: its `files` by path, its `hits` in order, `cut` bytes missing from each answer."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            here.hits.append(self.path)
+            if self.path not in here.files:
+                self.send_error(404)
+                return
+            data = here.files[self.path]
+            self.send_response(200)
+            if here.tells_length:
+                self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data[: len(data) - here.cut])
+
+        def log_message(self, *_):
+            pass
+
+    here = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    here.files, here.hits, here.cut, here.tells_length = {"/tin.tar.gz": ARCHIVE}, [], 0, True
+    here.url = f"http://127.0.0.1:{here.server_port}"
+    thread = threading.Thread(target=here.serve_forever, daemon=True)
+    thread.start()
+    yield here
+    here.shutdown()
+    here.server_close()
+
+
+DEAD = "http://127.0.0.1:9/tin.tar.gz"  # the discard port: nothing listens
+
+
+@pytest.fixture
+def write_card(tmp_path):
+    def write(text="", urls=()):
+        path = tmp_path / "cards" / "tin.toml"
+        path.parent.mkdir(exist_ok=True)
+        listed = ", ".join(f'"{url}"' for url in urls)
+        path.write_text(
+            text
+            or f'reader = "reuters"\nfiles = ["tin.tar.gz"]\nurls = [{listed}]\nsha256 = {{ "tin.sgm" = "{SUM}" }}\n'
+        )
+        return path
+
+    return write
+
+
+# ---- cards ----
+
+
+def test_the_shipped_cards_are_whole():
+    shipped = cards()
+    assert list(shipped) == ["20newsgroups", "newswire", "reuters21578"]
+    for name, it in shipped.items():
+        assert it.name == name
+        assert it.title
+        assert it.licence
+        assert it.citation
+        assert it.sha256 or it.tree
+        assert it.counts.keys() == {"documents", "train", "test", "topics"}
+
+
+def test_an_unknown_name_is_told_with_the_nearest_one():
+    with pytest.raises(
+        TextcatError,
+        match=r"^No corpus 'reuter21578'\. Known corpora: 20newsgroups, newswire, reuters21578\. "
+        r"Did you mean 'reuters21578'\?$",
+    ):
+        card("reuter21578")
+    with pytest.raises(TextcatError, match=r"reuters21578\.$"):
+        card("xyz")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("reader = ", "is not valid TOML"),
+        ('files = ["a"]', "has no 'reader': add it"),
+        ('reader = "reuters"', "has no 'files': add it"),
+        ('reader = "reuters"\nfiles = []', "names no 'files'"),
+        (
+            'reader = "reuter"\nfiles = ["a"]',
+            "'reader' names 'reuter'. Known: folders, reuters. Did you mean 'reuters'",
+        ),
+        ('reader = "reuters"\nfiles = "a"', "'files' is 'a': it must be a list of strings"),
+        ('reader = "reuters"\nfiles = [1]', "'files' is .1.: it must be a list of strings"),
+        ('reader = "reuters"\nfiles = ["a"]\nurl = "b"', "has an unknown key 'url'. Did you mean 'urls'"),
+        ('reader = "reuters"\nfiles = ["a"]\ncounts = { train = true }', "it must be a table of integers"),
+        ('reader = "reuters"\nfiles = ["a"]\ntopics = "all"', "'topics' names 'all'. Known: both, train"),
+        ('reader = "reuters"\nfiles = ["a"]\noptions = { splt = "x" }', "names 'splt'. .* Did you mean 'split'"),
+        ('reader = "reuters"\nfiles = ["a"]\nname = "b"', "unknown key 'name'"),
+    ],
+)
+def test_a_wrong_card_is_told(write_card, text, message):
+    with pytest.raises(TextcatError, match=message):
+        read_card(write_card(text))
+
+
+def test_a_card_that_is_missing_or_no_text_is_told(tmp_path):
+    with pytest.raises(TextcatError, match="cannot be read"):
+        card(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(TextcatError, match="is not valid TOML"):
+        card(tmp_path / "binary.toml")
+
+
+def test_the_tree_digest_is_what_sha256sum_prints_and_does_not_hang_on_order_or_wrapping():
+    sums = {"x/b/1": "22", "x/a/2": "11"}
+    expected = hashlib.sha256(b"11  a/2\n22  b/1\n").hexdigest()
+    assert tree_digest(sums) == expected
+    assert tree_digest({f"top/{name}": digest for name, digest in reversed(sums.items())}) == expected
+    assert tree_digest({"a/2": "11", "b/1": "22"}) == expected
+    assert tree_digest({"a/2": "11", "b/1": "23"}) != expected
+    assert tree_digest({"caf\udce9": "11"}) == hashlib.sha256(b"11  caf\xe9\n").hexdigest()
+
+
+# ---- finding and opening ----
+
+
+def test_the_search_order_is_argument_environment_card_cache(tmp_path, cache, write_card, monkeypatch):
+    it = read_card(write_card())
+    assert locate(it) is None
+    monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path / "environment"))
+    for folder in (cache, it.folder, tmp_path / "environment", tmp_path / "argument"):
+        folder.mkdir(exist_ok=True)
+        (folder / "tin.tar.gz").write_bytes(ARCHIVE)
+        assert locate(it, tmp_path / "argument") == folder / "tin.tar.gz"
+
+
+def test_a_corpus_opens_by_card_path_and_data_path(tmp_path, write_card):
+    path = write_card()
+    (path.parent / "tin.tar.gz").write_bytes(ARCHIVE)
+    (tmp_path / "unpacked").mkdir()
+    (tmp_path / "unpacked" / "tin.sgm.gz").write_bytes(gzip.compress(SGML))
+    for source in (path, str(path), read_card(path), path.parent / "tin.tar.gz", tmp_path / "unpacked"):
+        corpus = open_corpus(source)
+        assert ([d.id for d in corpus.train], [d.id for d in corpus.test], corpus.topics) == (["1"], ["2"], ("tin",))
+
+
+def test_a_folder_per_topic_opens_without_a_card(tmp_path):
+    for topic in ("gold", "tin"):
+        (tmp_path / "mine" / topic).mkdir(parents=True)
+        (tmp_path / "mine" / topic / "1.txt").write_text("text")
+    corpus = open_corpus(tmp_path / "mine")
+    assert (corpus.name, corpus.topics, len(corpus.train)) == ("mine", ("gold", "tin"), 2)
+
+
+def test_documents_come_in_the_order_of_their_files_however_packed(tmp_path):
+    stories = {f"{i}.sgm": STORY.format(split="TRAIN", id=i).encode() for i in (3, 1, 2)}
+    (tmp_path / "a.tar.gz").write_bytes(tar_bytes(**stories))
+    assert [d.id for d in open_corpus(tmp_path / "a.tar.gz").train] == ["1", "2", "3"]
+
+
+def test_data_of_no_known_kind_is_told(tmp_path):
+    (tmp_path / "note.txt").write_text("text")
+    with pytest.raises(TextcatError, match=r"holds neither \.sgm files nor a folder per topic"):
+        open_corpus(tmp_path)
+
+
+def test_a_corpus_found_nowhere_is_told_with_the_folders_and_the_remedy(tmp_path, write_card):
+    it = write_card(urls=[DEAD])
+    with pytest.raises(TextcatError, match=r"tin is in none of .*arg.*cache.* Put tin.tar.gz .* TEXTCAT_CORPORA"):
+        open_corpus(it, tmp_path / "arg", download=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (tar_bytes(**{"tin.sgm": SGML.replace(b"UP", b"UQ")}), "tin.sgm has not the checksum the card of tin gives"),
+        (tar_bytes(README=b"x"), "tin.sgm not in it"),
+        (ARCHIVE[:-40], "is damaged or incomplete"),
+        (b"", "is damaged or incomplete"),
+    ],
+)
+def test_a_wrong_archive_is_told_and_its_remedy(write_card, data, message):
+    path = write_card()
+    (path.parent / "tin.tar.gz").write_bytes(data)
+    with pytest.raises(DamagedError, match=message) as caught:
+        open_corpus(path)
+    assert "delete it, then fetch or copy it again" in str(caught.value)
+
+
+def test_a_tree_digest_is_compared(tmp_path, write_card):
+    sums = {"tin/1": hashlib.sha256(b"text").hexdigest(), "gold/1": hashlib.sha256(b"text").hexdigest()}
+    text = f'reader = "folders"\nfiles = ["mine"]\ntree = "{tree_digest(sums)}"\n'
+    path = write_card(text)
+    for name in sums:
+        (path.parent / "mine" / name).parent.mkdir(parents=True)
+        (path.parent / "mine" / name).write_text("text")
+    assert len(open_corpus(path).train) == 2
+    (path.parent / "mine" / "tin" / "1").write_text("changed")
+    with pytest.raises(DamagedError, match="its files have not the checksum"):
+        open_corpus(path)
+
+
+def test_an_archive_without_any_document_is_told(write_card):
+    path = write_card('reader = "reuters"\nfiles = ["a.tar"]')
+    with tarfile.open(path.parent / "a.tar", "w"):
+        pass
+    with pytest.raises(TextcatError, match="holds no file the reader 'reuters' reads"):
+        open_corpus(path)
+
+
+def test_reuters_opens_and_is_verified(reuters_archive):
+    corpus = open_corpus("reuters21578", reuters_archive.parent)
+    assert (len(corpus.train), len(corpus.test), len(corpus.unused), len(corpus.topics)) == (9603, 3299, 8676, 90)
+    assert corpus.statistics().without_topic == {"train": 1828, "test": 280, "unused": 8103}
+    assert [d.id for d in corpus.train] == sorted((d.id for d in corpus.train), key=int)
+
+
+def test_twenty_newsgroups_opens_and_is_verified(newsgroups_archive):
+    corpus = open_corpus("20newsgroups", newsgroups_archive.parent)
+    counts = cards()["20newsgroups"].counts
+    assert {"train": len(corpus.train), "test": len(corpus.test)} == {k: counts[k] for k in ("train", "test")}
+    assert len(corpus.topics) == counts["topics"]
+
+
+# ---- downloads ----
+
+
+class Progress:
+    total = done = closed = 0
+
+    def update(self, n):
+        self.done += n
+
+    def reset(self):
+        self.done = 0
+
+    def close(self):
+        self.closed += 1
+
+
+def test_a_download_is_verified_kept_and_not_repeated(cache, server, write_card, caplog):
+    caplog.set_level("INFO")
+    it = replace(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), licence="For tin men.")
+    progress = Progress()
+    path = fetch(it, progress)
+    assert path == cache / "tin.tar.gz"
+    assert path.read_bytes() == ARCHIVE
+    assert (progress.total, progress.done, progress.closed) == (len(ARCHIVE), len(ARCHIVE), 1)
+    assert "For tin men." in caplog.text
+    assert fetch(it) == path
+    assert server.hits == ["/tin.tar.gz"]
+    assert os.listdir(cache) == ["tin.tar.gz"]
+
+
+def test_opening_fetches_what_is_found_nowhere(server, write_card):
+    assert [d.id for d in open_corpus(write_card(urls=[f"{server.url}/tin.tar.gz"])).train] == ["1"]
+
+
+def test_a_single_file_can_be_downloaded(server, write_card):
+    server.files["/tin.sgm"] = SGML
+    text = (
+        f'reader = "reuters"\nfiles = ["tin.sgm"]\nurls = ["{server.url}/tin.sgm"]\nsha256 = {{ "tin.sgm" = "{SUM}" }}'
+    )
+    assert fetch(read_card(write_card(text))).read_bytes() == SGML
+
+
+def test_a_damaged_file_in_the_cache_is_fetched_again(cache, server, write_card):
+    cache.mkdir()
+    (cache / "tin.tar.gz").write_bytes(ARCHIVE[:50])
+    it = read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
+    verify(it, fetch(it))
+
+
+def test_a_dead_mirror_and_a_missing_file_are_passed_over(server, write_card):
+    it = read_card(write_card(urls=[DEAD, f"{server.url}/gone", f"{server.url}/tin.tar.gz"]))
+    assert fetch(it).read_bytes() == ARCHIVE
+    assert server.hits == ["/gone", "/tin.tar.gz"]
+
+
+@pytest.mark.parametrize("tells_length", [True, False])
+def test_a_truncated_download_does_not_stay(cache, server, write_card, tells_length):
+    server.cut, server.tells_length = 40, tells_length
+    it = read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
+    with pytest.raises(TextcatError, match=r"could not be downloaded .*(broke off|cut off).* TEXTCAT_CORPORA"):
+        fetch(it)
+    assert os.listdir(cache) == []
+    server.cut = 0
+    assert fetch(it).exists()
+
+
+def test_a_download_with_a_wrong_checksum_does_not_stay(cache, server, write_card):
+    server.files["/tin.tar.gz"] = tar_bytes(**{"tin.sgm": SGML + b"\n"})
+    with pytest.raises(TextcatError, match="cut off or not the one the card describes"):
+        fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
+    assert os.listdir(cache) == []
+
+
+def test_a_failed_download_leaves_the_old_file_alone(cache, write_card):
+    cache.mkdir()
+    (cache / "tin.tar.gz").write_bytes(b"old")
+    with pytest.raises(TextcatError):
+        fetch(read_card(write_card(urls=[DEAD])))
+    assert (cache / "tin.tar.gz").read_bytes() == b"old"
+
+
+def test_being_offline_is_told_with_the_remedy(write_card):
+    with pytest.raises(
+        TextcatError,
+        match=r"^Corpus tin could not be downloaded \(http://127.0.0.1:9/tin.tar.gz: no connection\)\. "
+        r"Put tin.tar.gz into a folder and name the folder in TEXTCAT_CORPORA\.$",
+    ):
+        open_corpus(write_card(urls=[DEAD]))
+
+
+def test_a_card_without_urls_or_with_a_strange_one_is_told(write_card):
+    with pytest.raises(TextcatError, match="names no URL"):
+        fetch(read_card(write_card()))
+    with pytest.raises(TextcatError, match="gopher://x/tin: "):
+        fetch(read_card(write_card(urls=["gopher://x/tin"])))
+
+
+def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write_card):
+    for name, age in (("old", 2), ("new", 0)):
+        (cache / f".partial-{name}").mkdir(parents=True)
+        when = time.time() - age * 24 * 3600
+        os.utime(cache / f".partial-{name}", (when, when))
+    fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
+    assert sorted(os.listdir(cache)) == [".partial-new", "tin.tar.gz"]
+
+
+@pytest.mark.parametrize("tells_length", [True, False])
+def test_the_bar_shows_the_bytes(server, write_card, tells_length):
+    server.tells_length = tells_length
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with DownloadBar("tin", console=console) as bar:
+        fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), bar)
+        assert bar.total == (len(ARCHIVE) if tells_length else 0)
+    assert "tin" in console.file.getvalue()
+
+
+def test_the_cache_is_the_users_own(monkeypatch):
+    monkeypatch.undo()
+    assert catalogue.cache_folder().parts[-1] == "corpora"
+    assert Path.home() in catalogue.cache_folder().parents or "XDG_CACHE_HOME" in os.environ
+
+
+def test_a_corpus_in_two_kinds_of_archive_is_the_same(newsgroups_archive, tmp_path):
+    some = {m.name: m.data for m in members(newsgroups_archive, lambda name: name.endswith("9"))}
+    (tmp_path / "some.tar.gz").write_bytes(tar_bytes(**some))
+    text = 'reader = "folders"\nfiles = ["some.tar.gz"]\noptions = { encoding = "latin-1" }'
+    (tmp_path / "some.toml").write_text(text)
+    corpus = open_corpus(tmp_path / "some.toml")
+    assert Counter(d.topics[0] for d in [*corpus.train, *corpus.test]) == Counter(n.split("/")[1] for n in some)
