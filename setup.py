@@ -1,4 +1,4 @@
-"""Build the compiled kernels and put the cards, recipes and the small corpus into the wheel; all else stands in pyproject.toml."""
+"""Build the compiled kernels, and put the cards, recipes and the small corpus into the wheel."""
 
 import shutil
 import sys
@@ -18,6 +18,7 @@ class BuildWithShipped(build_py):
     """Copy the shipped folders beside the modules (a checkout finds them at its top level instead)."""
 
     def run(self) -> None:
+        """Build as usual, then copy."""
         super().run()
         if not getattr(self, "editable_mode", False):
             for folder in SHIPPED:
@@ -37,7 +38,6 @@ modules = [
         [str(source)],
         depends=[str(header) for header in source.parent.glob("*.h")],
         extra_compile_args=FLAGS,
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
     )
     for source in sorted(Path("textcat").rglob("*.pyx"))
 ]

@@ -1,0 +1,297 @@
+/* A block: sixteen lanes, each with one problem in work, over the same sparse rows.
+ *
+ * Included once per number type by _lanes.h, with REAL, ACCUMULATORS and B(name) defined.
+ */
+typedef struct B(block) {
+    /* the shared rows, CSR, and the order in which they are presented (NULL: as they stand) */
+    ptrdiff_t n_rows, n_features;
+    const int64_t *indptr;
+    const int32_t *indices;
+    const REAL *data;
+    const int64_t *order;
+    double *norm2, longest2; /* squared length of every row, and the largest */
+
+    /* per feature or row and lane */
+    REAL *W, *alpha;
+    uint16_t *positive, *left_out, *moved; /* one bit a lane; moved: alpha is not zero */
+
+    /* per lane, as the hot loop wants them: bias = rho * w_b; a row fails where f <= upper (positive) or f >= lower (negative) */
+    REAL bias[LANES] ALIGNED, lambda[LANES] ALIGNED, upper[LANES] ALIGNED, lower[LANES] ALIGNED, f[LANES] ALIGNED;
+    unsigned active, failed, finished;
+
+    lane lanes[LANES];
+    ptrdiff_t position;
+    ptrdiff_t (*scan)(struct B(block) *, ptrdiff_t, ptrdiff_t);
+} B(block);
+
+/* The hot loop, once for every width of vector the machine may have. Each comparison gives one bit an element. */
+#define BLOCK B(block)
+
+#ifdef X86
+#define WIDTH 64
+#define TARGET __attribute__((target("avx512f")))
+#define V B(vector64)
+#define SCAN B(scan_avx512)
+#ifdef IS_DOUBLE
+#define AT_LEAST(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_GE_OQ)
+#define AT_MOST(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_LE_OQ)
+#else
+#define AT_LEAST(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_GE_OQ)
+#define AT_MOST(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LE_OQ)
+#endif
+#include "_scan.h"
+
+#define WIDTH 32
+#define TARGET __attribute__((target("avx2")))
+#define V B(vector32)
+#define SCAN B(scan_avx2)
+#ifdef IS_DOUBLE
+#define AT_LEAST(a, b) _mm256_movemask_pd(_mm256_cmp_pd((__m256d)(a), (__m256d)(b), _CMP_GE_OQ))
+#define AT_MOST(a, b) _mm256_movemask_pd(_mm256_cmp_pd((__m256d)(a), (__m256d)(b), _CMP_LE_OQ))
+#else
+#define AT_LEAST(a, b) _mm256_movemask_ps(_mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_GE_OQ))
+#define AT_MOST(a, b) _mm256_movemask_ps(_mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_LE_OQ))
+#endif
+#include "_scan.h"
+#endif
+
+#define TARGET
+#define V B(vector)
+#define SCAN B(scan_base)
+#ifdef X86
+#define WIDTH 16
+#ifdef IS_DOUBLE
+#define AT_LEAST(a, b) _mm_movemask_pd(_mm_cmpge_pd((__m128d)(a), (__m128d)(b)))
+#define AT_MOST(a, b) _mm_movemask_pd(_mm_cmple_pd((__m128d)(a), (__m128d)(b)))
+#else
+#define AT_LEAST(a, b) _mm_movemask_ps(_mm_cmpge_ps((__m128)(a), (__m128)(b)))
+#define AT_MOST(a, b) _mm_movemask_ps(_mm_cmple_ps((__m128)(a), (__m128)(b)))
+#endif
+#elif defined(__GNUC__)
+#define WIDTH 16
+#ifdef IS_DOUBLE
+#define AT_LEAST(a, b) (((a)[0] >= (b)[0]) | ((a)[1] >= (b)[1]) << 1)
+#define AT_MOST(a, b) (((a)[0] <= (b)[0]) | ((a)[1] <= (b)[1]) << 1)
+#else
+#define AT_LEAST(a, b) \
+    (((a)[0] >= (b)[0]) | ((a)[1] >= (b)[1]) << 1 | ((a)[2] >= (b)[2]) << 2 | ((a)[3] >= (b)[3]) << 3)
+#define AT_MOST(a, b) \
+    (((a)[0] <= (b)[0]) | ((a)[1] <= (b)[1]) << 1 | ((a)[2] <= (b)[2]) << 2 | ((a)[3] <= (b)[3]) << 3)
+#endif
+#else
+#define WIDTH sizeof(REAL)
+#define AT_LEAST(a, b) ((a) >= (b))
+#define AT_MOST(a, b) ((a) <= (b))
+#endif
+#include "_scan.h"
+
+#undef BLOCK
+
+/* level: 0 any machine, 1 AVX2, 2 AVX-512; -1 the best this machine has */
+static ptrdiff_t (*B(scan_for)(int level))(B(block) *, ptrdiff_t, ptrdiff_t)
+{
+#ifdef X86
+    const int best = __builtin_cpu_supports("avx512f") ? 2 : __builtin_cpu_supports("avx2") ? 1 : 0;
+    if (level < 0 || level > best) level = best;
+    if (level == 2) return B(scan_avx512);
+    if (level == 1) return B(scan_avx2);
+#endif
+    return B(scan_base);
+}
+
+static void B(free)(B(block) *s)
+{
+    if (!s) return;
+    free(s->norm2);
+    aligned_free(s->W);
+    aligned_free(s->alpha);
+    free(s->positive);
+    free(s->left_out);
+    free(s->moved);
+    aligned_free(s);
+}
+
+/* Return a block without problems, or NULL where memory is short. */
+static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *indptr, const int32_t *indices,
+                        const REAL *data, const int64_t *order, int level)
+{
+    B(block) *s = aligned_zeros(sizeof *s);
+    if (!s) return NULL;
+    s->n_rows = n_rows;
+    s->n_features = n_features;
+    s->indptr = indptr;
+    s->indices = indices;
+    s->data = data;
+    s->order = order;
+    s->norm2 = malloc((size_t)(n_rows + 1) * sizeof *s->norm2);
+    s->W = aligned_zeros((size_t)(n_features + 1) * LANES * sizeof *s->W);
+    s->alpha = aligned_zeros((size_t)(n_rows + 1) * LANES * sizeof *s->alpha);
+    s->positive = calloc((size_t)n_rows + 1, sizeof *s->positive);
+    s->left_out = calloc((size_t)n_rows + 1, sizeof *s->left_out);
+    s->moved = calloc((size_t)n_rows + 1, sizeof *s->moved);
+    if (!s->norm2 || !s->W || !s->alpha || !s->positive || !s->left_out || !s->moved) {
+        B(free)(s);
+        return NULL;
+    }
+    for (ptrdiff_t i = 0; i < n_rows; i++) {
+        double sum = 0;
+        for (int64_t p = indptr[i]; p < indptr[i + 1]; p++) sum += (double)data[p] * (double)data[p];
+        s->norm2[i] = sum;
+        if (sum > s->longest2) s->longest2 = sum;
+    }
+    s->scan = B(scan_for)(level);
+    return s;
+}
+
+/* The thresholds of a lane change only when it updates; the hot loop compares unscaled values, f / scale. */
+static void B(refresh)(B(block) *s, int l)
+{
+    const lane *z = &s->lanes[l];
+    const formula *r = &z->rule;
+    s->bias[l] = (REAL)(z->rho * z->w_bias);
+    s->upper[l] = (REAL)(r->threshold(r->p, +1, z->N, z->t, z->R) / z->scale);
+    s->lower[l] = (REAL)(-r->threshold(r->p, -1, z->N, z->t, z->R) / z->scale);
+}
+
+/* Put a problem into the free lane l; its weights and alpha are zero, or set before by the caller (warm start). */
+static void B(load)(B(block) *s, int l, const formula *rule, double rho, double lambda, int64_t max_epochs,
+                    const int32_t *positives, ptrdiff_t n_positives, const int32_t *left_out, ptrdiff_t n_left_out)
+{
+    const uint16_t bit = (uint16_t)(1u << l);
+    lane *z = &s->lanes[l];
+    memset(z, 0, sizeof *z);
+    z->rule = *rule;
+    z->rho = rho;
+    z->scale = 1;
+    z->R = sqrt(s->longest2 + rho * rho + lambda);
+    z->max_epochs = max_epochs;
+    s->lambda[l] = (REAL)lambda;
+    for (ptrdiff_t k = 0; k < n_positives; k++) s->positive[positives[k]] |= bit;
+    for (ptrdiff_t k = 0; k < n_left_out; k++) {
+        s->left_out[left_out[k]] |= bit;
+        s->positive[left_out[k]] &= (uint16_t)~bit;
+    }
+    s->active |= bit;
+    B(refresh)(s, l);
+}
+
+/* Start lane l from given weights, bias and alpha, as left behind by an earlier solution of the same problem. */
+static void B(warm)(B(block) *s, int l, const REAL *weights, double bias, const int32_t *support, const REAL *alpha,
+                    ptrdiff_t n_support)
+{
+    const uint16_t bit = (uint16_t)(1u << l);
+    lane *z = &s->lanes[l];
+    double sum = 0;
+    for (ptrdiff_t j = 0; j < s->n_features; j++) {
+        s->W[j * LANES + l] = weights[j];
+        sum += (double)weights[j] * (double)weights[j];
+    }
+    z->w_bias = z->rho ? bias / z->rho : 0;
+    sum += z->w_bias * z->w_bias;
+    for (ptrdiff_t k = 0; k < n_support; k++) {
+        s->alpha[(ptrdiff_t)support[k] * LANES + l] = alpha[k];
+        s->moved[support[k]] |= bit;
+        sum += (double)s->lambda[l] * (double)alpha[k] * (double)alpha[k];
+    }
+    z->N = sum;
+    B(refresh)(s, l);
+}
+
+/* Take weights (n_features) and alpha (n_rows) out of lane l and leave it zero; returns the number of support rows. */
+static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, REAL *alpha)
+{
+    const uint16_t bit = (uint16_t)(1u << l), others = (uint16_t)~bit;
+    const REAL scale = (REAL)s->lanes[l].scale;
+    ptrdiff_t n_support = 0;
+    for (ptrdiff_t j = 0; j < s->n_features; j++) {
+        REAL *const w = &s->W[j * LANES + l];
+        weights[j] = scale * *w;
+        *w = 0;
+    }
+    for (ptrdiff_t i = 0; i < s->n_rows; i++) {
+        s->positive[i] &= others;
+        s->left_out[i] &= others;
+        if (s->moved[i] & bit) {
+            REAL *const a = &s->alpha[i * LANES + l];
+            if (*a != 0) {
+                support[n_support] = (int32_t)i;
+                alpha[n_support++] = scale * *a;
+            }
+            *a = 0;
+            s->moved[i] &= others;
+        }
+    }
+    s->active &= ~(unsigned)bit;
+    s->finished &= ~(unsigned)bit;
+    return n_support;
+}
+
+/* w <- shrink w + grow y x in one lane, where the margin test of row i has failed. */
+static void B(update)(B(block) *s, ptrdiff_t i, int l)
+{
+    lane *z = &s->lanes[l];
+    const double y = s->positive[i] & (1u << l) ? 1 : -1;
+    const double m = y * z->scale * (double)s->f[l];
+    const double q = s->norm2[i] + z->rho * z->rho + (double)s->lambda[l];
+    double shrink = 1, grow = 0;
+    z->rule.step(z->rule.p, m, q, z->N, z->t, z->R, &shrink, &grow);
+    if (shrink != 1) {
+        z->scale *= shrink;
+        if (fabs(z->scale) < 1e-9 || fabs(z->scale) > 1e9) { /* long before float32 under- or overflows */
+            const REAL scale = (REAL)z->scale;
+            for (ptrdiff_t j = 0; j < s->n_features; j++) s->W[j * LANES + l] *= scale;
+            for (ptrdiff_t k = 0; k < s->n_rows; k++) s->alpha[k * LANES + l] *= scale;
+            z->w_bias *= z->scale;
+            z->scale = 1;
+        }
+    }
+    const double unscaled = y * grow / z->scale;
+    const REAL step = (REAL)unscaled;
+    for (int64_t p = s->indptr[i]; p < s->indptr[i + 1]; p++)
+        s->W[(ptrdiff_t)s->indices[p] * LANES + l] += step * s->data[p];
+    s->alpha[i * LANES + l] += step;
+    s->moved[i] |= (uint16_t)(1u << l);
+    z->w_bias += unscaled * z->rho;
+    z->N = shrink * shrink * z->N + grow * (2 * shrink * m + grow * q);
+    z->t++;
+    z->epoch_updates++;
+    B(refresh)(s, l);
+}
+
+/* Present at most `budget` rows; stops early at the end of an epoch in which some lane has finished (see s->finished). */
+static void B(run)(B(block) *s, ptrdiff_t budget)
+{
+    while (budget > 0 && s->active && !s->finished) {
+        const ptrdiff_t stop = budget < s->n_rows - s->position ? s->position + budget : s->n_rows;
+        budget -= stop - s->position;
+        while ((s->position = s->scan(s, s->position, stop)) < stop) {
+            const ptrdiff_t i = s->order ? s->order[s->position] : s->position;
+            const unsigned failed = s->failed;
+            for (int l = 0; l < LANES; l++)
+                if (failed & (1u << l)) B(update)(s, i, l);
+            s->position++;
+        }
+        if (s->position < s->n_rows) continue;
+        s->position = 0;
+        for (int l = 0; l < LANES; l++) {
+            lane *z = &s->lanes[l];
+            if (!(s->active & (1u << l))) continue;
+            z->epochs++;
+            z->last_updates = z->epoch_updates;
+            z->epoch_updates = 0;
+            if (!z->last_updates || z->epochs >= z->max_epochs) s->finished |= 1u << l;
+        }
+    }
+}
+
+/* Scores of chosen rows in lane l, without the private coordinate: what a new document would get. */
+static void B(score)(const B(block) *s, int l, const int32_t *rows, ptrdiff_t n, REAL *scores)
+{
+    const REAL scale = (REAL)s->lanes[l].scale;
+    for (ptrdiff_t k = 0; k < n; k++) {
+        REAL f = 0;
+        for (int64_t p = s->indptr[rows[k]]; p < s->indptr[rows[k] + 1]; p++)
+            f += s->data[p] * s->W[(ptrdiff_t)s->indices[p] * LANES + l];
+        scores[k] = scale * (f + s->bias[l]);
+    }
+}

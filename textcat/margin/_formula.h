@@ -1,0 +1,11 @@
+#ifndef TEXTCAT_FORMULA_H
+#define TEXTCAT_FORMULA_H
+
+/* A rule of the family (see rules.pyx): its current threshold, and how it steps when a margin test has failed. */
+typedef struct {
+    double (*threshold)(const double *p, int y, double N, double t, double R);
+    void (*step)(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow);
+    double p[4];
+} formula;
+
+#endif

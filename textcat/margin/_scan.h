@@ -1,0 +1,71 @@
+/* The hot loop: look for the next row on which the margin test of some lane fails.
+ *
+ * Included once per number type and instruction set by _lanes.h, which defines REAL, the vector type V of WIDTH bytes,
+ * AT_LEAST(a, b) and AT_MOST(a, b) (one bit per element of a vector), TARGET and the names BLOCK and SCAN. A row is read
+ * once for LANES problems: their weights stand side by side, W[feature][lane]. Every lane sums in the order it would use
+ * alone, so its result cannot depend on its neighbours; there is no fused multiply-add (-ffp-contract=off), so it cannot
+ * depend on the instruction set either.
+ *
+ * Returns the position of that row, with the functional values in s->f and the lanes in s->failed; `stop` if there is none.
+ */
+typedef REAL V VECTOR(WIDTH);
+
+TARGET static ptrdiff_t SCAN(BLOCK *s, ptrdiff_t position, ptrdiff_t stop)
+{
+    enum { STEP = WIDTH / sizeof(REAL), VECTORS = LANES / STEP };
+    const int64_t *const indptr = s->indptr;
+    const int32_t *const indices = s->indices;
+    const REAL *const data = s->data;
+    const V *const W = (const V *)s->W;
+    const V *const alpha = (const V *)s->alpha;
+    const V *const bias = (const V *)s->bias, *const lambda = (const V *)s->lambda;
+    const V *const upper = (const V *)s->upper, *const lower = (const V *)s->lower;
+
+    for (; position < stop; position++) {
+        const ptrdiff_t i = s->order ? s->order[position] : position;
+        const int64_t end = indptr[i + 1];
+        int64_t p = indptr[i];
+        V f[VECTORS], g[VECTORS];
+        UNROLL for (int v = 0; v < VECTORS; v++) f[v] = g[v] = (V){0};
+        if (ACCUMULATORS == 2) {
+            for (; p + 2 <= end; p += 2) {
+                const V *const w = W + (ptrdiff_t)indices[p] * VECTORS;
+                const V *const u = W + (ptrdiff_t)indices[p + 1] * VECTORS;
+                UNROLL for (int v = 0; v < VECTORS; v++) {
+                    f[v] += data[p] * w[v];
+                    g[v] += data[p + 1] * u[v];
+                }
+            }
+        }
+        for (; p < end; p++) {
+            const V *const w = W + (ptrdiff_t)indices[p] * VECTORS;
+            UNROLL for (int v = 0; v < VECTORS; v++) f[v] += data[p] * w[v];
+        }
+        if (ACCUMULATORS == 2)
+            UNROLL for (int v = 0; v < VECTORS; v++) f[v] += g[v];
+        UNROLL for (int v = 0; v < VECTORS; v++) f[v] += bias[v];
+        if (s->moved[i]) /* the private coordinates of most rows are still at zero: spare the memory traffic */
+            UNROLL for (int v = 0; v < VECTORS; v++) f[v] += lambda[v] * alpha[i * VECTORS + v];
+
+        unsigned at_least = 0, at_most = 0;
+        UNROLL for (int v = 0; v < VECTORS; v++) at_least |= (unsigned)AT_LEAST(f[v], lower[v]) << (v * STEP);
+        const unsigned positive = s->positive[i] & s->active;
+        const unsigned negative = s->active & ~(unsigned)s->positive[i] & ~(unsigned)s->left_out[i];
+        if (positive)
+            UNROLL for (int v = 0; v < VECTORS; v++) at_most |= (unsigned)AT_MOST(f[v], upper[v]) << (v * STEP);
+        const unsigned failed = (at_least & negative) | (at_most & positive);
+        if (failed) {
+            memcpy(s->f, f, sizeof f);
+            s->failed = failed;
+            return position;
+        }
+    }
+    return stop;
+}
+
+#undef WIDTH
+#undef TARGET
+#undef V
+#undef SCAN
+#undef AT_LEAST
+#undef AT_MOST

@@ -1,0 +1,10 @@
+cdef extern from "_formula.h" nogil:
+    ctypedef struct formula:
+        double (*threshold)(const double *p, int y, double N, double t, double R) noexcept nogil
+        void (*step)(const double *p, double m, double q, double N, double t, double R,
+                     double *shrink, double *grow) noexcept nogil
+        double p[4]
+
+
+cdef class Rule:
+    cdef formula formula
