@@ -1,0 +1,152 @@
+"""The tables answer as the regexes do, or leave the answer to them."""
+
+import re
+
+import naive_features as naive
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from test_tokens import LANGUAGES, PIECES
+
+from textcat.features.affixes import ABSENT, ASCII, OTHER, Affixes, Unreadable, alternatives, required
+from textcat.features._affixes import Infixes, Prefixes, Suffixes, without_affix
+
+AFFIXES = {lang: Affixes.of(naive.nlp_of(lang).tokenizer) for lang in LANGUAGES}
+chunks = st.one_of(
+    st.text(),
+    st.lists(st.sampled_from(PIECES), max_size=5).map("".join),
+    st.text(alphabet="abAB09.,:;-+*^/<>=()[]'\"’%°$€ckmKM \n…²é", max_size=8),
+)
+
+
+def _spans(matches):
+    return [(match.start(), match.end()) for match in matches if match is not None]
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@given(chunk=chunks)
+@settings(max_examples=100, deadline=None)
+@example(chunk="5km/h")
+@example(chunk="said.")
+@example(chunk="a..")
+@example(chunk="x\n")
+@example(chunk="first-half")
+@example(chunk="")
+def test_tables_find_what_the_regexes_find(lang, chunk):
+    tokenizer, affixes = naive.nlp_of(lang).tokenizer, AFFIXES[lang]
+    assert _spans([affixes.prefixes(chunk)]) == _spans([tokenizer.prefix_search(chunk)])
+    assert _spans([affixes.suffixes(chunk)]) == _spans([tokenizer.suffix_search(chunk)])
+    assert _spans(affixes.infixes(chunk)) == _spans(tokenizer.infix_finditer(chunk))
+    url, expected = affixes.url_match(chunk), tokenizer.url_match(chunk)
+    assert (url is None) == (expected is None)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@given(chunk=chunks)
+@settings(max_examples=60, deadline=None)
+def test_a_chunk_without_affix_has_none_by_regex(lang, chunk):
+    tokenizer, affixes = naive.nlp_of(lang).tokenizer, AFFIXES[lang]
+    if affixes.absent_from([chunk])[0]:
+        assert tokenizer.prefix_search(chunk) is None
+        assert tokenizer.suffix_search(chunk) is None
+        assert not list(tokenizer.infix_finditer(chunk))
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_tables_of_every_language_are_read(lang):
+    words = ["word", "1,000"]
+    assert AFFIXES[lang].absent_from(words)[0]
+
+
+atoms = st.sampled_from(
+    ["a", "b", r"\.", "[ab]", "[^a]", ".", r"\d", r"\W", r"\s", "é", "[à-ü]", "(?:ab|b)", "a+", "b*", "(?:ab)?", "[ab]{2,3}", "(a|bb)",
+     "(?<=a)", "(?<=[ab].)", "(?<!a)", "(?=b)", "(?!b)", r"\b", "a+?", "(?:a|)"]
+)  # fmt: skip
+branches = st.lists(st.lists(atoms, min_size=1, max_size=3).map("".join), min_size=1, max_size=4)
+strings = st.text(alphabet="ab.é1 _\n", max_size=8)
+
+
+@given(branches, strings)
+@settings(max_examples=800, deadline=None)
+def test_tables_of_any_regex_find_what_it_finds(parts, string):
+    for role, make, pattern, method in (
+        ("prefix", Prefixes, "|".join("^" + part for part in parts), "search"),
+        ("suffix", Suffixes, "|".join(part + "$" for part in parts), "search"),
+        ("infix", Infixes, "|".join(parts), "finditer"),
+    ):
+        regex = re.compile(pattern)
+        function = getattr(regex, method)
+        found = make(function, alternatives(regex, role))(string)
+        expected = function(string)
+        if role == "infix":
+            assert _spans(found) == _spans(expected)
+        else:  # spaCy asks for the width, and an empty affix is none
+            assert _width(found) == _width(expected)
+
+
+def _width(match):
+    return match.end() - match.start() if match else 0
+
+
+@given(branches, strings)
+@settings(max_examples=400, deadline=None)
+def test_a_string_without_a_required_character_does_not_match(parts, string):
+    regex = re.compile("|".join(parts))
+    held = 0
+    for character in string:
+        held |= 1 << ord(character) if ord(character) < 128 else OTHER
+    if any(not mask & held for mask in required(regex)):
+        assert regex.search(string) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "role", "flags"),
+    [
+        ("^a|b", "prefix", 0),
+        ("a$|b", "suffix", 0),
+        ("^a", "prefix", re.IGNORECASE),
+        ("(?i:a)", "infix", 0),
+        (r"(a)\1", "infix", 0),
+        ("|".join("(?:a|b[cd]|ef)" * 9 for _ in range(2)), "infix", 0),
+    ],
+)
+def test_what_cannot_be_read_is_left_to_the_regex(pattern, role, flags):
+    regex = re.compile(pattern, flags)
+    with pytest.raises(Unreadable):
+        alternatives(regex, role)
+
+
+def test_an_unread_regex_is_always_asked():
+    for make, method in ((Prefixes, "search"), (Suffixes, "search"), (Infixes, "finditer")):
+        tables = make(getattr(re.compile("(?i)^x|x$"), method), None)
+        assert not tables.none_in("word")
+        assert bool(_spans([tables("X")] if method == "search" else tables("X")))
+
+
+def test_a_tokenizer_without_regexes_has_no_affixes():
+    class Bare:
+        prefix_search = suffix_search = infix_finditer = url_match = token_match = None
+
+    affixes = Affixes.of(Bare)
+    assert affixes.url_match is None
+    assert without_affix(["(a-b)."], *affixes[:3]) == [True]
+
+
+def test_other_callables_than_regexes_are_always_asked():
+    class Custom:
+        prefix_search = suffix_search = staticmethod(re.compile("^a$").fullmatch)
+        infix_finditer = staticmethod(lambda string: iter(()))
+        url_match = staticmethod(lambda string: None)
+
+    affixes = Affixes.of(Custom)
+    assert affixes.absent_from(["word"]) == [False]
+    assert affixes.url_match is Custom.url_match
+    assert affixes.prefixes("a").end() == 1
+
+
+def test_exact_alternatives_know_their_width():
+    (unit,) = alternatives(re.compile("(?<=[0-9])km$"), "suffix")
+    assert unit.width == 2
+    assert unit.before[:2] == (1 << ord("m"), 1 << ord("k"))
+    assert unit.before[3] == ABSENT | OTHER | ASCII
+    assert [each.width for each in alternatives(re.compile(r"\.\.+$"), "suffix")] == [-1]

@@ -1,0 +1,243 @@
+"""The tokens are spaCy's, whatever the text, the language, the batch and the memo."""
+
+import copy
+import html
+import pickle
+import re
+import tarfile
+import threading
+
+import naive_features as naive
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from textcat.errors import TextcatError
+from textcat.features.language import Language, MissingPackage
+from textcat.features.tokens import Tokens
+
+LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
+TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
+PIECES = (
+    ":) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ ' '' 's n't don't can't I'm we'll a.m. 10a.m. 5pm p.m. . .. ... U.S. "
+    "Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14 1,000 1/4 -5 + +7 7+ °C. ° C. 10°C. \" “ ” ‘ ’ ’s – — -- - _ * & # @ "
+    "a@b.com http://x.org/y?z=1 www.example.com x.y U.K. z. B. d.h. aujourd'hui l'an word Word WORD über naïve Привет т.е. 東京 ｅ ſ İ "
+    "\u00a0 \t \n \n\n \r\n \x1c \x85 \u2028 \u3000 'Cause and/or C++ <RD> <SC> \\n \\t (o: =) o.O O.o (╯°□°）╯︵┻━┻ ) - :"
+).split(" ")
+pieces = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\n", " \n", "\t"])), max_size=12).map(
+    lambda parts: "".join(piece + gap for piece, gap in parts)
+)
+texts = st.one_of(st.text(), pieces, st.text(alphabet="ab:)(-.8' \n'sS,/*_<3>"))
+
+
+def _reuters_texts(archive):
+    with tarfile.open(archive) as tar:
+        members = sorted((m for m in tar.getmembers() if m.name.endswith(".sgm")), key=lambda m: m.name)
+        for member in members:
+            data = tar.extractfile(member).read().decode("latin-1")
+            for text in re.findall(r"<TEXT.*?</TEXT>", data, re.DOTALL):
+                yield html.unescape(re.sub(r"</?(?:TEXT|TITLE|BODY|DATELINE|AUTHOR)[^>]*>", "\n", text))
+
+
+@given(texts)
+@settings(max_examples=400, deadline=None)
+@example("x:) )")
+@example(":) )")
+@example("Fischer 8 -) 8- )")
+@example("  a  b ")
+@example(" ")
+@example("( ^_^ ) (^_^ )")
+def test_tokens_are_those_of_spacy(text):
+    assert TOKENS["en"].tokenize(text) == naive.tokens(text)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES[1:])
+@given(text=texts)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_tokens_of_other_languages_are_those_of_spacy(lang, text):
+    assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
+
+
+@given(st.lists(texts, max_size=6), st.booleans(), st.booleans(), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_terms_are_counted_as_spacy_and_python_count_them(documents, lowercase, alphabetic, remove_stop_words):
+    how = {"lowercase": lowercase, "alphabetic": alphabetic, "remove_stop_words": remove_stop_words}
+    counts = Tokens(**how)
+    counts._memory = _reader_for(counts)
+    found = counts.count_terms(documents, bigrams=True)
+    start = 0
+    for text, end in zip(documents, found.ends.tolist(), strict=True):
+        words = naive.terms(text, **how)
+        expected = {}
+        for name in words + list(zip(words, words[1:], strict=False)):
+            expected[name] = expected.get(name, 0) + 1
+        got = {_name(found, i): int(n) for i, n in zip(found.ids[start:end], found.counts[start:end], strict=True)}
+        assert got == expected
+        start = end
+
+
+_READERS = {}
+
+
+def _reader_for(tokens):
+    """One reader per settings: loading a language takes longer than the examples."""
+    key = tuple(sorted(tokens.get_params().items()))
+    return _READERS.setdefault(key, tokens._reader())
+
+
+def _name(found, i):
+    return found.terms[i] if i >= 0 else tuple(found.terms[t] for t in found.pairs[~i])
+
+
+def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
+    documents = list(_reuters_texts(reuters_archive))
+    assert len(documents) == 21578
+    ours = Tokens()
+    totals = ours.count(documents)
+    nlp = naive.nlp_of("en")
+    nlp.vocab.lex_attr_getters, getters = {}, nlp.vocab.lex_attr_getters  # tokens only: three times as fast
+    try:
+        for start in range(0, len(documents), 2000):
+            batch = documents[start : start + 2000]
+            with nlp.memory_zone():
+                for i, text in enumerate(batch, start):
+                    expected = [token.text for token in nlp.tokenizer(text)]
+                    assert ours.tokenize(text) == expected, i
+                    assert totals[i] == len(expected)
+    finally:
+        nlp.vocab.lex_attr_getters = getters
+
+
+def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
+    for tail in ("", "é", "☃", "𝄞"):
+        text = f"don't stop, café at 5pm. {tail}".strip()
+        assert TOKENS["en"].tokenize(text) == naive.tokens(text)
+
+
+def test_results_do_not_depend_on_batches_or_on_what_the_memo_holds(monkeypatch):
+    documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
+    whole = Tokens().count_terms(documents, bigrams=True)
+    monkeypatch.setattr("textcat.features.tokens.BATCH_CHARACTERS", 100)
+    small = Tokens(memo_bytes=0)
+    for _ in range(2):
+        found = small.count_terms(documents, bigrams=True)
+        assert [_name(found, i) for i in found.ids] == [_name(whole, i) for i in whole.ids]
+        assert found.counts.tolist() == whole.counts.tolist()
+        assert found.ends.tolist() == whole.ends.tolist()
+
+
+def test_a_full_memo_is_emptied(monkeypatch):
+    monkeypatch.setattr("textcat.features.tokens.BATCH_TEXTS", 100)
+    tokens = Tokens(memo_bytes=100_000)
+    for start in range(0, 20_000, 2_000):
+        tokens.count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
+    assert tokens._memory.memo.span_bytes < 250_000
+    assert len(tokens._memory.strings) < 10_000
+
+
+def test_the_string_store_of_spacy_does_not_grow():
+    tokens = Tokens()
+    tokens.count_terms(["warm up, please."])
+    strings = tokens._memory._language._nlp.vocab.strings
+    before = len(strings)
+    tokens.count_terms([f"word{i}, (x{i})" for i in range(1000)])
+    assert len(strings) == before
+
+
+def test_counts_of_tokens_are_those_of_spacy():
+    documents = ["", " ", "One, two :) )", "\n\nthree\n"]
+    assert Tokens().count(iter(documents)).tolist() == [len(naive.tokens(text)) for text in documents]
+    assert Tokens().count([]).tolist() == []
+    assert Tokens().tokenize("") == []
+
+
+def test_no_texts_have_no_counts():
+    found = Tokens().count_terms([])
+    assert (len(found.ends), len(found.ids), len(found.counts)) == (0, 0, 0)
+
+
+def test_lone_surrogates_are_read_as_the_replacement_character():
+    assert TOKENS["en"].tokenize("a\ud800b, c") == naive.tokens("a\ufffdb, c")
+    assert TOKENS["en"].tokenize("\ud800 :) )") == naive.tokens("\ufffd :) )")
+
+
+def test_texts_longer_than_a_pipeline_takes_are_read():
+    text = "word, " * 200_000
+    assert Tokens().count([text])[0] == 400_000
+
+
+@pytest.mark.parametrize("lang", ["zh", "xx"])
+def test_tokenizers_of_another_kind_are_asked_for_whole_texts(lang):
+    text = "我喜欢吃苹果。 Hello world 你好\n"
+    tokens = Tokens(lang)
+    for _ in range(2):
+        assert tokens.tokenize(text) == naive.tokens(text, lang)
+    found = tokens.count_terms([text, "", text])
+    assert np.diff(found.ends, prepend=0).tolist()[1] == 0
+    assert sorted(found.terms) == sorted(set(naive.terms(text, lang)))
+
+
+def test_an_unknown_language_is_named():
+    with pytest.raises(TextcatError, match=r"spaCy has no language 'qqq': give a code"):
+        Tokens("qqq").tokenize("a")
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    def missing(lang):
+        def build():
+            raise ImportError("no such module")
+
+        return build
+
+    monkeypatch.setattr("spacy.util.get_lang_class", missing)
+    with pytest.raises(MissingPackage, match=r"pip install 'spacy\[ja\]'"):
+        Language("ja")
+
+
+def test_an_error_half_way_leaves_no_trace(monkeypatch):
+    tokens = Tokens()
+    tokens.tokenize("a")
+    with monkeypatch.context() as patch:
+        patch.setattr(tokens._memory._language, "cut_spans", lambda spans: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            tokens.tokenize("never-seen, chunks.")
+    assert tokens.tokenize("never-seen, chunks.") == naive.tokens("never-seen, chunks.")
+
+
+def test_a_text_that_is_no_string_is_refused():
+    with pytest.raises(TypeError):
+        Tokens().count_terms([b"bytes"])
+
+
+def test_copies_share_settings_and_not_the_memo():
+    tokens = Tokens("de", lowercase=False)
+    tokens.tokenize("Guten Tag")
+    for copied in (clone(tokens), pickle.loads(pickle.dumps(tokens)), copy.deepcopy(tokens)):
+        assert copied.get_params() == tokens.get_params()
+        assert not hasattr(copied, "_memory")
+        assert copied.tokenize("Guten Tag, z.B.") == naive.tokens("Guten Tag, z.B.", "de")
+
+
+def test_changed_settings_take_effect():
+    tokens = Tokens()
+    assert tokens.count_terms(["The Word"]).terms == ["word"]
+    tokens.set_params(lowercase=False, remove_stop_words=False)
+    assert tokens.count_terms(["The Word"]).terms == ["The", "Word"]
+
+
+def test_threads_may_share_the_memo():
+    documents = [[f"thread{k} word{i}, said U.S. Mr. {i}k :) )" for i in range(200)] for k in range(4)]
+    shared = Tokens()
+    results = [None] * 4
+
+    def run(k):
+        results[k] = [shared.tokenize(text) for text in documents[k]]
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[naive.tokens(text) for text in batch] for batch in documents]

@@ -1,0 +1,149 @@
+"""Compiled: add the counts of a document's zones up, weigh them, and write rows of unit length."""
+
+from libc.math cimport log, sqrt
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memset
+
+import numpy as np
+
+ctypedef fused real:
+    float
+    double
+
+cdef enum:
+    FEW = 24  # up to here insertion sort is the fastest
+
+
+cdef inline int32_t column_of(const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs, int32_t zone, int32_t id) noexcept nogil:
+    return terms[zone, id] if id >= 0 else pairs[zone, ~id]
+
+
+def document_frequencies(
+    const int64_t[::1] texts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] zones,
+    const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs, size_t n_columns,
+):
+    """Count the documents in which each column occurs: an array of shape (n_columns,), int64. For the parameters see `rows`."""
+    cdef Py_ssize_t d, t, i
+    cdef int32_t column
+    frequencies = np.zeros(n_columns, np.int64)
+    cdef int64_t[::1] frequency = frequencies
+    cdef int64_t[::1] latest = np.full(n_columns, -1, np.int64)
+    with nogil:
+        for d in range(texts.shape[0]):
+            for t in range(texts[d - 1] if d else 0, texts[d]):
+                for i in range(ends[t - 1] if t else 0, ends[t]):
+                    column = column_of(terms, pairs, zones[t], ids[i])
+                    if column >= 0 and latest[column] != d:
+                        latest[column] = d
+                        frequency[column] += 1
+    return frequencies
+
+
+def rows(
+    const int64_t[::1] texts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] counts,
+    const int32_t[::1] zones, const double[::1] weights, const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs,
+    const double[::1] idf, bint sublinear, real[::1] data, int32_t[::1] indices,
+):
+    """Write the tf-idf rows of documents into `data` and `indices`, and give where they end.
+
+    Parameters
+    ----------
+    texts : ndarray of shape (n_documents,), int64
+        Where the texts of each document, one per zone, end in the next.
+    ends : ndarray of shape (n_texts,), int64
+        Where the entries of each text end in `ids` and `counts`.
+    ids, counts : ndarray of shape (n_entries,), int32
+        A term (or `~pair`) and how often it occurs.
+    zones : ndarray of shape (n_texts,), int32
+        Which row of `terms` and `pairs` names the columns of a text.
+    weights : ndarray of shape (n_texts,), float64
+        What one occurrence in the text counts.
+    terms, pairs : ndarray of shape (n_zones, n_terms) and (n_zones, n_pairs), int32
+        The column of each term and pair; -1 for none.
+    idf : ndarray of shape (n_columns,), float64
+    sublinear : bool
+        Replace a tf above 1 by 1 + log tf.
+    data, indices : ndarray of shape (at least n_entries,)
+        Receive the rows.
+    """
+    cdef Py_ssize_t d, t, i, start, n = 0
+    cdef int32_t column
+    cdef double tf
+    row_ends = np.empty(texts.shape[0], np.int64)
+    cdef int64_t[::1] row_end = row_ends
+    cdef double[::1] total = np.zeros(idf.shape[0], np.float64)
+    cdef int32_t[::1] spare = np.empty(idf.shape[0] + 1, np.int32)
+    with nogil:
+        for d in range(texts.shape[0]):
+            start = n
+            for t in range(texts[d - 1] if d else 0, texts[d]):
+                for i in range(ends[t - 1] if t else 0, ends[t]):
+                    column = column_of(terms, pairs, zones[t], ids[i])
+                    if column >= 0 and idf[column] != 0:
+                        if total[column] == 0:
+                            indices[n] = column
+                            n += 1
+                        total[column] += weights[t] * counts[i]
+            if n > start:
+                sort(&indices[start], &spare[0], n - start, <uint32_t>idf.shape[0])
+                scale(&indices[start], &data[start], n - start, &total[0], &idf[0], sublinear)
+            row_end[d] = n
+    return row_ends
+
+
+cdef void scale(
+    const int32_t* columns, real* out, Py_ssize_t n, double* total, const double* idf, bint sublinear
+) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double tf, w, squares = 0
+    for i in range(n):
+        tf = total[columns[i]]
+        if sublinear and tf > 1:
+            tf = 1 + log(tf)
+        w = tf * idf[columns[i]]
+        total[columns[i]] = w
+        squares += w * w
+    squares = sqrt(squares)
+    for i in range(n):
+        out[i] = <real>(total[columns[i]] / squares)
+        total[columns[i]] = 0
+
+
+cdef void sort(int32_t* a, int32_t* spare, Py_ssize_t n, uint32_t above) noexcept nogil:
+    """Sort ascending: by insertion if few, else by bytes from the lowest."""
+    cdef Py_ssize_t i, j
+    cdef int32_t x
+    cdef int shift = 0
+    cdef Py_ssize_t[256] place
+    cdef Py_ssize_t here, next_
+    cdef int32_t* source = a
+    cdef int32_t* target = spare
+    if n <= FEW:
+        for i in range(1, n):
+            x = a[i]
+            j = i
+            while j > 0 and a[j - 1] > x:
+                a[j] = a[j - 1]
+                j -= 1
+            a[j] = x
+        return
+    while above >> shift:
+        memset(place, 0, sizeof(place))
+        for i in range(n):
+            place[(source[i] >> shift) & 255] += 1
+        next_ = 0
+        for i in range(256):
+            here = place[i]
+            place[i] = next_
+            next_ += here
+        for i in range(n):
+            x = source[i]
+            target[place[(x >> shift) & 255]] = x
+            place[(x >> shift) & 255] += 1
+        source, target = target, source
+        shift += 8
+        if shift == 32:
+            break
+    if source != a:
+        for i in range(n):
+            a[i] = source[i]

@@ -1,0 +1,207 @@
+"""Turn a language code into a tokenizer that gives the tokens of `spacy.blank(lang)`, sooner."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from textcat.errors import TextcatError
+from textcat.features.affixes import guarded
+
+if TYPE_CHECKING:
+    from spacy.language import Language as Nlp
+    from spacy.tokens import Doc
+
+JOINER = "\n"
+CHUNKS_PER_DOC = 50_000
+EXTRAS = {"vi": "pyvi"}  # the other languages' extra packages have a name of their own at spaCy: spacy[ja], spacy[ko], spacy[th]
+LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+NON_ASCII = 128
+
+
+class UnknownLanguage(TextcatError, ValueError):
+    """spaCy has no such language."""
+
+
+class MissingPackage(TextcatError, ImportError):
+    """The language's tokenizer needs a package that is not installed."""
+
+
+class Gap(NamedTuple):
+    """A place between two tokens of a special case: all that stands before it, the token before it, and the same behind it."""
+
+    left: str
+    last: str
+    right: str
+    first: str
+
+
+class Language:
+    """A blank spaCy language, asked for tokens only.
+
+    Parameters
+    ----------
+    lang : str
+        A code that `spacy.blank` takes, such as "en".
+
+    Raises
+    ------
+    UnknownLanguage, MissingPackage
+    """
+
+    def __init__(self, lang: str) -> None:
+        from spacy.tokenizer import Tokenizer
+
+        self._nlp = blank(lang)
+        self._nlp.max_length = 2**30 - 1  # of a tokenizer only; the default guards the models of a pipeline
+        self.attributes: dict[int, Callable[[str], Any]] = self._nlp.vocab.lex_attr_getters
+        self.by_chunk = type(self._nlp.tokenizer) is Tokenizer
+        if self.by_chunk:
+            self._guard()
+
+    def _guard(self) -> None:
+        from spacy.attrs import ORTH
+
+        # Each new lexeme would be put through some twenty attributes of which three are ever asked for.
+        self._nlp.vocab.lex_attr_getters = {}
+        self._rules = self._nlp.tokenizer.rules
+        # The special cases as the tokenizer's own matcher has them: cut by affixes alone.
+        bare, _ = guarded(self._nlp.tokenizer, self._nlp.vocab, rules={})
+        cuts = [[token.text for token in bare(rule)] for rule in self._rules]
+        # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
+        self._recut = tuple(
+            rule for rule, cut in zip(self._rules, cuts, strict=True) if cut != [part[ORTH] for part in self._rules[rule]]
+        )
+        self.reach = max(map(len, cuts), default=0)
+        self._gaps: dict[tuple[str, str], set[Gap]] = defaultdict(set)
+        for cut in cuts:
+            for i in range(1, len(cut)):
+                gap = Gap("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
+                self._gaps[gap.last[-1], gap.first[0]].add(gap)
+        self._nlp.tokenizer, self._affixes = guarded(self._nlp.tokenizer, self._nlp.vocab)
+        alone = [token.text for token in self._nlp.tokenizer(JOINER)] == [JOINER]
+        self._joinable = alone and not any(JOINER in cut for cut in cuts if len(cut) > 1)
+
+    def clashes(self) -> np.ndarray:
+        """Tabulate which two characters, the last of a span and the first of the next, may hide a special case across the gap.
+
+        Returns
+        -------
+        ndarray of shape (129, 129), uint8
+            Row and column 128 stand for all characters that are not ASCII.
+        """
+        table = np.zeros((NON_ASCII + 1, NON_ASCII + 1), np.uint8)
+        if self.by_chunk:
+            for left, right in self._gaps:
+                table[min(ord(left), NON_ASCII), min(ord(right), NON_ASCII)] = 1
+        return table
+
+    def bridged(self, left: str, last: str, right: str, first: str) -> bool:
+        """Tell whether a special case may reach from one span into the next.
+
+        spaCy looks for special cases in whole texts and blind to white space. A match across a gap changes nothing itself, but keeps
+        shorter matches on either side from being made, so that such spans do not have the tokens they have by themselves.
+
+        Parameters
+        ----------
+        left, right : str
+            What stands on either side of the gap, without the spaces between words.
+        last, first : str
+            The nearest token on either side, as far as each span by itself goes.
+        """
+        return any(
+            left.endswith(gap.left)
+            and right.startswith(gap.right)
+            and (last == gap.last or left.endswith(self._recut))
+            and (first == gap.first or right.startswith(self._recut))
+            for gap in self._gaps.get((left[-1], right[0]), ())
+        )
+
+    def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
+        """Tokenize each span by itself.
+
+        Returns
+        -------
+        tokens : list of str
+            Those of the first span, of the second, and so on.
+        lengths : ndarray of shape (n_spans,), int32
+        """
+        plain = self._affixes.absent_from(spans)
+        whole = [alone and span not in self._rules for alone, span in zip(plain, spans, strict=True)]
+        cuts = self._cut(span for span, is_token in zip(spans, whole, strict=True) if not is_token)
+        tokens: list[str] = []
+        lengths = np.ones(len(spans), np.int32)
+        for i, is_token in enumerate(whole):
+            if is_token:
+                tokens.append(spans[i])
+            else:
+                cut = next(cuts)
+                tokens += cut
+                lengths[i] = len(cut)
+        return tokens, lengths
+
+    def cut_text(self, text: str) -> list[str]:
+        """Tokenize one text as a whole."""
+        with self._nlp.memory_zone():
+            return self._strings(self._nlp.make_doc(mended(text)))
+
+    def _cut(self, spans: Iterable[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        for span in map(mended, spans):
+            if span.isspace() or not self._joinable:
+                yield from self._cut_joined(batch)
+                batch = []
+                yield self.cut_text(span)
+                continue
+            batch.append(span)
+            if len(batch) == CHUNKS_PER_DOC:
+                yield from self._cut_joined(batch)
+                batch = []
+        yield from self._cut_joined(batch)
+
+    def _cut_joined(self, spans: list[str]) -> Iterator[list[str]]:
+        """Tokenize many spans as the lines of one text."""
+        if not spans:
+            return
+        with self._nlp.memory_zone():
+            strings = self._strings(self._nlp.make_doc(JOINER.join(spans)))
+        start = 0
+        for _ in range(len(spans) - 1):
+            stop = strings.index(JOINER, start)
+            yield strings[start:stop]
+            start = stop + 1
+        yield strings[start:]
+
+    def _strings(self, doc: Doc) -> list[str]:
+        orths, places = np.unique(doc.to_array("ORTH"), return_inverse=True)
+        store = self._nlp.vocab.strings
+        strings = [store[orth] for orth in orths.tolist()]
+        return [strings[place] for place in places.tolist()]
+
+
+def blank(lang: str) -> Nlp:
+    """Give `spacy.blank(lang)`, or say in a sentence why not."""
+    from spacy.util import get_lang_class
+
+    try:
+        language = get_lang_class(lang)
+    except ImportError as error:
+        raise UnknownLanguage(
+            f"spaCy has no language {lang!r}: give a code such as 'en' or 'de' (all of them: https://spacy.io/usage/models#languages)."
+        ) from error
+    try:
+        return language()
+    except ImportError as error:
+        package = EXTRAS.get(lang, f"spacy[{lang}]")
+        raise MissingPackage(
+            f"spaCy's tokenizer for language {lang!r} needs a package that is not installed: pip install '{package}'."
+        ) from error
+
+
+def mended(text: str) -> str:
+    """Replace lone surrogates, which spaCy cannot store, by U+FFFD."""
+    return text if text.isascii() else LONE_SURROGATES.sub("\ufffd", text)

@@ -1,0 +1,255 @@
+"""Turn texts into term counts: spaCy's tokens, remembered for every chunk between white space."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import count, filterfalse
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from textcat.features._chunks import Memo
+from textcat.features.language import Language
+
+BATCH_CHARACTERS = 16_000_000
+BATCH_TEXTS = 20_000
+BYTES_PER_STRING = 200  # roughly what a token takes in Python's dictionaries and lists
+
+_CREATING = threading.Lock()
+
+
+class TermCounts(NamedTuple):
+    """How often each term occurs in each text: the rows of a sparse matrix, one after the other.
+
+    Attributes
+    ----------
+    ends : ndarray of shape (n_texts,), int64
+        Where the entries of each text end in `ids` and `counts`.
+    ids : ndarray of shape (n_entries,), int32
+        A term's place in `terms`, or `~place` in `pairs`; each at most once in a text.
+    counts : ndarray of shape (n_entries,), int32
+        At least 1.
+    terms : list of str
+        May only grow, so that the ids of earlier counts with the same list stay true.
+    pairs : ndarray of shape (n_pairs, 2), int32
+        The places of the two terms of every bigram; may only grow as long as `terms` is the same list.
+    """
+
+    ends: np.ndarray
+    ids: np.ndarray
+    counts: np.ndarray
+    terms: list[str]
+    pairs: np.ndarray
+
+
+class Tokens(BaseEstimator):
+    """Tokenize with spaCy, and count the tokens that are terms.
+
+    The tokens are those of `spacy.blank(lang)`, one by one. White space is never a term. The tokens of every distinct chunk of text are
+    kept in a memo, which is not pickled and has no influence on the results. Methods may be called from several threads.
+
+    Parameters
+    ----------
+    lang : str, default="en"
+        A language code that `spacy.blank` takes.
+    lowercase : bool, default=True
+        The term is the token in lower case (spaCy's `lower_`).
+    alphabetic : bool, default=True
+        Leave out tokens that are not made of letters alone (spaCy's `is_alpha`).
+    remove_stop_words : bool, default=True
+        Leave out spaCy's stop words of the language (spaCy's `is_stop`).
+    memo_bytes : int, default=268435456
+        About how much memory the memo may take. It is emptied when a batch of texts has filled it.
+
+    Raises
+    ------
+    textcat.errors.TextcatError
+        At the first text, if spaCy has no such language or it needs a package that is not installed.
+    """
+
+    def __init__(
+        self,
+        lang: str = "en",
+        *,
+        lowercase: bool = True,
+        alphabetic: bool = True,
+        remove_stop_words: bool = True,
+        memo_bytes: int = 256 * 2**20,
+    ) -> None:
+        self.lang = lang
+        self.lowercase = lowercase
+        self.alphabetic = alphabetic
+        self.remove_stop_words = remove_stop_words
+        self.memo_bytes = memo_bytes
+
+    def tokenize(self, text: str) -> list[str]:
+        """List all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
+        reader = self._reader()
+        with reader.lock:
+            for _ in reader.batches([text]):
+                return [reader.strings[i] for i in reader.memo.tokens(0)]
+        return []
+
+    def count(self, texts: Iterable[str]) -> np.ndarray:
+        """Count the tokens of every text, white space included: an array of shape (n_texts,), int64."""
+        reader = self._reader()
+        with reader.lock:
+            totals = [reader.memo.n_tokens() for _ in reader.batches(texts)]
+        return np.concatenate([np.zeros(0, np.int64), *totals])
+
+    def count_terms(self, texts: Iterable[str], *, bigrams: bool = False) -> TermCounts:
+        """Count the terms of every text.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        bigrams : bool, default=False
+            Also count the pairs of terms that follow each other, whatever lies between them that is no term.
+        """
+        reader = self._reader()
+        with reader.lock:
+            reader.forget(self.memo_bytes)
+            parts = [reader.memo.count(len(reader.terms), bigrams) for _ in reader.batches(texts)]
+            pairs = reader.memo.pairs_of_terms if bigrams else np.zeros((0, 2), np.int32)
+            return TermCounts(*_joined(parts), reader.terms, pairs)
+
+    def _reader(self) -> _Reader:
+        settings = self.get_params(deep=False)
+        with _CREATING:
+            reader = self.__dict__.get("_memory")
+            if reader is None or reader.settings != settings:
+                reader = self._memory = _Reader(settings)
+            return reader
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_memory", None)
+        return state
+
+
+class _Reader:
+    """The language, the memo, and the ids of all tokens and terms met."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
+
+        self.settings = settings
+        self.lock = threading.Lock()
+        self._language = Language(settings["lang"])
+        self._clashes = self._language.clashes()
+        get = self._language.attributes
+        self._term = get[LOWER] if settings["lowercase"] else str
+        self._required = [get[IS_ALPHA]] if settings["alphabetic"] else []
+        self._excluded = [get[IS_SPACE]] + ([get[IS_STOP]] if settings["remove_stop_words"] else [])
+        self.forget(-1)
+
+    def forget(self, above: int) -> None:
+        """Start with an empty memo and new ids if all of it takes more than so many bytes."""
+        if above < 0 or self._nbytes() > above:
+            self.memo = Memo(self._clashes)
+            self.strings: list[str] = []
+            self.terms: list[str] = []
+            self._ids: dict[str, int] = {}
+            self._term_ids: dict[str, int] = {}
+            self._term_of: list[int] = []
+
+    def _nbytes(self) -> int:
+        return self.memo.nbytes + BYTES_PER_STRING * (len(self.strings) + len(self.terms))
+
+    def batches(self, texts: Iterable[str]) -> Iterator[None]:
+        """Take the texts in hand batch by batch, with the tokens of all their spans learnt."""
+        try:
+            for batch in _batched(texts):
+                if self.memo.span_bytes > self.settings["memo_bytes"]:
+                    self.memo.forget_spans()
+                self._take(batch)
+                yield
+        finally:
+            self.memo.put_down()
+
+    def _take(self, batch: list[str]) -> None:
+        try:
+            self._learn(batch)
+        except BaseException:
+            # A memo that stopped between meeting spans and learning their tokens would ask for them again at every text.
+            self.forget(-1)
+            raise
+
+    def _learn(self, batch: list[str]) -> None:
+        if not self._language.by_chunk:
+            self.memo.read([""] * len(batch))
+            for i, text in enumerate(batch):
+                self._replace(i, text)
+            return
+        self.memo.read(batch)
+        unknown = self.memo.unknown()
+        if unknown:
+            tokens, lengths = self._language.cut_spans(unknown)
+            self.memo.learn(*self._numbered(tokens), lengths)
+        for i in self._bridged_texts():
+            self._replace(i, batch[i])
+
+    def _bridged_texts(self) -> Iterable[int]:
+        """Find the texts of the batch in which neighbouring spans do not have the tokens they have by themselves."""
+        name = self.strings
+        return dict.fromkeys(
+            i
+            for i, left, last, right, first in self.memo.suspected(self._language.reach)
+            if self._language.bridged(left, name[last], right, name[first])
+        )
+
+    def _replace(self, i: int, text: str) -> None:
+        self.memo.replace(i, *self._numbered(self._language.cut_text(text)))
+
+    def _numbered(self, tokens: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Give the ids of tokens and of their terms (-1: none)."""
+        known, term_of = self._ids, self._term_of
+        self._meet([token for token in dict.fromkeys(tokens) if token not in known])
+        ids = [known[token] for token in tokens]
+        return np.array(ids, np.int32), np.array([term_of[i] for i in ids], np.int32)
+
+    def _meet(self, tokens: list[str]) -> None:
+        """Give ids to new tokens, and to the terms they stand for."""
+        self._ids.update(zip(tokens, count(len(self.strings)), strict=False))
+        self.strings += tokens
+        kept: Iterable[str] = tokens
+        for holds in self._required:
+            kept = filter(holds, kept)
+        for holds in self._excluded:
+            kept = filterfalse(holds, kept)
+        kept = list(kept)
+        self._term_of += [-1] * len(tokens)
+        for token, term in zip(kept, map(self._term, kept), strict=True):
+            place = self._term_ids.setdefault(term, len(self.terms))
+            if place == len(self.terms):
+                self.terms.append(term)
+            self._term_of[self._ids[token]] = place
+
+
+def _batched(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Cut a stream of texts into lists of a bounded number of characters, or of one longer text."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (size + len(text) > BATCH_CHARACTERS or len(batch) == BATCH_TEXTS):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0] + [len(ids) for _, ids, _ in parts])
+    ends = [part[0] + start for part, start in zip(parts, starts[:-1], strict=True)]
+    none = np.zeros(0, np.int32)
+    return (
+        np.concatenate([np.zeros(0, np.int64), *ends]),
+        np.concatenate([none, *(ids for _, ids, _ in parts)]),
+        np.concatenate([none, *(counts for _, _, counts in parts)]),
+    )
