@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import spacy
@@ -35,7 +36,7 @@ def term_frequencies(document, zones=None, apart=False, bigrams=False, **setting
         if zones is not None and zone not in zones:
             continue
         words = terms(text, **settings)
-        names = words + ([f"{a} {b}" for a, b in zip(words, words[1:], strict=False)] if bigrams else [])
+        names = words + ([f"{a} {b}" for a, b in pairwise(words)] if bigrams else [])
         for name, n in Counter(names).items():
             tf[f"{zone}:{name}" if apart else name] += (1 if zones is None else zones[zone]) * n
     return tf

@@ -6,6 +6,7 @@ import pickle
 import re
 import tarfile
 import threading
+from itertools import pairwise
 
 import naive_features as naive
 import numpy as np
@@ -15,20 +16,20 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from textcat.errors import TextcatError
-from textcat.features.language import Language, MissingPackage
+from textcat.features.language import Language, MissingPackageError
 from textcat.features.tokens import Tokens
 
 LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
 TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
-PIECES = (
-    ":) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ ' '' 's n't don't can't I'm we'll a.m. 10a.m. 5pm p.m. . .. ... U.S. "
-    "Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14 1,000 1/4 -5 + +7 7+ °C. ° C. 10°C. \" “ ” ‘ ’ ’s – — -- - _ * & # @ "
-    "a@b.com http://x.org/y?z=1 www.example.com x.y U.K. z. B. d.h. aujourd'hui l'an word Word WORD über naïve Привет т.е. 東京 ｅ ſ İ "
-    "\u00a0 \t \n \n\n \r\n \x1c \x85 \u2028 \u3000 'Cause and/or C++ <RD> <SC> \\n \\t (o: =) o.O O.o (╯°□°）╯︵┻━┻ ) - :"
-).split(" ")
-pieces = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\n", " \n", "\t"])), max_size=12).map(
-    lambda parts: "".join(piece + gap for piece, gap in parts)
-)
+PIECES = r"""
+:) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ (o: =) o.O O.o (╯°□°）╯︵┻━┻ ' '' 's n't don't can't
+I'm we'll 'Cause a.m. 10a.m. 5pm p.m. . .. ... U.S. U.K. Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14
+1,000 1/4 -5 + +7 7+ °C. ° C. 10°C. " “ ” ‘ ’ ’s – — -- - _ * & # @ a@b.com http://x.org/y?z=1 www.example.com x.y
+z. B. d.h. aujourd'hui l'an and/or C++ <RD> <SC> \n \t word Word WORD über naïve Привет т.е. 東京 ｅ ſ İ
+""".split()  # noqa: SIM905
+PIECES += ["\u00a0", "\t", "\n", "\n\n", "\r\n", "\x1c", "\x85", "\u2028", "\u3000"]
+gaps = st.sampled_from(["", " ", "  ", "\n", " \n", "\t"])
+pieces = st.lists(st.tuples(st.sampled_from(PIECES), gaps).map("".join), max_size=12).map("".join)
 texts = st.one_of(st.text(), pieces, st.text(alphabet="ab:)(-.8' \n'sS,/*_<3>"))
 
 
@@ -71,7 +72,7 @@ def test_terms_are_counted_as_spacy_and_python_count_them(documents, lowercase, 
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         words = naive.terms(text, **how)
         expected = {}
-        for name in words + list(zip(words, words[1:], strict=False)):
+        for name in words + list(pairwise(words)):
             expected[name] = expected.get(name, 0) + 1
         got = {_name(found, i): int(n) for i, n in zip(found.ids[start:end], found.counts[start:end], strict=True)}
         assert got == expected
@@ -192,7 +193,7 @@ def test_a_missing_package_is_named(monkeypatch):
         return build
 
     monkeypatch.setattr("spacy.util.get_lang_class", missing)
-    with pytest.raises(MissingPackage, match=r"pip install 'spacy\[ja\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'spacy\[ja\]'"):
         Language("ja")
 
 

@@ -1,4 +1,4 @@
-"""Compiled: decide from tables of character sets whether a string has an affix, and ask the regex only where the tables cannot tell."""
+"""Compiled: tell from tables of character sets what affix a string has, and ask the regex where they cannot tell."""
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free

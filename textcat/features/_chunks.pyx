@@ -1,7 +1,7 @@
 """Compiled: split texts into spans as spaCy does, remember the tokens of every distinct span, and count terms.
 
-A span is what spaCy's tokenizer works on: a run of characters other than whitespace, or a run of whitespace less the one space that
-follows a word. A span met before costs one look-up in a hash table.
+A span is what spaCy's tokenizer works on: a run of characters other than whitespace, or a run of whitespace less the
+one space that follows a word. A span met before costs one look-up in a hash table.
 """
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromKindAndData, PyUnicode_KIND
@@ -107,8 +107,8 @@ cdef class Memo:
     Parameters
     ----------
     clashes : ndarray of shape (129, 129), uint8
-        Non-zero at [last, first] if a span that ends with one character and the next span, beginning with the other, might together form
-        a special case. 128 stands for all non-ASCII characters.
+        Non-zero at [last, first] if a span that ends with one character and the next span, beginning with the other,
+        might together form a special case. 128 stands for all non-ASCII characters.
     """
 
     cdef Slot* slots
@@ -247,8 +247,8 @@ cdef class Memo:
         Returns
         -------
         list of (int, str, int, str, int)
-            The text; the left span behind at most `reach - 1` others, and its last token; the right span before as many, and its first
-            token.
+            The text; the left span behind at most `reach - 1` others, and its last token; the right span before as
+            many, and its first token.
         """
         cdef size_t i, middle, start, stop
         cdef Suspect* suspect

@@ -14,7 +14,9 @@ cdef enum:
     FEW = 24  # up to here insertion sort is the fastest
 
 
-cdef inline int32_t column_of(const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs, int32_t zone, int32_t id) noexcept nogil:
+cdef inline int32_t column_of(
+    const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs, int32_t zone, int32_t id
+) noexcept nogil:
     return terms[zone, id] if id >= 0 else pairs[zone, ~id]
 
 
@@ -22,7 +24,7 @@ def document_frequencies(
     const int64_t[::1] texts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] zones,
     const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs, size_t n_columns,
 ):
-    """Count the documents in which each column occurs: an array of shape (n_columns,), int64. For the parameters see `rows`."""
+    """Count the documents that have each column: shape (n_columns,), int64. For the parameters see `rows`."""
     cdef Py_ssize_t d, t, i
     cdef int32_t column
     frequencies = np.zeros(n_columns, np.int64)

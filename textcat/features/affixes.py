@@ -1,10 +1,11 @@
 """Turn the affix regexes of a spaCy tokenizer into tables that answer for most strings without running a regex.
 
-spaCy asks three regexes about every chunk: is there a prefix, a suffix, an infix? Nearly all of its time goes there. Here the parse tree
-of each regex is read once and every alternative is written down as sets of characters around a point: the start of the string for
-prefixes, its end for suffixes, the start of the match for infixes. An alternative whose sets the string does not meet cannot match.
-One that is nothing but such sets (`exact`) matches if and only if they are met, and its width is known, so no regex is needed at all.
-Whatever cannot be decided that way is left to the regex itself.
+spaCy asks three regexes about every chunk: is there a prefix, a suffix, an infix? Nearly all of its time goes there.
+Here the parse tree of each regex is read once and every alternative is written down as sets of characters around a
+point: the start of the string for prefixes, its end for suffixes, the start of the match for infixes. An alternative
+whose sets the string does not meet cannot match. One that is nothing but such sets (`exact`) matches if and only if
+they are met, and its width is known, so no regex is needed at all. Whatever cannot be decided that way is left to the
+regex itself.
 
 Sets are bit masks: one bit per ASCII character, one for all other characters together, one for "no character here".
 """
@@ -33,14 +34,14 @@ Role = Literal["prefix", "suffix", "infix"]
 
 
 class Alternative(NamedTuple):
-    """One way for a regex to match: the sets of characters around its point, nearest first, and its width (-1: not exact)."""
+    """One way for a regex to match: the sets of characters around its point, nearest first, and its width or -1."""
 
     before: View
     ahead: View
     width: int
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """The regex holds something that this module does not model, so it must always be run."""
 
 
@@ -56,23 +57,23 @@ def alternatives(pattern: re.Pattern[str], role: Role) -> list[Alternative]:
 
     Raises
     ------
-    Unreadable
+    UnreadableError
         If the pattern has flags, nodes, or a lack of anchors that do not fit the model.
     """
     if pattern.flags & ~(re.UNICODE | re.VERBOSE):
-        raise Unreadable(f"flags {pattern.flags}")
+        raise UnreadableError(f"flags {pattern.flags}")
     paths = _paths(_parse(pattern))
     if role == "prefix" and not all(path and _is_start(path[0]) for path in paths):
-        raise Unreadable("an alternative without ^")
+        raise UnreadableError("an alternative without ^")
     if role == "suffix" and not all(path and _is_end(path[-1]) for path in paths):
-        raise Unreadable("an alternative without $")
+        raise UnreadableError("an alternative without $")
     return [_alternative(path, role) for path in paths]
 
 
 def required(pattern: re.Pattern[str]) -> list[int]:
     """Give sets of characters of each of which any string that the pattern matches holds at least one."""
     if pattern.flags & ~(re.UNICODE | re.VERBOSE):
-        raise Unreadable(f"flags {pattern.flags}")
+        raise UnreadableError(f"flags {pattern.flags}")
     return _required(_parse(pattern))
 
 
@@ -132,24 +133,24 @@ def _pattern_of(function: Callable[..., Any], method: str) -> re.Pattern[str] | 
 
 
 def _readable(function: Callable[..., Any] | None, method: str, role: Role) -> list[Alternative] | None:
-    """List the alternatives behind a tokenizer's callable; none if there is no callable, None if it must always be asked."""
+    """List the alternatives behind a tokenizer's callable, or give None if it must always be asked."""
     if function is None:
         return []
     pattern = _pattern_of(function, method)
     try:
         return None if pattern is None else alternatives(pattern, role)
-    except Unreadable:
+    except UnreadableError:
         return None
 
 
 def _url_guard(function: Callable[[str], Any] | None) -> Callable[[str], Any] | None:
-    """Spare the URL regex the strings that lack one of the single characters it cannot do without, above all the dot."""
+    """Spare the URL regex the strings that lack a character it cannot do without, which is the dot."""
     pattern = None if function is None else _pattern_of(function, "match")
     if function is None or pattern is None:
         return function
     try:
         single = [mask for mask in required(pattern) if mask & ASCII == mask and mask & (mask - 1) == 0]
-    except Unreadable:
+    except UnreadableError:
         return function
     if not single:
         return function
@@ -166,7 +167,7 @@ def _parse(pattern: re.Pattern[str]) -> Sequence[Node]:
 
 
 def _paths(nodes: Iterable[Node]) -> list[list[Node]]:
-    """Multiply the branches and options of a pattern out into sequences without either, in the order in which they are tried."""
+    """Multiply branches and options out into sequences without either, in the order in which they are tried."""
     paths: list[list[Node]] = [[]]
     for op, argument in nodes:
         name = str(op)
@@ -180,14 +181,14 @@ def _paths(nodes: Iterable[Node]) -> list[list[Node]]:
             options = [[(op, argument)]]
         paths = [path + option for path in paths for option in options]
         if len(paths) > MAX_ALTERNATIVES:
-            raise Unreadable("too many alternatives")
+            raise UnreadableError("too many alternatives")
     return paths
 
 
 def _inside(subpattern: tuple[Any, int, int, Any]) -> list[Node]:
     _, added_flags, removed_flags, nodes = subpattern
     if added_flags or removed_flags:
-        raise Unreadable("flags of a group")
+        raise UnreadableError("flags of a group")
     return list(nodes)
 
 
@@ -208,7 +209,7 @@ def _n_leading(path: list[Node]) -> int:
 
 
 def _exact_width(path: list[Node], *, behind: bool, ahead: bool) -> int:
-    """Give the width of a path that is lookbehinds, single characters, lookaheads, in that order and within reach; else -1."""
+    """Give the width of a path of lookbehinds, characters and lookaheads, in that order and in reach; else -1."""
     start = next((i for i, node in enumerate(path) if not _is_look(node, -1)), len(path))
     stop = next((i for i in range(start, len(path)) if _mask(path[i]) is None), len(path))
     looks = path[:start] + path[stop:]
@@ -236,12 +237,12 @@ def _is_end(node: Node) -> bool:
 
 
 def _backward(path: Sequence[Node], depth: int) -> View:
-    """Give for each of the `depth` characters before the end of a match of `path` the set it must be in, nearest first."""
+    """Give the sets that the last `depth` characters before the end of a match must be in, nearest first."""
     return _look(list(path)[::-1], depth, -1)
 
 
 def _forward(path: Sequence[Node], depth: int) -> View:
-    """Give for each of the `depth` characters from the start of a match of `path` the set it must be in, nearest first."""
+    """Give the sets that the first `depth` characters from the start of a match must be in, nearest first."""
     return _look(list(path), depth, 1)
 
 
@@ -263,7 +264,7 @@ def _look(nodes: list[Node], depth: int, direction: int) -> View:
         return tuple(a & b for a, b in zip(further, seen, strict=True))
     if name in ("ASSERT", "ASSERT_NOT", "AT"):
         return further
-    raise Unreadable(name)
+    raise UnreadableError(name)
 
 
 def _directed(nodes: Iterable[Node], direction: int) -> list[Node]:
@@ -307,7 +308,7 @@ def _required(nodes: Iterable[Node]) -> list[int]:
             if all(each):
                 found.append(_union(min(masks, key=_size) for masks in each))
         elif name not in ("ASSERT", "ASSERT_NOT", "AT"):
-            raise Unreadable(name)
+            raise UnreadableError(name)
     return found
 
 
@@ -344,7 +345,7 @@ def _members(op: str, value: Any) -> int:
         return _union(1 << code for code in range(low, min(high, 127) + 1)) | (OTHER if high > 127 else 0)
     if op == "CATEGORY":
         return _category(str(value))
-    raise Unreadable(op)
+    raise UnreadableError(op)
 
 
 _CATEGORIES: dict[str, Callable[[str], bool]] = {
@@ -357,6 +358,6 @@ _CATEGORIES: dict[str, Callable[[str], bool]] = {
 def _category(name: str) -> int:
     kind = name.removeprefix("CATEGORY_").removeprefix("NOT_")
     if kind not in _CATEGORIES:
-        raise Unreadable(name)
+        raise UnreadableError(name)
     mask = _union(1 << code for code in range(128) if _CATEGORIES[kind](chr(code)))
     return OTHER | (ASCII & ~mask if "NOT_" in name else mask)

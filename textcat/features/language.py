@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 JOINER = "\n"
 CHUNKS_PER_DOC = 50_000
-EXTRAS = {"vi": "pyvi"}  # the other languages' extra packages have a name of their own at spaCy: spacy[ja], spacy[ko], spacy[th]
+EXTRAS = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 NON_ASCII = 128
 
 
-class UnknownLanguage(TextcatError, ValueError):
+class UnknownLanguageError(TextcatError, ValueError):
     """spaCy has no such language."""
 
 
-class MissingPackage(TextcatError, ImportError):
+class MissingPackageError(TextcatError, ImportError):
     """The language's tokenizer needs a package that is not installed."""
 
 
 class Gap(NamedTuple):
-    """A place between two tokens of a special case: all that stands before it, the token before it, and the same behind it."""
+    """A place between two tokens of a special case: all before it, the token before it, and the same behind it."""
 
     left: str
     last: str
@@ -50,7 +50,7 @@ class Language:
 
     Raises
     ------
-    UnknownLanguage, MissingPackage
+    UnknownLanguageError, MissingPackageError
     """
 
     def __init__(self, lang: str) -> None:
@@ -64,7 +64,7 @@ class Language:
             self._guard()
 
     def _guard(self) -> None:
-        from spacy.attrs import ORTH
+        from spacy.attrs import ORTH, intify_attrs
 
         # Each new lexeme would be put through some twenty attributes of which three are ever asked for.
         self._nlp.vocab.lex_attr_getters = {}
@@ -73,9 +73,8 @@ class Language:
         bare, _ = guarded(self._nlp.tokenizer, self._nlp.vocab, rules={})
         cuts = [[token.text for token in bare(rule)] for rule in self._rules]
         # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
-        self._recut = tuple(
-            rule for rule, cut in zip(self._rules, cuts, strict=True) if cut != [part[ORTH] for part in self._rules[rule]]
-        )
+        results = [[intify_attrs(part)[ORTH] for part in parts] for parts in self._rules.values()]
+        self._recut = tuple(rule for rule, cut, result in zip(self._rules, cuts, results, strict=True) if cut != result)
         self.reach = max(map(len, cuts), default=0)
         self._gaps: dict[tuple[str, str], set[Gap]] = defaultdict(set)
         for cut in cuts:
@@ -87,7 +86,7 @@ class Language:
         self._joinable = alone and not any(JOINER in cut for cut in cuts if len(cut) > 1)
 
     def clashes(self) -> np.ndarray:
-        """Tabulate which two characters, the last of a span and the first of the next, may hide a special case across the gap.
+        """Tabulate between which two characters, last of a span and first of the next, a special case may have a gap.
 
         Returns
         -------
@@ -103,8 +102,9 @@ class Language:
     def bridged(self, left: str, last: str, right: str, first: str) -> bool:
         """Tell whether a special case may reach from one span into the next.
 
-        spaCy looks for special cases in whole texts and blind to white space. A match across a gap changes nothing itself, but keeps
-        shorter matches on either side from being made, so that such spans do not have the tokens they have by themselves.
+        spaCy looks for special cases in whole texts and blind to white space. A match across a gap changes nothing
+        itself, but keeps shorter matches on either side from being made, so that such spans do not have the tokens they
+        have by themselves.
 
         Parameters
         ----------
@@ -190,14 +190,14 @@ def blank(lang: str) -> Nlp:
     try:
         language = get_lang_class(lang)
     except ImportError as error:
-        raise UnknownLanguage(
-            f"spaCy has no language {lang!r}: give a code such as 'en' or 'de' (all of them: https://spacy.io/usage/models#languages)."
+        raise UnknownLanguageError(
+            f"spaCy has no language {lang!r}: give a code of https://spacy.io/usage/models#languages, such as 'en'."
         ) from error
     try:
         return language()
     except ImportError as error:
         package = EXTRAS.get(lang, f"spacy[{lang}]")
-        raise MissingPackage(
+        raise MissingPackageError(
             f"spaCy's tokenizer for language {lang!r} needs a package that is not installed: pip install '{package}'."
         ) from error
 

@@ -50,17 +50,18 @@ class _Texts(NamedTuple):
 class TfIdf(TransformerMixin, BaseEstimator):
     """Weigh terms by frequency and rarity.
 
-    Row i is `x / |x|` with `x[t] = tf(t, i) · log(m / df(t))` (natural logarithm): `tf` adds up, over the zones of document i, the zone's
-    weight times how often t occurs there; m is the number of training documents and df(t) how many of them have t. Terms that no
-    training document has, and those that all have, get no entry. A document without any entry gives an empty row.
+    Row i is `x / |x|` with `x[t] = tf(t, i) · log(m / df(t))` (natural logarithm).
+    `tf` adds up, over the zones of document i, the zone's weight times how often t occurs there; m is the number of
+    training documents and df(t) how many of them have t. Terms that no training document has, and those that all have,
+    get no entry. A document without any entry gives an empty row.
 
     Parameters
     ----------
     tokens : Tokens, optional
         What counts as a term; by default the lower-cased alphabetic tokens of English that are no stop words.
     zones : dict of str to float, optional
-        The weight of each zone, such as `{"title": 2, "body": 1}`; zones not named are left out. By default all zones weigh 1. A document
-        given as a string has the single zone "body".
+        The weight of each zone, such as `{"title": 2, "body": 1}`; zones not named are left out. By default all zones
+        weigh 1. A document given as a string has the single zone "body".
     apart : bool, default=False
         Keep the zones apart: each zone has terms of its own, named "title:word".
     sublinear_tf : bool, default=False
@@ -85,7 +86,8 @@ class TfIdf(TransformerMixin, BaseEstimator):
     tokens_ : Tokens
         What counted the terms.
 
-    Source: G. Salton, C. Buckley, Term-weighting approaches in automatic text retrieval, Information Processing & Management 24 (1988).
+    Source: G. Salton, C. Buckley, Term-weighting approaches in automatic text retrieval, Information Processing &
+    Management 24 (1988).
     """
 
     def __init__(
@@ -291,7 +293,7 @@ class _Columns:
         self._places: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def of(self, zones: list[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        """Give arrays of shape (n_zones, n_terms) and (n_zones, n_pairs), int32, with -1 for a term that is no column."""
+        """Give int32 arrays of shape (n_zones, n_terms) and (n_zones, n_pairs): the column, or -1."""
         places = [self._of_zone(zone, counts) for zone in zones]
         if len(places) == 1:
             return places[0][0][None], places[0][1][None]

@@ -47,8 +47,9 @@ class TermCounts(NamedTuple):
 class Tokens(BaseEstimator):
     """Tokenize with spaCy, and count the tokens that are terms.
 
-    The tokens are those of `spacy.blank(lang)`, one by one. White space is never a term. The tokens of every distinct chunk of text are
-    kept in a memo, which is not pickled and has no influence on the results. Methods may be called from several threads.
+    The tokens are those of `spacy.blank(lang)`, one by one. White space is never a term. The tokens of every distinct
+    chunk of text are kept in a memo, which is not pickled and has no influence on the results. Methods may be called
+    from several threads.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ class _Reader:
         try:
             self._learn(batch)
         except BaseException:
-            # A memo that stopped between meeting spans and learning their tokens would ask for them again at every text.
+            # A memo that stopped before it learnt the tokens of new spans would ask for them at every text.
             self.forget(-1)
             raise
 

@@ -1,0 +1,247 @@
+"""tf-idf rows are what plain Python gives, to the bit, and the transformer is a citizen of scikit-learn."""
+
+import copy
+import math
+import pickle
+from collections import namedtuple
+
+import naive_features as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.linear_model import Perceptron
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks as checks
+from sklearn.utils import get_tags
+
+from textcat.errors import TextcatError
+from textcat.features.tfidf import TfIdf
+from textcat.features.tokens import Tokens
+
+Zones = namedtuple("Zones", "zones")
+TOKENS = Tokens()
+TRAIN = [
+    Zones({"title": "Cocoa prices rise", "body": "Cocoa prices rose in Bahia, traders said. Prices!"}),
+    Zones({"title": "Wheat and corn", "body": "The wheat harvest didn't fail; corn prices fell."}),
+    Zones({"body": "Oil. Oil! OIL? Crude oil prices, and crude words."}),
+    Zones({"title": "", "body": "1987 3.2 -- the of and"}),
+    "Cocoa and wheat traders said a word",
+]
+NEW = [*TRAIN, Zones({"dateline": "Bahia", "title": "Cocoa"}), "unseen vocabulary entirely", "", Zones({})]
+words = st.sampled_from(
+    ["cocoa", "wheat", "corn", "oil", "Oil", "prices", "the", "of", "said", "1987", "traders,", "rise."]
+)
+texts = st.lists(words, max_size=12).map(" ".join)
+documents = st.one_of(
+    texts, st.dictionaries(st.sampled_from(["title", "body", "dateline"]), texts, max_size=3).map(Zones)
+)
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "zones": st.dictionaries(st.sampled_from(["title", "body"]), st.sampled_from([0.3, 1, 2.5, 3]), min_size=1),
+        "apart": st.booleans(),
+        "sublinear_tf": st.booleans(),
+        "min_df": st.integers(1, 3),
+        "max_features": st.integers(1, 6),
+        "bigrams": st.booleans(),
+    },
+)
+
+
+def _assert_same(X, names, expected, transformer):
+    assert transformer.get_feature_names_out().tolist() == names
+    assert X.dtype == np.float32
+    assert X.has_sorted_indices
+    assert csr_matrix(X, copy=True).has_canonical_format
+    assert np.all(X.data != 0)
+    assert np.array_equal(X.toarray(), expected)
+
+
+@given(st.lists(documents, min_size=1, max_size=8), st.lists(documents, max_size=4), options)
+@settings(max_examples=200, deadline=None)
+def test_rows_are_those_of_plain_python_to_the_bit(train, new, how):
+    transformer = TfIdf(TOKENS, **how)
+    names, expected = naive.tf_idf(train, train, **how)
+    _assert_same(transformer.fit_transform(train), names, expected, transformer)
+    _, expected = naive.tf_idf(train, new, **how)
+    _assert_same(transformer.transform(iter(new)), names, expected, transformer)
+
+
+@pytest.mark.parametrize("how", [{}, {"zones": {"title": 2, "body": 1}}, {"apart": True, "bigrams": True}])
+def test_rows_of_documents_in_zones_are_those_of_plain_python(how):
+    transformer = TfIdf(**how).fit(TRAIN)
+    names, expected = naive.tf_idf(TRAIN, NEW, **how)
+    _assert_same(transformer.transform(NEW), names, expected, transformer)
+
+
+def test_rows_agree_with_the_formula_computed_by_scikit_learn():
+    texts = [document if isinstance(document, str) else document.zones["body"] for document in TRAIN]
+    transformer = TfIdf(TOKENS)
+    X = transformer.fit_transform(texts)
+    tf = np.array([[naive.term_frequencies(text)[name] for name in transformer.vocabulary_] for text in texts])
+    # scikit-learn adds 1 to every idf
+    theirs = TfidfTransformer(norm=None, smooth_idf=False).fit(tf)
+    assert transformer.idf_ == pytest.approx(theirs.idf_ - 1)
+    expected = tf * (theirs.idf_ - 1)
+    lengths = np.linalg.norm(expected, axis=1, keepdims=True)
+    assert np.allclose(X.toarray(), expected / np.where(lengths, lengths, 1), atol=1e-6)
+
+
+def test_many_columns_come_out_sorted():
+    long = " ".join(f"{a}{b}{c}" for a in "qwrt" for b in "zxcvbnm" for c in "sdfghjk")
+    transformer = TfIdf(TOKENS)
+    X = transformer.fit_transform([long, "qzs", "other words"])
+    assert np.all(np.diff(X.indices[: X.indptr[1]]) > 0)
+    assert X.indptr[1] == 4 * 7 * 7
+
+
+def test_rows_have_unit_length_or_no_entry():
+    X = TfIdf(TOKENS).fit(TRAIN).transform(NEW)
+    lengths = np.sqrt(X.multiply(X).sum(axis=1).A1)
+    assert lengths == pytest.approx([1, 1, 1, 0, 1, 1, 0, 0, 0])
+
+
+def test_a_term_of_every_document_has_no_entry_and_weight_zero():
+    transformer = TfIdf(TOKENS)
+    X = transformer.fit_transform(["oil wheat", "oil corn"])
+    assert transformer.idf_[transformer.vocabulary_["oil"]] == 0
+    assert X.nnz == 2
+
+
+def test_a_single_document_or_none_with_terms_gives_empty_rows():
+    assert TfIdf(TOKENS).fit_transform(["oil wheat"]).nnz == 0
+    transformer = TfIdf(TOKENS).fit(["", "the 1987"])
+    assert transformer.transform(["oil", ""]).shape == (2, 0)
+
+
+def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():
+    at_once = TfIdf(TOKENS, bigrams=True).fit_transform(TRAIN)
+    in_turn = TfIdf(TOKENS, bigrams=True).fit(TRAIN).transform(TRAIN)
+    assert (at_once != in_turn).nnz == 0
+
+
+def test_rows_do_not_depend_on_the_block(monkeypatch):
+    transformer = TfIdf(TOKENS).fit(TRAIN)
+    whole = transformer.transform(NEW)
+    monkeypatch.setattr("textcat.features.tfidf.DOCUMENTS_PER_BLOCK", 2)
+    parts = transformer.transform(NEW)
+    assert parts.has_sorted_indices
+    assert (whole != parts).nnz == 0
+    assert transformer.transform([]).shape == (0, whole.shape[1])
+
+
+def test_rows_stay_right_when_the_memo_forgets_its_numbering():
+    transformer = TfIdf(Tokens(memo_bytes=0), bigrams=True).fit(TRAIN)
+    expected = transformer.transform(NEW)
+    transformer.transform(["quite other words come first", "and then more of them"])
+    assert (transformer.transform(NEW) != expected).nnz == 0
+
+
+def test_the_default_sublinear_tf_leaves_weighted_counts_below_one_alone():
+    half = {"zones": {"title": 0.5, "body": 1}, "sublinear_tf": True}
+    names, expected = naive.tf_idf(TRAIN, NEW, **half)
+    transformer = TfIdf(TOKENS, **half).fit(TRAIN)
+    _assert_same(transformer.transform(NEW), names, expected, transformer)
+    assert transformer.transform(NEW).data.min() > 0
+
+
+def test_rows_of_float64_round_to_those_of_float32():
+    exact = TfIdf(TOKENS, dtype=np.float64).fit_transform(TRAIN)
+    assert exact.dtype == np.float64
+    assert np.array_equal(exact.astype(np.float32).toarray(), TfIdf(TOKENS).fit_transform(TRAIN).toarray())
+
+
+def test_max_features_keeps_the_commonest_and_breaks_ties_by_name():
+    transformer = TfIdf(TOKENS, max_features=3).fit(["oil wheat", "oil corn", "zinc corn", "barley"])
+    assert transformer.get_feature_names_out().tolist() == ["barley", "corn", "oil"]
+
+
+def test_a_restored_transformer_gives_the_same_rows():
+    how = {"zones": {"title": 2, "body": 1}, "apart": True}
+    fitted = TfIdf(TOKENS, **how).fit(TRAIN)
+    restored = TfIdf.restore(fitted.get_feature_names_out(), fitted.idf_, fitted.n_documents_, **how)
+    assert restored.get_params(deep=False) | {"tokens": 0} == fitted.get_params(deep=False) | {"tokens": 0}
+    assert (restored.transform(NEW) != fitted.transform(NEW)).nnz == 0
+    assert restored.n_documents_ == len(TRAIN)
+
+
+def test_copies_give_the_same_rows_and_share_no_memo():
+    fitted = TfIdf(bigrams=True).fit(TRAIN)
+    expected = fitted.transform(NEW)
+    for copied in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), clone(fitted).fit(TRAIN)):
+        assert (copied.transform(NEW) != expected).nnz == 0
+        assert copied.tokens_ is not fitted.tokens_
+
+
+def test_a_clone_is_not_fitted():
+    with pytest.raises(ValueError, match="not fitted"):
+        clone(TfIdf().fit(TRAIN)).transform(NEW)
+
+
+def test_it_works_in_a_pipeline():
+    topics = [1, 0, 0, 0, 1]
+    pipeline = make_pipeline(TfIdf(TOKENS), Perceptron()).fit(TRAIN, topics)
+    assert pipeline.predict(TRAIN).tolist() == topics
+    assert len(pipeline[:-1].get_feature_names_out()) == pipeline[-1].n_features_in_
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_no_attributes_set_in_init,
+        checks.check_parameters_default_constructible,
+        checks.check_get_params_invariance,
+        checks.check_set_params,
+        checks.check_estimator_repr,
+        checks.check_estimator_tags_renamed,
+        checks.check_valid_tag_types,
+        checks.check_mixin_order,
+        checks.check_do_not_raise_errors_in_init_or_set_params,
+    ],
+)  # those that hand over numbers do not apply to text
+def test_the_checks_of_scikit_learn_that_apply_to_text_pass(check):
+    check("TfIdf", TfIdf())
+
+
+def test_the_tags_say_text():
+    tags = get_tags(TfIdf())
+    assert tags.input_tags.string
+    assert not tags.input_tags.two_d_array
+    assert tags.requires_fit
+
+
+def test_default_output_may_be_set():
+    transformer = TfIdf(TOKENS).set_output(transform="default")
+    assert transformer.fit_transform(TRAIN).shape[0] == len(TRAIN)
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform", "transform"])
+def test_a_single_string_is_refused_as_scikit_learn_refuses_it(method):
+    transformer = TfIdf(TOKENS).fit(TRAIN)
+    with pytest.raises(ValueError, match=r"^Iterable over raw text documents expected, string object received\.$"):
+        getattr(transformer, method)("a text")
+
+
+@pytest.mark.parametrize(
+    ("settings", "train", "message"),
+    [
+        ({}, [], "There is no document to learn terms from: give at least one."),
+        ({}, ["a", 3.5], "Document 1 is 3.5: give a string or a document with zones."),
+        ({}, [Zones({"title": None})], "Zone 'title' of document 0 is None: give a string."),
+        ({"zones": {"title": -1}}, TRAIN, "The weight of zone 'title' is -1: give a positive number."),
+        ({"zones": {"title": math.nan}}, TRAIN, "The weight of zone 'title' is nan: give a positive number."),
+        ({"min_df": 0}, TRAIN, "min_df is 0: give a whole number of documents, at least 1."),
+        ({"min_df": 0.5}, TRAIN, "min_df is 0.5: give a whole number of documents, at least 1."),
+        ({"max_features": 0}, TRAIN, "max_features is 0: give a whole number, at least 1, or None."),
+        ({"dtype": np.int32}, TRAIN, "dtype is <class 'numpy.int32'>: give numpy.float32 or numpy.float64."),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(settings, train, message):
+    with pytest.raises(TextcatError) as caught:
+        TfIdf(TOKENS, **settings).fit(train)
+    assert str(caught.value) == message
+    assert isinstance(caught.value, ValueError)
