@@ -104,6 +104,20 @@ def stage_table(seconds: Mapping[str, float], peak_memory: int | None = None) ->
     return table
 
 
+def plain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Lay out rows that all have the same keys, which are the headers."""
+    table = _table(*rows[0]) if rows else Table()
+    for row in rows:
+        table.add_row(*(Text(_fact(value)) for value in row.values()))
+    return table
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write rows that all have the same keys as a Markdown table."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([_fact(value) for value in row.values()] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for header in (first, *others):

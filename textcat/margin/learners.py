@@ -159,6 +159,16 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
+    def facts(self) -> dict[str, list]:
+        """Return what training found for each topic, by name: margin, epochs, updates, support, why it stopped."""
+        return {
+            "tau_pos": self.tau_pos_.tolist(),
+            "epochs": self.n_epochs_.tolist(),
+            "updates": self.n_updates_.tolist(),
+            "support": self.n_support_.tolist(),
+            "stopped": list(self.stopped_),
+        }
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Score documents for every topic.
 
@@ -295,3 +305,7 @@ def _check_length(n_labels: int, n_rows: int) -> None:
 
 def _longest_squared(rows: sp.csr_array) -> float:
     return float(rows.multiply(rows).sum(axis=1).max()) if rows.shape[0] else 0.0
+
+
+# The learners by the names that recipes and the command line use.
+LEARNERS: dict[str, type[MarginClassifier]] = {"paum": PAUM}

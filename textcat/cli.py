@@ -1,0 +1,266 @@
+"""The command line: one thin command per verb, over plain functions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.corpus.documents import Corpus
+    from textcat.progress import Stages
+
+app = typer.Typer(
+    help="Train, evaluate and use rankers of documents by topic.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+corpora_app = typer.Typer(help="List the known corpora; fetch one, or show its counts.", invoke_without_command=True)
+app.add_typer(corpora_app, name="corpora")
+
+CorpusName = Annotated[
+    str, typer.Argument(help="Name of a corpus, path of a card (.toml), or folder or archive of documents.")
+]
+ModelFolder = Annotated[Path, typer.Argument(help="Folder of a trained model.")]
+CorpusDir = Annotated[Path | None, typer.Option(help="Folder in which corpora are looked for first.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Blocks of topics trained at the same time; -1: one a core.")]
+RecipeName = Annotated[str, typer.Option(help="Name of a shipped recipe, or path of a recipe file.")]
+BandSpecs = Annotated[
+    list[str] | None,
+    typer.Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+PerTopic = Annotated[bool, typer.Option("--topics", help="Print a row per topic, too.")]
+
+
+@app.command()
+def train(
+    corpus: CorpusName,
+    recipe: RecipeName = "paum",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write the model to.  [default: models/CORPUS-RECIPE]")
+    ] = None,
+    jobs: Jobs = -1,
+    tau_neg: Annotated[float | None, typer.Option(help="Margin τ₋ asked of negative documents.")] = None,
+    tau_pos: Annotated[str | None, typer.Option(help="Margin τ₊ asked of positive ones, or 'prevalence'.")] = None,
+    kappa: Annotated[float | None, typer.Option(help="How τ₊ changes with a topic's prevalence, κ.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Train in a random order drawn with this seed.")] = None,
+    band: BandSpecs = None,
+    topics: PerTopic = False,
+    corpus_dir: CorpusDir = None,
+) -> None:
+    """Train a ranker per topic, evaluate it on the test documents, and save the model."""
+    from textcat import output, storage
+    from textcat.recipe import read_recipe
+    from textcat.tagger import Tagger
+
+    chosen = read_recipe(recipe).changed(tau_neg=tau_neg, tau_pos=_margin(tau_pos), kappa=kappa, seed=seed)
+    stages = _stages()
+    documents = _open(corpus, corpus_dir, stages)
+    folder = out or Path("models", f"{documents.name}-{chosen.name}")
+    storage.check_target(folder)
+    tagger = Tagger.fit(documents, chosen, n_jobs=jobs, stages=stages)
+    evaluation = tagger.evaluate(documents, bands=band, stages=stages)[0] if documents.test else None
+    with stages.stage("save"):
+        storage.save(tagger, folder)
+    output.training(_console(), tagger, evaluation, folder, stages, per_topic=topics)
+
+
+@app.command()
+def evaluate(
+    model: ModelFolder,
+    corpus: Annotated[str | None, typer.Argument(help="The corpus; by default the one it was trained on.")] = None,
+    topics: PerTopic = False,
+    band: BandSpecs = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print a row per topic as CSV.")] = False,
+    trec: Annotated[Path | None, typer.Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
+    corpus_dir: CorpusDir = None,
+) -> None:
+    """Measure how well a model ranks a corpus' test documents."""
+    from textcat import output, report, storage
+
+    if as_json and as_csv:
+        raise typer.BadParameter("choose one of --json and --csv")
+    tagger, stages = storage.load(model), _stages()
+    documents = _open(corpus or tagger.corpus, corpus_dir, stages)
+    evaluation, scores = tagger.evaluate(documents, bands=band, stages=stages)
+    if trec:
+        names = [document.id for document in documents.test]
+        report.write_trec(trec, scores, tagger.relevant(documents), names, tagger.topics)
+    output.quality(_console(), evaluation, form="json" if as_json else "csv" if as_csv else "", per_topic=topics)
+
+
+@app.command()
+def tag(
+    model: ModelFolder,
+    files: Annotated[list[Path] | None, typer.Argument(help="Text files; - or none: standard input.")] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of the files.")] = "utf-8",
+    explain: Annotated[int, typer.Option(min=0, help="Give that many terms that speak for each topic.")] = 0,
+) -> None:
+    """Print the topics of each file that score above 0, one JSON line a file, in the order of the files."""
+    from textcat import output, storage
+    from textcat.reading import read_texts
+
+    texts, unreadable = read_texts(files or [Path("-")], encoding)
+    tagger = storage.load(model)
+    output.tags(sys.stdout, tagger, texts, explain)
+    for problem in unreadable:
+        typer.echo(f"textcat: {problem}", err=True)
+    raise typer.Exit(1 if unreadable else 0)
+
+
+@app.command()
+def topics(model: ModelFolder, as_json: AsJson = False) -> None:
+    """List a model's topics with what training knows of each."""
+    from textcat import output, storage
+
+    output.topics(_console(), storage.read_manifest(model), as_json=as_json)
+
+
+@app.command()
+def show(
+    model: ModelFolder,
+    topic: Annotated[str | None, typer.Option(help="Show the terms with the largest weights for this topic.")] = None,
+    n: Annotated[int, typer.Option("--terms", min=1, help="How many terms.")] = 20,
+) -> None:
+    """Show how a model was trained, or what it has learnt of a topic."""
+    from textcat import output, storage
+
+    if topic is None:
+        output.model(_console(), storage.read_manifest(model), model)
+    else:
+        output.topic_terms(_console(), storage.load(model).terms(topic, n))
+
+
+@app.command()
+def tune(
+    corpus: CorpusName,
+    recipe: RecipeName = "paum",
+    folds: Annotated[int, typer.Option(min=2, help="Parts the training documents are split into.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split into folds.")] = 0,
+    jobs: Jobs = -1,
+    out: Annotated[Path | None, typer.Option(help="Also write the table to this file, as Markdown.")] = None,
+    corpus_dir: CorpusDir = None,
+) -> None:
+    """Compare margins τ₋, τ₊ and their adaptation to prevalence by cross-validation on the training documents."""
+    from textcat import output
+    from textcat.recipe import read_recipe
+    from textcat.selection import study_margins
+
+    chosen, stages = read_recipe(recipe), _stages()
+    documents = _open(corpus, corpus_dir, stages)
+    trials = study_margins(documents, chosen, n_folds=folds, seed=seed, n_jobs=jobs, stages=stages)
+    output.study(_console(), trials, stages, out)
+
+
+@corpora_app.callback()
+def corpora(context: typer.Context, corpus_dir: CorpusDir = None) -> None:
+    """List the known corpora; fetch one, or show its counts."""
+    from textcat import output
+    from textcat.corpus.catalogue import cards, locate
+
+    if context.invoked_subcommand is None:
+        output.corpora(_console(), [(card, locate(card, corpus_dir)) for card in cards().values()])
+
+
+@corpora_app.command()
+def fetch(corpus: CorpusName) -> None:
+    """Find a corpus or download it, and check that it is complete."""
+    from textcat import output
+    from textcat.corpus.catalogue import DownloadBar, card
+    from textcat.corpus.catalogue import fetch as fetch_corpus
+
+    chosen = card(corpus)
+    with DownloadBar(chosen.name, console=_console(stderr=True), transient=True) as progress:
+        path = fetch_corpus(chosen, progress)
+    output.fetched(_console(), chosen, path)
+
+
+@corpora_app.command("show")
+def show_corpus(corpus: CorpusName, corpus_dir: CorpusDir = None) -> None:
+    """Count a corpus' documents, topics and tokens."""
+    from textcat import output
+    from textcat.features.tokens import Tokens
+
+    stages = _stages()
+    documents = _open(corpus, corpus_dir, stages)
+    with stages.stage("count tokens"):
+        n_tokens = sum(
+            int(Tokens().count(text for document in part for text in document.zones.values()).sum())
+            for part in (documents.train, documents.test)
+        )
+    output.corpus(_console(), documents, n_tokens)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is told in a sentence, a bug shows its traceback."""
+    try:
+        with _warnings_as_sentences():
+            app()
+    except TextcatError as error:
+        _fail(str(error), 1)
+    except KeyboardInterrupt:
+        _fail("interrupted; no file was left half written.", 130)
+    except BrokenPipeError:
+        # The reader of our output has gone (as with `| head`); the interpreter must not flush to it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"textcat: {message}", err=True)
+    sys.exit(code)
+
+
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    import warnings
+
+    def show_warning(message: Any, *_: Any, **__: Any) -> None:
+        typer.echo(f"textcat: warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show_warning
+        yield
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def _stages() -> Stages:
+    from textcat.progress import Stages
+
+    return Stages(_console(stderr=True))
+
+
+def _open(corpus: str, corpus_dir: Path | None, stages: Stages) -> Corpus:
+    from textcat.corpus.catalogue import DownloadBar, open_corpus
+
+    with stages.stage("read"), DownloadBar(corpus, console=_console(stderr=True), transient=True) as progress:
+        return open_corpus(corpus, corpus_dir, progress=progress)
+
+
+def _margin(text: str | None) -> float | str | None:
+    if text is None or text == "prevalence":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"--tau-pos is a number or 'prevalence', not {text!r}") from None

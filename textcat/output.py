@@ -1,0 +1,196 @@
+"""Results of the commands → what they print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from rich.console import Console
+
+from textcat import report
+from textcat.corpus.cards import Card
+from textcat.corpus.documents import Corpus
+from textcat.files import write_atomically
+from textcat.progress import Stages, peak_memory
+from textcat.ranking import Evaluation
+from textcat.recipe import Recipe
+from textcat.selection import Trial, best
+from textcat.tagger import Tagger
+
+# How many of the first and last topics a corpus' page shows.
+_ENDS = 5
+
+
+def training(
+    console: Console,
+    tagger: Tagger,
+    evaluation: Evaluation | None,
+    folder: Path,
+    stages: Stages,
+    *,
+    per_topic: bool,
+) -> None:
+    """Print the bands, what was not reached, where the model is, and what it cost."""
+    late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
+    if evaluation is None:
+        console.print(f"Corpus {tagger.corpus} has no test documents: nothing to evaluate on.")
+    else:
+        quality(console, evaluation, per_topic=per_topic)
+    console.print()
+    report.show(console, report.stage_table(stages.seconds, peak_memory()))
+    console.print()
+    if late:
+        console.print(f"Did not converge: {', '.join(late)}.", soft_wrap=True)
+    console.print(f"Model: {folder}", soft_wrap=True)
+
+
+def quality(console: Console, evaluation: Evaluation, *, form: str = "", per_topic: bool = False) -> None:
+    """Print an evaluation: as tables, or as JSON or CSV for programs."""
+    if form:
+        console.file.write(report.to_json(evaluation) if form == "json" else report.to_csv(evaluation))
+        return
+    if per_topic:
+        report.show(console, report.topic_table(evaluation))
+        console.print()
+    report.show(console, report.band_table(evaluation))
+
+
+def tags(file: IO[str], tagger: Tagger, texts: Sequence[tuple[str, str]], explain: int) -> None:
+    """Write a JSON line per text: its id, and its topics with their scores, and with the terms that speak for them."""
+    for (name, text), found in zip(texts, tagger.tag(text for _, text in texts), strict=True):
+        line: dict[str, Any] = {"id": name, "topics": [_tag(tagger, text, *tag, explain) for tag in found]}
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    file.flush()
+
+
+def _tag(tagger: Tagger, text: str, topic: str, score: float, explain: int) -> dict[str, Any]:
+    tag: dict[str, Any] = {"topic": topic, "score": round(score, 4)}
+    if explain:
+        tag["terms"] = {reason.term: round(reason.contribution, 4) for reason in tagger.explain(text, topic, explain)}
+    return tag
+
+
+def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a model's topics, the largest first."""
+    facts = manifest["facts"]
+    rows = [
+        {
+            "topic": topic,
+            "train": size,
+            "prevalence": size / manifest["train_documents"],
+            **{name: values[k] for name, values in facts.items()},
+        }
+        for k, (topic, size) in enumerate(zip(manifest["topics"], manifest["train_sizes"], strict=True))
+    ]
+    rows.sort(key=lambda row: (-row["train"], row["topic"]))
+    if as_json:
+        console.file.write(json.dumps(rows, indent=1) + "\n")
+    else:
+        report.show(console, report.plain_table(rows))
+
+
+def model(console: Console, manifest: Mapping[str, Any], folder: Path) -> None:
+    """Print how a model was trained."""
+    recipe = Recipe(name="", **manifest["recipe"])
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    facts = {
+        "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
+        "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
+        "topics": len(manifest["topics"]),
+        "terms": manifest["features"]["n_terms"],
+        "recipe": recipe.title,
+        **{section: _settings(getattr(recipe, section)) for section in ("tokens", "features", "learner")},
+        "made with": _settings(manifest["versions"], " "),
+    }
+    _facts(console, facts)
+
+
+def topic_terms(console: Console, terms: Iterable[tuple[str, float]]) -> None:
+    """Print terms with their weights."""
+    report.show(console, report.plain_table([{"term": term, "weight": weight} for term, weight in terms]))
+
+
+def corpora(console: Console, found: Iterable[tuple[Card, Path | None]]) -> None:
+    """Print the known corpora, and where each is or how it would be had."""
+    rows = [
+        {
+            "corpus": card.name,
+            "documents": card.counts.get("documents", "?"),
+            "topics": card.counts.get("topics", "?"),
+            "where": path or f"not here; `textcat corpora fetch {card.name}` downloads it from {card.urls[0]}",
+        }
+        for card, path in found
+    ]
+    report.show(console, report.plain_table(rows))
+
+
+def fetched(console: Console, card: Card, path: Path) -> None:
+    """Print where a corpus is, and its terms of use."""
+    _facts(
+        console, {"corpus": f"{card.name}: {card.title}", "licence": card.licence, "cite": card.citation, "at": path}
+    )
+
+
+def corpus(console: Console, documents: Corpus, n_tokens: int) -> None:
+    """Print a corpus' counts, and its largest and smallest topics."""
+    statistics = documents.statistics()
+    report.show(
+        console,
+        report.plain_table(
+            [
+                {"part": part, "documents": count, "without topic": statistics.without_topic[part]}
+                for part, count in statistics.documents.items()
+            ]
+        ),
+    )
+    _facts(console, {"topics": len(statistics.topics), "tokens": f"{n_tokens} in train and test"})
+    order = sorted(range(len(statistics.topics)), key=lambda k: (-statistics.train_positives[k], statistics.topics[k]))
+    shown = order if len(order) <= 2 * _ENDS else order[:_ENDS] + order[-_ENDS:]
+    report.show(
+        console,
+        report.plain_table(
+            [
+                {
+                    "topic": statistics.topics[k],
+                    "train": int(statistics.train_positives[k]),
+                    "test": int(statistics.test_positives[k]),
+                    "prevalence": float(statistics.prevalence[k]),
+                }
+                for k in shown
+            ]
+        ),
+    )
+
+
+def study(console: Console, trials: Sequence[Trial], stages: Stages, out: Path | None) -> None:
+    """Print the settings compared, the best first, and the one to take; write the table to a file if asked."""
+    rows = [
+        {
+            "tau_neg": trial.margins.tau_neg,
+            "tau_pos": "prevalence" if trial.margins.tau_pos is None else trial.margins.tau_pos,
+            "kappa": trial.margins.kappa,
+            "scale": trial.margins.scale,
+            **{f"MAP {band}": f"{value:.4f}" for band, value in trial.macro_average_precision.items()},
+            **{f"sparsity {band}": f"{value:.0f}" for band, value in trial.average_sparsity.items()},
+        }
+        for trial in trials
+    ]
+    report.show(console, report.plain_table(rows))
+    console.print()
+    report.show(console, report.stage_table(stages.seconds, peak_memory()))
+    console.print(f"\nThe sparsest within .001 of the best MAP ALL: {_settings(vars(best(trials).margins))}")
+    if out is not None:
+        write_atomically(out, report.markdown_table(rows))
+        console.print(f"Table: {out}", soft_wrap=True)
+
+
+def _facts(console: Console, facts: Mapping[str, Any]) -> None:
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        console.print(f"{name:{width}}  {value}", soft_wrap=True, markup=False)
+
+
+def _settings(values: Mapping[str, Any], between: str = "=") -> str:
+    return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"

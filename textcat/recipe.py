@@ -1,0 +1,119 @@
+"""One way of training, as a TOML file: how text becomes rows, and which learner with which parameters."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textcat.errors import TextcatError
+from textcat.shipped import shipped
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from textcat.features.tfidf import TfIdf
+    from textcat.margin.learners import MarginClassifier
+
+_SECTIONS = ("tokens", "features", "learner")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a recipe file says.
+
+    Parameters
+    ----------
+    name : str
+    tokens, features : dict
+        Keywords of `Tokens` and of `TfIdf`.
+    learner : dict
+        ``name`` of the learner, and its keywords.
+    title : str
+    """
+
+    name: str
+    tokens: dict[str, Any] = field(default_factory=dict)
+    features: dict[str, Any] = field(default_factory=dict)
+    learner: dict[str, Any] = field(default_factory=dict)
+    title: str = ""
+
+    def changed(self, **parameters: Any) -> Recipe:
+        """Return the recipe with parameters of the learner replaced; None leaves a parameter as it is."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        return replace(self, learner={**self.learner, **given})
+
+    def make_features(self) -> TfIdf:
+        """Make the transformer from documents to rows."""
+        from textcat.features.tfidf import TfIdf
+        from textcat.features.tokens import Tokens
+
+        return self._make(TfIdf, "features", tokens=self._make(Tokens, "tokens"))
+
+    def make_learner(self, **more: Any) -> MarginClassifier:
+        """Make the learner; further keywords such as `n_jobs` are passed on."""
+        from textcat.margin.learners import LEARNERS
+
+        settings = dict(self.learner)
+        name = settings.pop("name", "paum")
+        if name not in LEARNERS:
+            raise TextcatError(
+                f"Recipe {self.name} asks for the learner {name!r}. {_known('learners', name, LEARNERS)}"
+            )
+        return self._make(LEARNERS[name], "learner", settings, **more)
+
+    def _make(self, cls: type, section: str, settings: dict[str, Any] | None = None, **more: Any) -> Any:
+        settings = getattr(self, section) if settings is None else settings
+        known = set(inspect.signature(cls).parameters)
+        for wrong in settings.keys() - known:
+            raise TextcatError(
+                f"Recipe {self.name}: [{section}] has no parameter {wrong!r}. {_known('parameters', wrong, known)}"
+            )
+        return cls(**{**settings, **more})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a file of this recipe holds."""
+        return {"title": self.title, "tokens": self.tokens, "features": self.features, "learner": self.learner}
+
+
+def recipes() -> dict[str, Path]:
+    """Return the shipped recipes' files by name."""
+    return {path.stem: path for path in sorted(shipped("models").glob("*.toml"))}
+
+
+def read_recipe(name_or_path: str | Path) -> Recipe:
+    """Read a shipped recipe by name, or any recipe by the path of its file.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such recipe, or its file is not one.
+    """
+    known = recipes()
+    path = known.get(str(name_or_path), Path(name_or_path).expanduser())
+    if path.suffix != ".toml":
+        raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TextcatError(f"Cannot read the recipe {path}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TextcatError(f"The recipe {path} is not valid TOML: {error}.") from error
+    for key, value in entries.items():
+        if key not in (*_SECTIONS, "title"):
+            raise TextcatError(f"The recipe {path} has an unknown entry {key!r}. {_known('entries', key, _SECTIONS)}")
+        if not isinstance(value, str if key == "title" else dict):
+            raise TextcatError(f"The recipe {path}: {key} must be a {'text' if key == 'title' else 'section'}.")
+    return Recipe(name=path.stem, **entries)
+
+
+def _known(what: str, wrong: str, known: Any) -> str:
+    near = difflib.get_close_matches(wrong, list(known), n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"Known {what}: {', '.join(sorted(known))}.{hint}"

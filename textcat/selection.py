@@ -1,0 +1,220 @@
+"""Cross-validation on training documents: which margins τ₋ and τ₊, fixed or adapted to prevalence, rank best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from textcat.corpus.documents import Corpus
+from textcat.errors import TextcatError
+from textcat.margin.learners import PAUM, prevalence_tau
+from textcat.margin.rules import PAUM as Rule  # noqa: N811  (the rule behind the learner of that name)
+from textcat.margin.solve import Problem, Solution, solve
+from textcat.progress import Stages, counted
+from textcat.ranking import Band, average_precisions, bands, macro_average
+from textcat.recipe import Recipe
+
+# What the study compares: every fixed pair, and every adapted one.
+TAU_NEG = (-1.0, -0.5, -0.1, 0.5, 1.0)
+TAU_POS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+KAPPA = (-50.0, -20.0, -10.0, -5.0, 5.0, 20.0)
+SCALE = (50.0, 100.0, 200.0)
+ADAPTED_TAU_NEG = (-1.0, -0.5, -0.1)
+
+# Settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress.
+_TOGETHER = 6
+
+
+@dataclass(frozen=True)
+class Margins:
+    """One setting of the margins: τ₋ with a fixed τ₊, or with κ and S for τ₊ = S·(1 + exp(-κ·c))⁻¹."""
+
+    tau_neg: float
+    tau_pos: float | None = None
+    kappa: float | None = None
+    scale: float | None = None
+
+    def tau_pos_of(self, prevalence: np.ndarray) -> np.ndarray:
+        """Return τ₊ for topics of given prevalence."""
+        if self.tau_pos is not None:
+            return np.full(len(prevalence), self.tau_pos)
+        assert self.kappa is not None
+        assert self.scale is not None
+        return prevalence_tau(prevalence, self.kappa, self.scale)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The cross-validated quality of one setting.
+
+    Attributes
+    ----------
+    margins : Margins
+    macro_average_precision : dict of str to float
+        Per band: the average over topics, then over folds. A topic counts in the folds where it has positives on both
+        sides.
+    average_sparsity : dict of str to float
+        Per band: the mean number of support documents.
+    """
+
+    margins: Margins
+    macro_average_precision: dict[str, float]
+    average_sparsity: dict[str, float]
+
+
+def default_grid() -> list[Margins]:
+    """Return the settings the study compares."""
+    fixed = [Margins(tau_neg, tau_pos=tau_pos) for tau_neg, tau_pos in product(TAU_NEG, TAU_POS)]
+    adapted = [
+        Margins(tau_neg, kappa=kappa, scale=scale) for tau_neg, kappa, scale in product(ADAPTED_TAU_NEG, KAPPA, SCALE)
+    ]
+    return fixed + adapted
+
+
+def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
+    """Split documents into folds so that the positives of rare topics are spread over as many folds as they can be.
+
+    Parameters
+    ----------
+    labels : sparse of shape (n_documents, n_topics), 0/1
+    n_folds : int
+    seed : int
+
+    Returns
+    -------
+    ndarray of shape (n_documents,), int
+        The fold of each document, 0 to ``n_folds - 1``; sizes differ by one at most.
+    """
+    n_documents = labels.shape[0]
+    if n_folds > n_documents:
+        raise TextcatError(f"{n_documents} training documents cannot be split into {n_folds} folds; ask for fewer.")
+    sizes = np.asarray(labels.sum(axis=0)).ravel()
+    # A document counts by its rarest topic; those without a topic come last. Ties keep their random order.
+    rarest = np.full(n_documents, np.inf)
+    entries = labels.tocoo()
+    np.minimum.at(rarest, entries.row, sizes[entries.col] + entries.col / (labels.shape[1] + 1))
+    shuffled = np.random.default_rng(seed).permutation(n_documents)
+    dealt = shuffled[np.argsort(rarest[shuffled], kind="stable")]
+    fold = np.empty(n_documents, int)
+    fold[dealt] = np.arange(n_documents) % n_folds
+    return fold
+
+
+def study_margins(
+    corpus: Corpus,
+    recipe: Recipe,
+    *,
+    grid: Sequence[Margins] | None = None,
+    n_folds: int = 5,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    stages: Stages | None = None,
+) -> list[Trial]:
+    """Compare margins by k-fold cross-validation on the training documents of a corpus.
+
+    Every (topic, setting, fold) is a problem over the same rows, with the fold left out. The rows are weighted once, with the
+    document frequencies of all training documents.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        Only its training documents are looked at.
+    recipe : Recipe
+        Features, and the learner's parameters other than the margins.
+    grid : sequence of Margins, optional
+    n_folds, seed, n_jobs : int
+    stages : Stages, optional
+
+    Returns
+    -------
+    list of Trial
+        The best MAP over all topics first.
+    """
+    stages, grid = stages or Stages(), default_grid() if grid is None else grid
+    learner = recipe.make_learner()
+    if not isinstance(learner, PAUM):
+        raise TextcatError(f"Recipe {recipe.name} trains {type(learner).__name__}; only PAUM has margins to compare.")
+    labels = corpus.labels(corpus.train)
+    with stages.stage("tokens to rows", len(corpus.train)) as advance:
+        rows = recipe.make_features().fit_transform(counted(corpus.train, advance))
+    split = Split(labels, folds(labels, n_folds, seed))
+    wanted = bands(corpus.topics, split.sizes)
+    trials = []
+    with stages.stage("cross-validate", len(grid)) as advance:
+        for start in range(0, len(grid), _TOGETHER):
+            together = grid[start : start + _TOGETHER]
+            problems = [problem for margins in together for problem in split.problems(margins, learner)]
+            solutions = solve(rows, problems, n_jobs=n_jobs, seed=learner.seed, keep_weights=False)
+            per_setting = len(solutions) // len(together)
+            for k, margins in enumerate(together):
+                trials.append(split.trial(margins, solutions[k * per_setting : (k + 1) * per_setting], wanted))
+            advance(len(together))
+    return sorted(trials, key=lambda trial: -trial.macro_average_precision["ALL"])
+
+
+class Split:
+    """Labels and folds: from settings to problems, from their solutions to figures."""
+
+    def __init__(self, labels: sp.csc_matrix, fold: np.ndarray):
+        self.labels = labels.tocsr()
+        self.held_out = [np.flatnonzero(fold == f).astype(np.int32) for f in range(fold.max() + 1)]
+        columns = labels.tocsc()
+        self.positives = [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
+        self.sizes = np.array([len(rows) for rows in self.positives])
+        # (n_folds, n_topics): how many positives are left to train on
+        self.trained = np.array([self.sizes - self.labels[rows].sum(axis=0).A1 for rows in self.held_out])
+
+    def problems(self, margins: Margins, learner: Any) -> Iterable[Problem]:
+        """Yield a problem per fold and topic."""
+        for held_out, trained in zip(self.held_out, self.trained, strict=True):
+            prevalence = trained / (self.labels.shape[0] - len(held_out))
+            for positives, tau_pos in zip(self.positives, margins.tau_pos_of(prevalence), strict=True):
+                yield Problem(
+                    positives,
+                    Rule(margins.tau_neg, tau_pos, learner.eta),
+                    left_out=held_out,
+                    lambda_=learner.lambda_,
+                    rho=learner.rho,
+                    max_epochs=learner.max_epochs,
+                )
+
+    def trial(self, margins: Margins, solutions: Sequence[Solution], wanted: Sequence[Band]) -> Trial:
+        """Average over topics and folds."""
+        n_topics = len(self.positives)
+        quality = np.empty(self.trained.shape)
+        support = np.empty(self.trained.shape)
+        for f, held_out in enumerate(self.held_out):
+            part = solutions[f * n_topics : (f + 1) * n_topics]
+            scores = np.column_stack([solution.held_out for solution in part])
+            quality[f] = average_precisions(self.labels[held_out], scores)
+            support[f] = [len(solution.support) for solution in part]
+        quality[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
+        per_band = {band.name: [macro_average(row, band.topics).mean for row in quality] for band in wanted}
+        return Trial(
+            margins,
+            {name: float(np.mean([v for v in values if v is not None])) for name, values in per_band.items()},
+            {band.name: float(support[:, list(band.topics)].mean()) for band in wanted},
+        )
+
+
+def best(trials: Sequence[Trial], tolerance: float = 0.001) -> Trial:
+    """Return the sparsest of the trials whose MAP over all topics is within `tolerance` of the best."""
+    top = max(trial.macro_average_precision["ALL"] for trial in trials)
+    good = [trial for trial in trials if trial.macro_average_precision["ALL"] >= top - tolerance]
+    return min(good, key=lambda trial: trial.average_sparsity["ALL"])
+
+
+def with_margins(recipe: Recipe, margins: Margins) -> Recipe:
+    """Return a recipe that trains with these margins."""
+    if margins.tau_pos is not None:
+        chosen: dict[str, Any] = {"tau_neg": margins.tau_neg, "tau_pos": margins.tau_pos}
+    else:
+        chosen = {
+            "tau_neg": margins.tau_neg, "tau_pos": "prevalence", "kappa": margins.kappa, "scale": margins.scale,
+        }  # fmt: skip
+    return replace(recipe, learner={**recipe.learner, **chosen})

@@ -1,0 +1,244 @@
+"""A tagger ↔ a folder of safe files: a manifest with checksums, the vocabulary, arrays that can be memory-mapped."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from textcat.errors import TextcatError
+from textcat.recipe import Recipe
+from textcat.tagger import Tagger
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+VOCABULARY = "vocabulary.json"
+_ARRAYS = ("weights", "bias", "thresholds", "idf")
+_LIBRARIES = ("textcat", "spacy", "scikit-learn", "scipy", "numpy")
+_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_HERE = -100  # AT_FDCWD
+
+
+class ModelError(TextcatError):
+    """A folder that is no model, a damaged one, or one of a newer format."""
+
+
+def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
+    """Write a tagger as a folder, whole or not at all.
+
+    The files are written into a temporary sibling, which then takes the folder's place.
+
+    Parameters
+    ----------
+    tagger : Tagger
+    folder : path
+        An older model there is replaced; anything else there is refused.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TextcatError
+        If the folder is no model's, or cannot be written.
+    """
+    folder = Path(folder).expanduser()
+    check_target(folder)
+    sibling = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    try:
+        sibling.mkdir(parents=True)
+        arrays = {
+            "weights": tagger.weights,
+            "bias": tagger.bias,
+            "thresholds": tagger.thresholds,
+            "idf": tagger.features.idf_,
+        }
+        for name in _ARRAYS:
+            np.save(sibling / f"{name}.npy", np.ascontiguousarray(arrays[name]), allow_pickle=False)
+        (sibling / VOCABULARY).write_text(json.dumps(list(tagger.features.vocabulary_)), encoding="utf-8")
+        (sibling / MANIFEST).write_text(json.dumps(_manifest(tagger, sibling), indent=1), encoding="utf-8")
+        for path in sibling.iterdir():
+            _sync(path)
+        _replace(sibling, folder)
+    except OSError as error:
+        raise ModelError(f"Cannot write the model to {folder}: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(sibling, ignore_errors=True)
+    return folder
+
+
+def check_target(folder: str | os.PathLike[str]) -> None:
+    """Refuse to write a model over anything but an older model: best asked before training.
+
+    Raises
+    ------
+    TextcatError
+        If something else is there.
+    """
+    folder = Path(folder).expanduser()
+    if folder.exists() and not (folder / MANIFEST).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise ModelError(f"{folder} exists and is not a model: name another folder.")
+
+
+def load(folder: str | os.PathLike[str]) -> Tagger:
+    """Read a tagger from its folder; the arrays are mapped into memory, not copied.
+
+    Raises
+    ------
+    TextcatError
+        If the folder is no model, a file is missing or changed, or the format is newer than this version knows.
+    """
+    folder = Path(folder).expanduser()
+    manifest = read_manifest(folder)
+    try:
+        return _load(folder, manifest)
+    except ModelError:
+        # Someone may have put a new model in its place between two reads.
+        if (again := read_manifest(folder)) == manifest:
+            raise
+        return _load(folder, again)
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what a model says of itself, without its arrays.
+
+    Raises
+    ------
+    TextcatError
+        As `load`.
+    """
+    path = Path(folder).expanduser() / MANIFEST
+    try:
+        manifest = json.loads(path.read_bytes())
+        known = int(manifest["format"])
+    except FileNotFoundError:
+        raise ModelError(
+            f"{folder} is not a model: it has no {MANIFEST}. Train one with `textcat train CORPUS --out {folder}`."
+        ) from None
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError):
+        raise ModelError(f"{path} is damaged: it is not a model's manifest. Train the model again.") from None
+    if known > FORMAT:
+        raise ModelError(
+            f"{folder} has model format {known}, and this version of textcat reads up to {FORMAT}: "
+            f"upgrade textcat to {manifest.get('versions', {}).get('textcat', 'a newer version')} or later."
+        )
+    return manifest
+
+
+def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "versions": {name: version(name) for name in _LIBRARIES},
+        "corpus": tagger.corpus,
+        "recipe": tagger.recipe,
+        "train_documents": tagger.train_documents,
+        "topics": list(tagger.topics),
+        "train_sizes": [int(size) for size in tagger.train_sizes],
+        "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
+        "features": {"n_documents": int(tagger.features.n_documents_), "n_terms": len(tagger.features.idf_)},
+        "files": {path.name: _sum(path) for path in sorted(folder.iterdir())},
+    }
+
+
+def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
+    try:
+        for name, expected in manifest["files"].items():
+            _check_file(folder / Path(name).name, expected)
+        arrays = {
+            name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+            for name in _ARRAYS
+            if manifest["files"][f"{name}.npy"]
+        }
+        terms = json.loads((folder / VOCABULARY).read_bytes())
+        recipe = Recipe(name=folder.name, **manifest["recipe"])
+        shapes = {name: array.shape for name, array in arrays.items()}
+        n_topics = len(manifest["topics"])
+        expected_shapes = {
+            "weights": (len(terms), n_topics),
+            "bias": (n_topics,),
+            "thresholds": (n_topics,),
+            "idf": (len(terms),),
+        }
+        if shapes != expected_shapes:
+            raise ModelError(f"The model {folder} is damaged: its files do not fit together. Train the model again.")
+        return Tagger(
+            features=_features(recipe, terms, arrays["idf"], manifest["features"]["n_documents"]),
+            weights=arrays["weights"],
+            bias=arrays["bias"],
+            thresholds=arrays["thresholds"],
+            topics=tuple(manifest["topics"]),
+            train_sizes=np.array(manifest["train_sizes"], int),
+            train_documents=manifest["train_documents"],
+            facts=manifest["facts"],
+            recipe=manifest["recipe"],
+            corpus=manifest["corpus"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, TextcatError):
+            raise
+        raise ModelError(f"The model {folder} is damaged ({error}). Train the model again.") from error
+
+
+def _features(recipe: Recipe, terms: list[str], idf: np.ndarray, n_documents: int) -> Any:
+    plain = recipe.make_features()
+    return type(plain).restore(terms, idf, n_documents, **plain.get_params(deep=False))
+
+
+def _check_file(path: Path, expected: str) -> None:
+    try:
+        found = _sum(path)
+    except FileNotFoundError:
+        raise ModelError(
+            f"The model {path.parent} is damaged: {path.name} is missing. Train the model again."
+        ) from None
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}: {error.strerror}.") from error
+    if found != expected:
+        raise ModelError(
+            f"The model {path.parent} is damaged: {path.name} is not as it was written (sha256 {found[:12]}…, "
+            f"expected {expected[:12]}…). Train the model again."
+        )
+
+
+def _sum(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _replace(new: Path, old: Path) -> None:
+    """Put a folder in another's place. On Linux the two are exchanged in one step: a reader always finds a model."""
+    if not old.exists():
+        os.rename(new, old)
+        return
+    if not _exchange(new, old):
+        aside = new.with_suffix(".old")
+        os.rename(old, aside)
+        os.rename(new, old)
+        os.rename(aside, new)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), ctypes.c_uint(_EXCHANGE)) == 0

@@ -1,0 +1,236 @@
+"""The trained thing: features, one ranker per topic, thresholds; it scores, tags and explains documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from textcat.corpus.documents import Corpus, Document
+from textcat.errors import TextcatError
+from textcat.features.tfidf import TfIdf
+from textcat.progress import Stages, counted
+from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
+from textcat.recipe import Recipe
+
+# Documents whose scores are held at the same time while tagging: 4096 × 1000 topics are 16 MB.
+_BATCH = 4096
+
+
+class Tag(NamedTuple):
+    """A topic of a document, and its score (signed, unscaled; not a probability)."""
+
+    topic: str
+    score: float
+
+
+class Reason(NamedTuple):
+    """What one term adds to a document's score for a topic: its value in the row, its weight, and their product."""
+
+    term: str
+    value: float
+    weight: float
+    contribution: float
+
+
+@dataclass(eq=False)
+class Tagger:
+    """A trained tagger.
+
+    Parameters
+    ----------
+    features : TfIdf
+        Fitted: from documents to rows.
+    weights : ndarray of shape (n_features, n_topics), float32
+    bias : ndarray of shape (n_topics,), float32
+    thresholds : ndarray of shape (n_topics,), float32
+        A document gets a topic if it scores above its threshold.
+    topics : tuple of str
+    train_sizes : ndarray of shape (n_topics,), int
+        Positive training documents of each topic.
+    train_documents : int
+    facts : dict of str to sequence of length n_topics
+        What training knows of each topic: tau_pos, epochs, updates, support, stopped.
+    recipe : dict
+        The recipe it was trained by.
+    corpus : str
+        Name of the corpus it was trained on.
+    """
+
+    features: TfIdf
+    weights: np.ndarray
+    bias: np.ndarray
+    thresholds: np.ndarray
+    topics: tuple[str, ...]
+    train_sizes: np.ndarray
+    train_documents: int
+    facts: dict[str, Sequence[Any]] = field(default_factory=dict)
+    recipe: dict[str, Any] = field(default_factory=dict)
+    corpus: str = ""
+
+    @classmethod
+    def fit(cls, corpus: Corpus, recipe: Recipe, *, n_jobs: int | None = None, stages: Stages | None = None) -> Tagger:
+        """Train a tagger on the training documents of a corpus.
+
+        Parameters
+        ----------
+        corpus : Corpus
+        recipe : Recipe
+        n_jobs : int, optional
+            Blocks of topics trained at the same time; the result is the same to the bit.
+        stages : Stages, optional
+            Told of progress and times.
+
+        Raises
+        ------
+        TextcatError
+            If the corpus has no topic, or the recipe asks for what cannot be.
+        """
+        if not corpus.topics:
+            raise TextcatError(
+                f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn."
+            )
+        stages = stages or Stages()
+        features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
+        labels = corpus.labels(corpus.train)
+        try:
+            with stages.stage("tokens to rows", len(corpus.train)) as advance:
+                rows = features.fit_transform(counted(corpus.train, advance))
+            with stages.stage("train topics", len(corpus.topics)) as advance:
+                learner.fit(rows, labels, progress=advance)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, TextcatError):
+                raise
+            raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
+        return cls(
+            features=features,
+            weights=np.ascontiguousarray(learner.coef_.T),
+            bias=learner.intercept_,
+            thresholds=np.zeros(len(corpus.topics), np.float32),
+            topics=corpus.topics,
+            train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
+            train_documents=len(corpus.train),
+            facts=learner.facts(),
+            recipe=recipe.as_dict(),
+            corpus=corpus.name,
+        )
+
+    def scores(self, documents: Iterable[str | Document]) -> np.ndarray:
+        """Score documents for every topic.
+
+        Parameters
+        ----------
+        documents : iterable of str or Document
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents, n_topics), float32
+            Signed, unscaled; larger = more relevant. Not a probability.
+        """
+        scores = self.features.transform(documents) @ self.weights
+        scores += self.bias
+        return scores
+
+    def tag(self, documents: Iterable[str | Document]) -> list[list[Tag]]:
+        """Return the topics of each document that score above their threshold, the highest score first."""
+        documents = list(documents)
+        tags: list[list[Tag]] = []
+        for start in range(0, len(documents), _BATCH):
+            tags += self._above(self.scores(documents[start : start + _BATCH]))
+        return tags
+
+    def _above(self, scores: np.ndarray) -> list[list[Tag]]:
+        tags: list[list[Tag]] = [[] for _ in range(len(scores))]
+        rows, columns = np.nonzero(scores > self.thresholds)
+        found = scores[rows, columns]
+        by_score = np.lexsort((columns, -found, rows))
+        topics = self.topics
+        for i, j, score in zip(
+            rows[by_score].tolist(), columns[by_score].tolist(), found[by_score].tolist(), strict=True
+        ):
+            tags[i].append(Tag(topics[j], score))
+        return tags
+
+    def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
+        """Return the n terms of largest weight for a topic, with their weights, the most typical first.
+
+        Raises
+        ------
+        TextcatError
+            If the model does not know the topic.
+        """
+        weights = self.weights[:, self._column(topic)]
+        names = self.features.get_feature_names_out()
+        return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
+
+    def explain(self, document: str | Document, topic: str, n: int = 10) -> list[Reason]:
+        """Return the n terms that speak most for or against a topic in a document, the strongest first.
+
+        Their contributions over all terms, plus the topic's bias, add up to its score.
+
+        Raises
+        ------
+        TextcatError
+            If the model does not know the topic.
+        """
+        row = self.features.transform([document])
+        weights = self.weights[row.indices, self._column(topic)]
+        contributions = row.data * weights
+        strongest = np.argsort(-np.abs(contributions), kind="stable")[:n]
+        terms = self.features.get_feature_names_out()[row.indices]
+        return [
+            Reason(terms[k], float(row.data[k]), float(weights[k]), float(contributions[k])) for k in strongest.tolist()
+        ]
+
+    def _column(self, topic: str) -> int:
+        if topic not in self.topics:
+            raise TextcatError(f"The model has no topic {topic!r}; `textcat topics MODEL` lists what it has.")
+        return self.topics.index(topic)
+
+    def evaluate(
+        self, corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
+    ) -> tuple[Evaluation, np.ndarray]:
+        """Measure the ranking of a corpus' test documents.
+
+        Bands are made by the training sizes the model knows. A topic that the corpus does not have counts as one without a
+        positive document.
+
+        Returns
+        -------
+        evaluation : Evaluation
+        scores : ndarray of shape (n_test_documents, n_topics)
+
+        Raises
+        ------
+        TextcatError
+            If the corpus has no test documents, or shares no topic with the model.
+        """
+        if not corpus.test:
+            raise TextcatError(
+                f"Corpus {corpus.name} has no test documents to evaluate on; give it a split in its card."
+            )
+        relevant = self.relevant(corpus)
+        if not relevant.nnz:
+            raise TextcatError(
+                f"No test document of corpus {corpus.name} has a topic of the model (such as {self.topics[0]!r}); "
+                "evaluate on the corpus the model was trained for."
+            )
+        with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
+            scores = self.scores(counted(corpus.test, advance))
+            evaluation = evaluate(
+                scores,
+                relevant,
+                self.topics,
+                self.train_sizes,
+                self.train_documents,
+                spec=bands or DEFAULT_BANDS,
+                threshold=self.thresholds,
+                facts=self.facts,
+            )
+        return evaluation, scores
+
+    def relevant(self, corpus: Corpus) -> Any:
+        """Return which test documents of a corpus have which topics of the model: sparse (n_test_documents, n_topics)."""
+        return Corpus(corpus.name, corpus.train, corpus.test, self.topics).labels(corpus.test)
