@@ -15,7 +15,7 @@ from textcat.shipped import shipped
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf

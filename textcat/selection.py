@@ -117,8 +117,8 @@ def study_margins(
 ) -> list[Trial]:
     """Compare margins by k-fold cross-validation on the training documents of a corpus.
 
-    Every (topic, setting, fold) is a problem over the same rows, with the fold left out. The rows are weighted once, with the
-    document frequencies of all training documents.
+    Every (topic, setting, fold) is a problem over the same rows, with the fold left out. The rows are weighted once,
+    with the document frequencies of all training documents.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ class Tagger:
     topics: tuple[str, ...]
     train_sizes: np.ndarray
     train_documents: int
-    facts: dict[str, Sequence[Any]] = field(default_factory=dict)
+    facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     recipe: dict[str, Any] = field(default_factory=dict)
     corpus: str = ""
 
@@ -194,8 +194,8 @@ class Tagger:
     ) -> tuple[Evaluation, np.ndarray]:
         """Measure the ranking of a corpus' test documents.
 
-        Bands are made by the training sizes the model knows. A topic that the corpus does not have counts as one without a
-        positive document.
+        Bands are made by the training sizes the model knows. A topic that the corpus does not have counts as one
+        without a positive document.
 
         Returns
         -------
@@ -232,5 +232,5 @@ class Tagger:
         return evaluation, scores
 
     def relevant(self, corpus: Corpus) -> Any:
-        """Return which test documents of a corpus have which topics of the model: sparse (n_test_documents, n_topics)."""
+        """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""
         return Corpus(corpus.name, corpus.train, corpus.test, self.topics).labels(corpus.test)
