@@ -118,6 +118,12 @@ def test_what_cannot_be_read_is_left_to_the_regex(pattern, role, flags):
         alternatives(regex, role)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="atomic groups came with Python 3.11")
+def test_a_lookbehind_after_an_atomic_group_does_not_look_before_the_match():
+    find = re.compile("(?>a+)(?<=[ab].)").finditer
+    assert _spans(Infixes(find, alternatives(find.__self__, "infix"))("ba _")) == [(1, 2)]
+
+
 def test_an_unread_regex_is_always_asked():
     for make, method in ((Prefixes, "search"), (Suffixes, "search"), (Infixes, "finditer")):
         tables = make(getattr(re.compile("(?i)^x|x$"), method), None)

@@ -241,31 +241,31 @@ cdef class Memo:
                 self.n_learnt += 1
                 start += lengths[i]
 
-    def suspected(self, size_t reach):
-        """List the neighbours that might form a special case together.
-
-        Returns
-        -------
-        list of (int, str, int, str, int)
-            The text; the left span behind at most `reach - 1` others, and its last token; the right span before as
-            many, and its first token.
-        """
-        cdef size_t i, middle, start, stop
+    def suspected(self):
+        """List (text, place, left span, right span) where two neighbours might form a special case together."""
+        cdef size_t i
         cdef Suspect* suspect
-        cdef Text* text
         cdef const int32_t* reading = <int32_t*>self.reading.data
         found = []
         for i in range(self.suspects.used // sizeof(Suspect)):
             suspect = <Suspect*>self.suspects.data + i
-            text = <Text*>self.texts.data + suspect.text
-            middle = suspect.position
-            start = max((text - 1).stop if suspect.text else 0, middle - min(reach, middle))
-            stop = min(text.stop, middle + reach)
-            left = "".join([span_text(self, reading[k]) for k in range(start, middle)])
-            right = "".join([span_text(self, reading[k]) for k in range(middle, stop)])
-            last, first = token_of(self, reading[middle - 1], -1), token_of(self, reading[middle], 0)
-            found.append((suspect.text, left, last, right, first))
+            found.append((suspect.text, suspect.position, reading[suspect.position - 1], reading[suspect.position]))
         return found
+
+    def span(self, int32_t i):
+        """Give a span by number: its string, and the ids of its first and last token."""
+        cdef Span* span = <Span*>self.spans.data + i
+        cdef const int32_t* ids = <const int32_t*>(self.pool.data + span.ids)
+        return span_text(self, i), ids[0], ids[span.n_tokens - 1]
+
+    def around(self, size_t text, size_t place, size_t reach):
+        """Join the spans of a text before a place, and those from there on: up to `reach` either way."""
+        cdef Text* each = <Text*>self.texts.data + text
+        cdef size_t start = (each - 1).stop if text else 0
+        cdef const int32_t* reading = <int32_t*>self.reading.data
+        left = [span_text(self, reading[i]) for i in range(max(start, place - min(reach, place)), place)]
+        right = [span_text(self, reading[i]) for i in range(place, min(each.stop, place + reach))]
+        return "".join(left), "".join(right)
 
     def replace(self, size_t text, const int32_t[::1] tokens, const int32_t[::1] terms):
         """Give a text of the batch, as a whole, the tokens it has."""
@@ -346,12 +346,6 @@ cdef class Memo:
 cdef str span_text(Memo memo, size_t i):
     cdef Span* span = <Span*>memo.spans.data + i
     return <str>PyUnicode_FromKindAndData(span.width, memo.arena.data + span.key, span.length)
-
-
-cdef int32_t token_of(Memo memo, size_t i, int which) noexcept:
-    """Give the id of the first (0) or the last (-1) token of a span."""
-    cdef Span* span = <Span*>memo.spans.data + i
-    return (<int32_t*>(memo.pool.data + span.ids))[span.n_tokens - 1 if which else 0]
 
 
 cdef const int32_t* spans_of(Memo memo, size_t text, size_t* n) noexcept nogil:

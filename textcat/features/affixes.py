@@ -205,7 +205,7 @@ def _alternative(path: list[Node], role: Role) -> Alternative:
 
 
 def _n_leading(path: list[Node]) -> int:
-    return next((i for i, (op, _) in enumerate(path) if not str(op).startswith(("ASSERT", "AT"))), len(path))
+    return next((i for i, (op, _) in enumerate(path) if str(op) not in ("ASSERT", "ASSERT_NOT", "AT")), len(path))
 
 
 def _exact_width(path: list[Node], *, behind: bool, ahead: bool) -> int:

@@ -99,8 +99,8 @@ class Language:
                 table[min(ord(left), NON_ASCII), min(ord(right), NON_ASCII)] = 1
         return table
 
-    def bridged(self, left: str, last: str, right: str, first: str) -> bool:
-        """Tell whether a special case may reach from one span into the next.
+    def gaps(self, left: str, last: str, right: str, first: str) -> list[Gap]:
+        """List the gaps of special cases that may lie between two spans.
 
         spaCy looks for special cases in whole texts and blind to white space. A match across a gap changes nothing
         itself, but keeps shorter matches on either side from being made, so that such spans do not have the tokens they
@@ -109,17 +109,20 @@ class Language:
         Parameters
         ----------
         left, right : str
-            What stands on either side of the gap, without the spaces between words.
+            The two spans.
         last, first : str
-            The nearest token on either side, as far as each span by itself goes.
+            The last token of the left one and the first of the right one, as far as each span by itself goes.
         """
-        return any(
-            left.endswith(gap.left)
-            and right.startswith(gap.right)
-            and (last == gap.last or left.endswith(self._recut))
-            and (first == gap.first or right.startswith(self._recut))
+        return [
+            gap
             for gap in self._gaps.get((left[-1], right[0]), ())
-        )
+            if (last == gap.last or (left.endswith(gap.last) and left.endswith(self._recut)))
+            and (first == gap.first or (right.startswith(gap.first) and right.startswith(self._recut)))
+        ]
+
+    def bridged(self, gaps: list[Gap], left: str, right: str) -> bool:
+        """Tell whether a special case may stand across one of these gaps, given the spans joined on either side."""
+        return any(left.endswith(gap.left) and right.startswith(gap.right) for gap in gaps)
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
         """Tokenize each span by itself.

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from textcat.features._chunks import Memo
-from textcat.features.language import Language
+from textcat.features.language import Gap, Language
 
 BATCH_CHARACTERS = 16_000_000
 BATCH_TEXTS = 20_000
@@ -89,9 +89,8 @@ class Tokens(BaseEstimator):
         """List all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
         reader = self._reader()
         with reader.lock:
-            for _ in reader.batches([text]):
-                return [reader.strings[i] for i in reader.memo.tokens(0)]
-        return []
+            (tokens,) = [[reader.strings[i] for i in reader.memo.tokens(0)] for _ in reader.batches([text])]
+        return tokens
 
     def count(self, texts: Iterable[str]) -> np.ndarray:
         """Count the tokens of every text, white space included: an array of shape (n_texts,), int64."""
@@ -111,13 +110,12 @@ class Tokens(BaseEstimator):
         """
         reader = self._reader()
         with reader.lock:
-            reader.forget(self.memo_bytes)
             parts = [reader.memo.count(len(reader.terms), bigrams) for _ in reader.batches(texts)]
             pairs = reader.memo.pairs_of_terms if bigrams else np.zeros((0, 2), np.int32)
             return TermCounts(*_joined(parts), reader.terms, pairs)
 
     def _reader(self) -> _Reader:
-        settings = self.get_params(deep=False)
+        settings = _Settings(self.lang, self.lowercase, self.alphabetic, self.remove_stop_words, self.memo_bytes)
         with _CREATING:
             reader = self.__dict__.get("_memory")
             if reader is None or reader.settings != settings:
@@ -130,26 +128,35 @@ class Tokens(BaseEstimator):
         return state
 
 
+class _Settings(NamedTuple):
+    lang: str
+    lowercase: bool
+    alphabetic: bool
+    remove_stop_words: bool
+    memo_bytes: int
+
+
 class _Reader:
     """The language, the memo, and the ids of all tokens and terms met."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self, settings: _Settings) -> None:
         from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
 
         self.settings = settings
         self.lock = threading.Lock()
-        self._language = Language(settings["lang"])
+        self._language = Language(settings.lang)
         self._clashes = self._language.clashes()
         get = self._language.attributes
-        self._term = get[LOWER] if settings["lowercase"] else str
-        self._required = [get[IS_ALPHA]] if settings["alphabetic"] else []
-        self._excluded = [get[IS_SPACE]] + ([get[IS_STOP]] if settings["remove_stop_words"] else [])
+        self._term = get[LOWER] if settings.lowercase else str
+        self._required = [get[IS_ALPHA]] if settings.alphabetic else []
+        self._excluded = [get[IS_SPACE]] + ([get[IS_STOP]] if settings.remove_stop_words else [])
         self.forget(-1)
 
     def forget(self, above: int) -> None:
         """Start with an empty memo and new ids if all of it takes more than so many bytes."""
         if above < 0 or self._nbytes() > above:
             self.memo = Memo(self._clashes)
+            self._open: dict[tuple[int, int], list[Gap]] = {}
             self.strings: list[str] = []
             self.terms: list[str] = []
             self._ids: dict[str, int] = {}
@@ -161,10 +168,12 @@ class _Reader:
 
     def batches(self, texts: Iterable[str]) -> Iterator[None]:
         """Take the texts in hand batch by batch, with the tokens of all their spans learnt."""
+        self.forget(self.settings.memo_bytes)
         try:
             for batch in _batched(texts):
-                if self.memo.span_bytes > self.settings["memo_bytes"]:
+                if self.memo.span_bytes > self.settings.memo_bytes:
                     self.memo.forget_spans()
+                    self._open = {}
                 self._take(batch)
                 yield
         finally:
@@ -194,12 +203,19 @@ class _Reader:
 
     def _bridged_texts(self) -> Iterable[int]:
         """Find the texts of the batch in which neighbouring spans do not have the tokens they have by themselves."""
-        name = self.strings
-        return dict.fromkeys(
-            i
-            for i, left, last, right, first in self.memo.suspected(self._language.reach)
-            if self._language.bridged(left, name[last], right, name[first])
-        )
+        found = {}
+        for text, place, left, right in self.memo.suspected():
+            open_ = self._open.get((left, right))
+            if open_ is None:
+                open_ = self._open[left, right] = self._gaps_between(left, right)
+            if open_ and self._language.bridged(open_, *self.memo.around(text, place, self._language.reach)):
+                found[text] = True
+        return found
+
+    def _gaps_between(self, left: int, right: int) -> list[Gap]:
+        before, _, last = self.memo.span(left)
+        behind, first, _ = self.memo.span(right)
+        return self._language.gaps(before, self.strings[last], behind, self.strings[first])
 
     def _replace(self, i: int, text: str) -> None:
         self.memo.replace(i, *self._numbered(self._language.cut_text(text)))
