@@ -9,7 +9,7 @@ typedef struct B(block) {
     const int32_t *indices;
     const REAL *data;
     const int64_t *order;
-    double *norm2, longest2; /* squared length of every row, and the largest */
+    double *norm2; /* squared length of every row */
 
     /* per feature or row and lane */
     REAL *W, *alpha;
@@ -95,6 +95,8 @@ static ptrdiff_t (*B(scan_for)(int level))(B(block) *, ptrdiff_t, ptrdiff_t)
     if (level < 0 || level > best) level = best;
     if (level == 2) return B(scan_avx512);
     if (level == 1) return B(scan_avx2);
+#else
+    (void)level;
 #endif
     return B(scan_base);
 }
@@ -137,7 +139,6 @@ static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *i
         double sum = 0;
         for (int64_t p = indptr[i]; p < indptr[i + 1]; p++) sum += (double)data[p] * (double)data[p];
         s->norm2[i] = sum;
-        if (sum > s->longest2) s->longest2 = sum;
     }
     s->scan = B(scan_for)(level);
     return s;
@@ -159,11 +160,11 @@ static void B(load)(B(block) *s, int l, const formula *rule, double rho, double 
 {
     const uint16_t bit = (uint16_t)(1u << l);
     lane *z = &s->lanes[l];
+    double longest2 = 0;
     memset(z, 0, sizeof *z);
     z->rule = *rule;
     z->rho = rho;
     z->scale = 1;
-    z->R = sqrt(s->longest2 + rho * rho + lambda);
     z->max_epochs = max_epochs;
     s->lambda[l] = (REAL)lambda;
     for (ptrdiff_t k = 0; k < n_positives; k++) s->positive[positives[k]] |= bit;
@@ -171,6 +172,9 @@ static void B(load)(B(block) *s, int l, const formula *rule, double rho, double 
         s->left_out[left_out[k]] |= bit;
         s->positive[left_out[k]] &= (uint16_t)~bit;
     }
+    for (ptrdiff_t i = 0; i < s->n_rows; i++) /* left-out rows are as though they were not there */
+        if (!(s->left_out[i] & bit) && s->norm2[i] > longest2) longest2 = s->norm2[i];
+    z->R = sqrt(longest2 + rho * rho + lambda);
     s->active |= bit;
     B(refresh)(s, l);
 }

@@ -169,14 +169,14 @@ cdef class Block:
         if self.single:
             z = self.single.lanes[lane]
             w32, a32 = weights, alpha
-            if self.n_rows:
-                with nogil:
-                    n = float_unload(self.single, lane, &w32[0] if w32.shape[0] else NULL, &rows[0], &a32[0])
+            with nogil:
+                n = float_unload(self.single, lane, &w32[0] if w32.shape[0] else NULL,
+                                 &rows[0] if rows.shape[0] else NULL, &a32[0] if a32.shape[0] else NULL)
         else:
             z = self.double.lanes[lane]
             w64, a64 = weights, alpha
-            if self.n_rows:
-                with nogil:
-                    n = double_unload(self.double, lane, &w64[0] if w64.shape[0] else NULL, &rows[0], &a64[0])
+            with nogil:
+                n = double_unload(self.double, lane, &w64[0] if w64.shape[0] else NULL,
+                                  &rows[0] if rows.shape[0] else NULL, &a64[0] if a64.shape[0] else NULL)
         bias = self.dtype.type(z.rho * z.w_bias * z.scale)
         return bias, support[:n].copy(), alpha[:n].copy(), int(z.t), int(z.epochs), int(z.last_updates)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, column_or_1d
@@ -18,6 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
 from textcat.margin.solve import Problem, Solution, solve
+
+_FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
+_NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
+_POSITIVE = Interval(Real, 0, np.inf, closed="neither")
 
 
 def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
@@ -43,32 +48,42 @@ def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -
     -----
     Source: Li et al., "The Perceptron Algorithm with Uneven Margins", ICML 2002, section 4.
     """
-    return scale / (1 + np.exp(-kappa * np.asarray(prevalence, float)))
+    return scale * expit(kappa * np.asarray(prevalence, float))
 
 
 class MarginClassifier(ClassifierMixin, BaseEstimator):
     """What the learners share: from labels to problems, from solutions to scores. Use one of its subclasses."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "eta": [Interval(Real, 0, None, closed="neither")],
-        "lambda_": [Interval(Real, 0, None, closed="left")],
-        "rho": [Interval(Real, 0, None, closed="left"), StrOptions({"R"})],
+        "eta": [_POSITIVE],
+        "lambda_": [_NOT_NEGATIVE],
+        "rho": [_NOT_NEGATIVE, StrOptions({"R"})],
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
         "seed": [Interval(Integral, 0, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "warm_start": ["boolean"],
     }
 
-    # Set by the subclasses' constructors.
-    eta: float
-    lambda_: float
-    rho: float | str
-    max_epochs: int
-    seed: int | None
-    n_jobs: int | None
-    warm_start: bool
+    def __init__(
+        self,
+        *,
+        eta: float = 1.0,
+        lambda_: float = 1.0,
+        rho: float | str = 1.0,
+        max_epochs: int = 1000,
+        seed: int | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+    ):
+        self.eta = eta
+        self.lambda_ = lambda_
+        self.rho = rho
+        self.max_epochs = max_epochs
+        self.seed = seed
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
 
-    def _rules(self, prevalence: np.ndarray) -> list[rules.Rule]:
+    def _rules(self, prevalence: np.ndarray) -> list[rules.PAUM]:
         """Return the rule of each topic, given the fraction of its positives."""
         raise NotImplementedError
 
@@ -97,24 +112,23 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         rows = X if sp.issparse(X) else sp.csr_array(X)
-        if not rows.has_sorted_indices:
-            rows = rows.sorted_indices()
         positives = self._read_labels(Y, rows.shape[0])
         prevalence = np.array([len(topic) for topic in positives]) / rows.shape[0]
         rho = float(np.sqrt(_longest_squared(rows))) if self.rho == "R" else float(self.rho)
-        previous = getattr(self, "solutions_", None) if self.warm_start else None
-        if previous is not None and (len(previous) != len(positives) or self.coef_.shape[1] != rows.shape[1]):
-            previous = None
+        chosen = self._rules(prevalence)
+        shape = rows.shape[0], len(positives), rows.shape[1]
+        again = self.warm_start and getattr(self, "_fitted_to", None) == (*shape, rows.dtype)
+        starts = self.solutions_ if again else [None] * len(positives)
         problems = [
-            Problem(
-                topic, rule, lambda_=self.lambda_, rho=rho, max_epochs=self.max_epochs,
-                start=previous[k] if previous else None,
-            )
-            for k, (topic, rule) in enumerate(zip(positives, self._rules(prevalence), strict=True))
-        ]  # fmt: skip
-        coef = np.empty((len(problems), rows.shape[1]), rows.dtype)
-        self._keep(solve(rows, problems, n_jobs=self.n_jobs, seed=self.seed, progress=progress, out=coef), coef)
+            Problem(topic, rule, lambda_=self.lambda_, rho=rho, max_epochs=self.max_epochs, start=start)
+            for topic, rule, start in zip(positives, chosen, starts, strict=True)
+        ]
+        coef = np.empty(shape[1:], rows.dtype)
+        solutions = solve(rows, problems, n_jobs=self.n_jobs, seed=self.seed, progress=progress, out=coef)
         self.prevalence_ = prevalence
+        self.tau_pos_ = np.array([rule.tau_pos for rule in chosen])
+        self._fitted_to = (*shape, rows.dtype)
+        self._keep(solutions, coef)
         return self
 
     def _read_labels(self, Y: Any, n_rows: int) -> list[np.ndarray]:
@@ -124,8 +138,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         labels = Y if sp.issparse(Y) else np.asarray(Y)
         self.multilabel_ = sp.issparse(Y) or (labels.ndim == 2 and labels.shape[1] > 1)
         if self.multilabel_:
-            indicator = sp.csc_array(labels)
+            indicator = sp.csc_array(labels, copy=True)  # eliminate_zeros works in place
             _check_length(indicator.shape[0], n_rows)
+            if not indicator.shape[1]:
+                raise ValueError("Y has no column; an indicator Y needs one for each topic")
             if indicator.nnz and not np.isin(indicator.data, (0, 1)).all():
                 raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
             indicator.eliminate_zeros()
@@ -206,6 +222,71 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+class PA(MarginClassifier):
+    """The perceptron algorithm, one ranker per topic: update ``w ← w + η·y·x`` where ``y·f(x) ≤ 0``.
+
+    Parameters
+    ----------
+    eta, lambda_, rho, max_epochs, seed, n_jobs, warm_start
+        As in `PAUM`. η scales the scores and changes nothing else.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_ and the facts per topic
+        As in `PAUM`.
+
+    Notes
+    -----
+    Source: Rosenblatt 1958; Novikoff, "On convergence proofs on perceptrons", 1962.
+    """
+
+    def _rules(self, prevalence: np.ndarray) -> list[rules.PAUM]:
+        return [rules.PA(self.eta)] * len(prevalence)
+
+
+class PAM(MarginClassifier):
+    """The perceptron algorithm with margins, one ranker per topic: update ``w ← w + η·y·x`` where ``y·f(x) ≤ τ``.
+
+    Parameters
+    ----------
+    tau : float
+        Margin asked of every document.
+    eta, lambda_, rho, max_epochs, seed, n_jobs, warm_start
+        As in `PAUM`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_ and the facts per topic
+        As in `PAUM`.
+
+    Notes
+    -----
+    Source: Krauth and Mézard, "Learning algorithms with optimal stability in neural networks", J. Phys. A 20, 1987.
+    """
+
+    _parameter_constraints: ClassVar[dict] = {**MarginClassifier._parameter_constraints, "tau": [_FINITE]}
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        *,
+        eta: float = 1.0,
+        lambda_: float = 1.0,
+        rho: float | str = 1.0,
+        max_epochs: int = 1000,
+        seed: int | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+    ):
+        super().__init__(
+            eta=eta, lambda_=lambda_, rho=rho, max_epochs=max_epochs, seed=seed, n_jobs=n_jobs, warm_start=warm_start
+        )
+        self.tau = tau
+
+    def _rules(self, prevalence: np.ndarray) -> list[rules.PAUM]:
+        return [rules.PAM(self.tau, self.eta)] * len(prevalence)
+
+
 class PAUM(MarginClassifier):
     """The perceptron algorithm with uneven margins, one ranker per topic.
 
@@ -234,7 +315,8 @@ class PAUM(MarginClassifier):
     n_jobs : int, optional
         How many blocks of topics are trained at the same time. The result is the same to the bit.
     warm_start : bool
-        Start from the solution of the previous call of `fit`, where topics and features are as many.
+        Start from the solution of the previous call of `fit`, where it was given as many documents, topics and
+        features in the same number type: train on after `max_epochs`, or with other margins, on the same documents.
 
     Attributes
     ----------
@@ -257,10 +339,10 @@ class PAUM(MarginClassifier):
 
     _parameter_constraints: ClassVar[dict] = {
         **MarginClassifier._parameter_constraints,
-        "tau_neg": [Real],
-        "tau_pos": [Real, StrOptions({"prevalence"})],
-        "kappa": [Real],
-        "scale": [Real],
+        "tau_neg": [_FINITE],
+        "tau_pos": [_FINITE, StrOptions({"prevalence"})],
+        "kappa": [_FINITE],
+        "scale": [_FINITE],
     }
 
     def __init__(
@@ -278,24 +360,20 @@ class PAUM(MarginClassifier):
         n_jobs: int | None = None,
         warm_start: bool = False,
     ):
+        super().__init__(
+            eta=eta, lambda_=lambda_, rho=rho, max_epochs=max_epochs, seed=seed, n_jobs=n_jobs, warm_start=warm_start
+        )
         self.tau_neg = tau_neg
         self.tau_pos = tau_pos
         self.kappa = kappa
         self.scale = scale
-        self.eta = eta
-        self.lambda_ = lambda_
-        self.rho = rho
-        self.max_epochs = max_epochs
-        self.seed = seed
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
 
-    def _rules(self, prevalence: np.ndarray) -> list[rules.Rule]:
+    def _rules(self, prevalence: np.ndarray) -> list[rules.PAUM]:
         if self.tau_pos == "prevalence":
-            self.tau_pos_ = prevalence_tau(prevalence, self.kappa, self.scale)
+            margins = prevalence_tau(prevalence, self.kappa, self.scale)
         else:
-            self.tau_pos_ = np.full(len(prevalence), float(self.tau_pos))
-        return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in self.tau_pos_]
+            margins = np.full(len(prevalence), float(self.tau_pos))
+        return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in margins]
 
 
 def _check_length(n_labels: int, n_rows: int) -> None:
@@ -308,4 +386,4 @@ def _longest_squared(rows: sp.csr_array) -> float:
 
 
 # The learners by the names that recipes and the command line use.
-LEARNERS: dict[str, type[MarginClassifier]] = {"paum": PAUM}
+LEARNERS: dict[str, type[MarginClassifier]] = {"pa": PA, "pam": PAM, "paum": PAUM}

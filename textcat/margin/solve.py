@@ -17,8 +17,10 @@ from textcat.margin.rules import Rule
 
 NONE = np.empty(0, np.int32)
 
-# Non-zeros presented between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered at once.
+# Non-zeros presented between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered at once. A row
+# costs as much as some more of them, above all where it makes every lane update.
 _BUDGET = 20_000_000
+_ROW_COST = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class Problem:
     max_epochs : int
         Give up after that many passes over the rows.
     start : Solution, optional
-        Go on from there instead of from zero.
+        Go on from there instead of from zero: a solution over the same rows and features, in the same number type.
     """
 
     positives: np.ndarray
@@ -135,11 +137,12 @@ def solve(
     keep_weights : bool
         False: keep only the scores of left-out rows, for grids of thousands of problems.
     progress : callable, optional
-        Called with 1 whenever a problem is finished, from the thread that finished it.
+        Called with 1 whenever a problem is finished, from the thread that finished it; where processes do the work,
+        once at the end with the number of problems.
     lanes : int from 1 to 16
         How many problems go side by side in a block.
     out : ndarray of shape (n_problems, n_features), optional
-        Where to put the weights.
+        Where to put the weights; C-contiguous, in X's number type.
 
     Returns
     -------
@@ -149,20 +152,25 @@ def solve(
     Raises
     ------
     ValueError
-        If X is neither float32 nor float64, or a problem speaks of rows that X does not have.
+        If X is not a CSR matrix of float32 or float64, `lanes` or `out` are out of shape, or a problem speaks of rows
+        that X does not have.
     """
-    if X.dtype not in (np.float32, np.float64):
-        raise ValueError(f"X must be float32 or float64, got {X.dtype}; convert it with X.astype('float32')")
+    rows = _read_rows(X)
     n_rows, n_features = X.shape
     for number, problem in enumerate(problems):
-        _check(problem, number, n_rows)
-    rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), np.ascontiguousarray(X.data), n_features)
-    order = None if seed is None else np.random.default_rng(seed).permutation(n_rows)
+        _check(problem, number, X)
+    if not 1 <= lanes <= N_LANES:
+        raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")
+    shape = len(problems), n_features
+    if out is None:
+        out = np.empty(shape, X.dtype) if keep_weights else None
+    elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
+        raise ValueError(f"out must be C-contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
+    order = None if seed is None else np.random.default_rng(seed).permutation(n_rows).astype(np.int64, copy=False)
     backend, jobs = get_active_backend(prefer="threads")
-    shared = getattr(backend, "supports_sharedmem", False)
-    n_jobs = joblib.effective_n_jobs(n_jobs) if n_jobs is not None else jobs
-    if keep_weights and out is None:
-        out = np.empty((len(problems), n_features), X.dtype)
+    n_jobs = backend.effective_n_jobs(jobs if n_jobs is None else n_jobs)
+    # joblib runs a single job in this process, whatever the backend
+    shared = n_jobs == 1 or getattr(backend, "supports_sharedmem", False)
     control = _Control(progress)
     blocks = _deal(problems, n_jobs)
     try:
@@ -186,16 +194,46 @@ def solve(
     return [solutions[k] for k in range(len(problems))]
 
 
-def _check(problem: Problem, number: int, n_rows: int) -> None:
+def _read_rows(X: sp.csr_matrix | sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return ``(indptr, indices, data, n_features)`` as the block takes them: it reads by them without a look."""
+    if not sp.issparse(X) or X.format != "csr" or X.dtype not in (np.float32, np.float64):
+        kind = f"{X.format} of {X.dtype}" if sp.issparse(X) else type(X).__name__
+        raise ValueError(f"X must be a sparse CSR matrix of float32 or float64, got {kind}; convert it first")
+    if max(X.shape) > np.iinfo(np.int32).max:
+        raise ValueError(f"X may have at most 2**31 - 1 rows and features, got shape {X.shape}")
+    X.check_format(full_check=True)
+    if not X.has_canonical_format:  # columns in order and each but once, for the sums and the lengths of rows
+        X = X.copy()
+        X.sum_duplicates()
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), np.ascontiguousarray(X.data), X.shape[1]
+
+
+def _check(problem: Problem, number: int, X: sp.csr_matrix | sp.csr_array) -> None:
+    n_rows, n_features = X.shape
     for name in ("positives", "left_out"):
-        rows = getattr(problem, name)
-        if len(rows) and (rows.dtype != np.int32 or rows.min() < 0 or rows.max() >= n_rows):
+        if not _are_rows(getattr(problem, name), n_rows):
             raise ValueError(f"{name} of problem {number} must be int32 row numbers from 0 to {n_rows - 1}")
-    if problem.lambda_ < 0 or problem.max_epochs < 1:
+    if not 0 <= problem.lambda_ < np.inf or not np.isfinite(problem.rho) or problem.max_epochs < 1:
         raise ValueError(
-            f"problem {number} has lambda_={problem.lambda_:g} and max_epochs={problem.max_epochs}; "
-            "lambda_ must be at least 0 and max_epochs at least 1"
+            f"problem {number} has lambda_={problem.lambda_:g}, rho={problem.rho:g}, max_epochs={problem.max_epochs}; "
+            "lambda_ must be finite and at least 0, rho finite, and max_epochs at least 1"
         )
+    start = problem.start
+    if start is not None and not (
+        start.weights is not None
+        and start.weights.shape == (n_features,)
+        and start.weights.dtype == start.alpha.dtype == X.dtype
+        and start.support.shape == start.alpha.shape
+        and _are_rows(start.support, n_rows)
+    ):
+        raise ValueError(
+            f"the start of problem {number} must be a solution with weights, in {X.dtype} and over {n_rows} rows and "
+            f"{n_features} features, as X is"
+        )
+
+
+def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
+    return rows.dtype == np.int32 and rows.ndim == 1 and (not len(rows) or (rows.min() >= 0 and rows.max() < n_rows))
 
 
 def _deal(problems: Sequence[Problem], n_jobs: int) -> list[list[int]]:
@@ -226,7 +264,7 @@ def _solve_block(
     """Run problems through the lanes of one block; a lane that has finished takes the next problem."""
     indptr, indices, data, n_features = rows
     block = Block(indptr, indices, data, n_features, order)
-    budget = max(1, _BUDGET * (len(indptr) - 1) // max(1, len(data)))
+    budget = max(1, int(_BUDGET / (len(data) / max(1, len(indptr) - 1) + _ROW_COST)))
     waiting = iter(numbered)
     at_work: dict[int, tuple[int, Problem]] = {}
     solved = []
@@ -245,12 +283,12 @@ def _solve_block(
 
 def _load_next(block: Block, lane: int, waiting: Iterator[tuple[int, Problem]], at_work: dict) -> None:
     for k, problem in waiting:
-        block.load(
-            lane, problem.rule, problem.rho, problem.lambda_, problem.max_epochs, problem.positives, problem.left_out
-        )
+        positives, left_out = np.ascontiguousarray(problem.positives), np.ascontiguousarray(problem.left_out)
+        block.load(lane, problem.rule, problem.rho, problem.lambda_, problem.max_epochs, positives, left_out)
         if problem.start is not None:
             start = problem.start
-            block.warm(lane, start.weights, start.bias, start.support, start.alpha)
+            weights, support, alpha = map(np.ascontiguousarray, (start.weights, start.support, start.alpha))
+            block.warm(lane, weights, start.bias, support, alpha)
         at_work[lane] = (k, problem)
         return
 
@@ -258,8 +296,12 @@ def _load_next(block: Block, lane: int, waiting: Iterator[tuple[int, Problem]], 
 def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool) -> Solution:
     held_out = block.score(lane, problem.left_out)
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
-    converged = last_updates == 0
-    if converged:
+    finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
+    converged = last_updates == 0 and finite
+    if not finite:
+        # A row whose sum is not a number fails no test, so such a lane ends as though it had converged.
+        stopped = f"overflowed {weights.dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
+    elif converged:
         stopped = f"converged: no update in epoch {n_epochs}"
     else:
         stopped = f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"

@@ -1,0 +1,388 @@
+"""The learners are scikit-learn classifiers, and their topics are the solver's solutions."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from textcat.margin import rules
+from textcat.margin.learners import LEARNERS, PA, PAM, PAUM, prevalence_tau
+from textcat.margin.solve import Problem, solve
+
+CLASSES = list(LEARNERS.values())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        PA(),
+        PAM(),
+        PAM(tau=5, eta=0.5, rho="R"),
+        PAUM(),
+        PAUM(1, 50),
+        PAUM(-1, 1, lambda_=0, rho=0, max_epochs=5),
+        PAUM(0, 1, rho="R", seed=0, n_jobs=2),
+        PAUM(warm_start=True),
+    ]
+)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+def rows(n_rows=80, n_features=30, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n_rows, n_features), density=0.2, format="csr", rng=rng, data_sampler=rng.standard_normal)
+    return X.astype(dtype)
+
+
+def indicator(n_rows=80, n_topics=20):
+    return (np.random.default_rng(1).random((n_rows, n_topics)) < np.linspace(0.02, 0.5, n_topics)).astype(int)
+
+
+def facts_of(learner):
+    return [
+        getattr(learner, name).tolist()
+        for name in ("coef_", "intercept_", "n_epochs_", "n_updates_", "n_support_", "converged_", "tau_pos_")
+    ]
+
+
+# --- labels in, topics out ---
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_a_topic_is_the_solution_of_its_column(cls):
+    X, Y = rows(), indicator()
+    learner = cls(lambda_=0.5, rho=2.0).fit(X, Y)
+    chosen = learner._rules(Y.mean(axis=0))
+    solutions = solve(
+        X, [Problem.from_labels(2 * y - 1, rule, lambda_=0.5, rho=2.0) for y, rule in zip(Y.T, chosen, strict=True)]
+    )
+    assert learner.coef_.tolist() == [s.weights.tolist() for s in solutions]
+    assert learner.intercept_.tolist() == [s.bias for s in solutions]
+    assert learner.n_epochs_.tolist() == [s.n_epochs for s in solutions]
+    assert learner.n_updates_.tolist() == [s.n_updates for s in solutions]
+    assert learner.n_support_.tolist() == [len(s.support) for s in solutions]
+    assert learner.converged_.tolist() == [s.converged for s in solutions]
+    assert learner.stopped_ == [s.stopped for s in solutions]
+    assert learner.n_iter_ == max(s.n_epochs for s in solutions)
+    assert learner.prevalence_.tolist() == Y.mean(axis=0).tolist()
+
+
+@pytest.mark.parametrize(
+    "form", [sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_matrix, np.asarray, np.ndarray.tolist]
+)
+@pytest.mark.parametrize("dtype", [bool, int, float])
+def test_an_indicator_may_be_dense_or_sparse_and_of_any_number_type(form, dtype):
+    X, Y = rows(), indicator()
+    expected = PAUM().fit(X, Y)
+    learner = PAUM().fit(X, form(Y.astype(dtype)))
+    assert facts_of(learner) == facts_of(expected)
+    assert learner.classes_.tolist() == list(range(20))
+    assert learner.predict(X).tolist() == (expected.decision_function(X) > 0).astype(int).tolist()
+
+
+def test_explicit_zeros_of_an_indicator_are_zeros_and_stay_where_they_are():
+    X, Y = rows(), indicator()
+    explicit = sp.csc_array(Y + 1)
+    explicit.data -= 1
+    before = [explicit.data.copy(), explicit.indices.copy(), explicit.indptr.copy()]
+    assert facts_of(PAUM().fit(X, explicit)) == facts_of(PAUM().fit(X, Y))
+    for now, then in zip((explicit.data, explicit.indices, explicit.indptr), before, strict=True):
+        assert now.tolist() == then.tolist()
+
+
+def test_two_classes_make_one_ranker_for_the_second():
+    X, y = rows(), np.where(indicator()[:, 10], "wheat", "corn")
+    learner = PAUM(1, 5).fit(X, y)
+    assert learner.classes_.tolist() == ["corn", "wheat"]
+    assert learner.coef_.shape == (1, 30)
+    assert learner.intercept_.shape == (1,)
+    assert learner.decision_function(X).shape == (80,)
+    assert learner.predict(X).tolist() == ["wheat" if f > 0 else "corn" for f in learner.decision_function(X)]
+    assert learner.coef_.tolist() == PAUM(1, 5).fit(X, indicator()[:, [10, 11]]).coef_[:1].tolist()
+
+
+def test_more_classes_make_one_ranker_each_and_the_highest_score_wins():
+    X, y = rows(), np.random.default_rng(2).choice(["corn", "oat", "rye", "wheat"], 80)
+    learner = PAUM(1, 5).fit(X, y)
+    assert learner.coef_.shape == (4, 30)
+    assert learner.decision_function(X).shape == (80, 4)
+    assert learner.predict(X).tolist() == learner.classes_[learner.decision_function(X).argmax(axis=1)].tolist()
+    assert facts_of(learner) == facts_of(PAUM(1, 5).fit(X, y[:, None] == learner.classes_))
+
+
+def test_a_column_of_labels_is_read_as_labels_with_a_warning():
+    X, y = rows(), indicator()[:, 10]
+    with pytest.warns(DataConversionWarning):
+        learner = PAUM().fit(X, y[:, None])
+    assert facts_of(learner) == facts_of(PAUM().fit(X, y))
+
+
+def test_a_sparse_indicator_of_one_topic_gives_a_column():
+    X, y = rows(), indicator()[:, [10]]
+    learner = PAUM().fit(X, sp.csc_array(y))
+    assert learner.decision_function(X).shape == learner.predict(X).shape == (80, 1)
+
+
+def test_a_topic_without_positives_or_of_all_documents_is_trained_like_others():
+    learner = PAUM().fit(rows(), np.column_stack([np.zeros(80), np.ones(80), indicator()[:, 3]]))
+    assert learner.converged_.all()
+    assert learner.prevalence_.tolist()[:2] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("Y", "said"),
+    [
+        (np.ones(80), "y has only one class, "),
+        (indicator() * 2, "an indicator Y must hold only 0 and 1"),
+        (np.where(indicator(), np.nan, 0), "an indicator Y must hold only 0 and 1"),
+        (indicator(n_rows=79), "X has 80 rows and Y has 79; they must be as many"),
+        (sp.csc_array(indicator(n_rows=79)), "X has 80 rows and Y has 79"),
+        (np.ones(79), "X has 80 rows and Y has 79"),
+        (sp.csc_array((80, 0)), "Y has no column"),
+        (np.linspace(0, 1, 80), "Unknown label type: continuous"),
+        (None, "requires y to be passed"),
+    ],
+)
+def test_labels_that_make_no_problem_are_refused(Y, said):
+    with pytest.raises(ValueError, match=said):
+        PAUM().fit(rows(), Y)
+
+
+# --- scores ---
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_matrix, lambda X: X.toarray()])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_are_the_weighted_sums_and_rows_may_be_dense_or_sparse(form, dtype):
+    X, Y = rows(dtype=dtype), indicator()
+    learner = PAUM().fit(form(X), Y)
+    assert learner.coef_.dtype == learner.intercept_.dtype == dtype
+    assert learner.coef_.tolist() == PAUM().fit(X, Y).coef_.tolist()
+    scores = learner.decision_function(form(X))
+    assert scores.dtype == dtype
+    np.testing.assert_allclose(scores, X.toarray() @ learner.coef_.T + learner.intercept_, rtol=1e-4, atol=1e-4)
+
+
+def test_integers_are_trained_as_float64():
+    X = np.random.default_rng(0).integers(0, 3, (80, 30))
+    assert PAUM().fit(X, indicator()).coef_.dtype == np.float64
+
+
+def test_every_training_document_gets_its_margin_when_the_private_coordinates_count():
+    X, Y = rows(), indicator()
+    learner = PAUM(1, 5).fit(X, Y)
+    for k, solution in enumerate(learner.solutions_):
+        private = np.zeros(80)
+        private[solution.support] = solution.alpha
+        margins = np.where(Y[:, k], 1, -1) * (learner.decision_function(X)[:, k] + private)
+        assert np.all(margins > np.where(Y[:, k], 5, 1) - 1e-9)
+
+
+# --- parameters ---
+
+
+@given(st.floats(0, 1), st.floats(-100, 100), st.floats(0, 1000))
+def test_the_margin_from_prevalence_is_the_papers_formula(c, kappa, scale):
+    assert prevalence_tau(c, kappa, scale) == pytest.approx(scale * (1 + math.exp(-kappa * c)) ** -1)
+
+
+def test_the_margin_from_prevalence_is_defined_for_arrays_and_steep_kappas():
+    assert prevalence_tau([0.0, 0.5], 0, 100).tolist() == [50, 50]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert prevalence_tau([0.0, 1.0], -1e6, 100).tolist() == [50, 0]
+
+
+def test_common_topics_get_a_smaller_margin_than_rare_ones_by_default():
+    learner = PAUM().fit(rows(), indicator())
+    assert learner.tau_pos_.tolist() == prevalence_tau(indicator().mean(axis=0), -10, 100).tolist()
+    assert np.all(learner.tau_pos_[learner.prevalence_.argsort()] == np.sort(learner.tau_pos_)[::-1])
+
+
+@pytest.mark.parametrize(
+    ("learner", "rule"),
+    [
+        (PA(eta=0.5), rules.PA(0.5)),
+        (PAM(tau=3, eta=0.5), rules.PAM(3, 0.5)),
+        (PAUM(-1, 7, eta=0.5), rules.PAUM(-1, 7, 0.5)),
+    ],
+)
+def test_each_learner_trains_by_the_rule_of_its_name(learner, rule):
+    X, Y = rows(), indicator()
+    assert learner._rules(Y.mean(axis=0)) == [rule] * 20
+    learner.fit(X, Y)
+    assert learner.tau_pos_.tolist() == [rule.tau_pos] * 20
+    assert LEARNERS[type(learner).__name__.lower()] is type(learner)
+
+
+def test_rho_R_is_the_length_of_the_longest_row():
+    X, Y = rows(), indicator()
+    longest = float(np.sqrt(X.multiply(X).sum(axis=1).max()))
+    assert facts_of(PAUM(rho="R").fit(X, Y)) == facts_of(PAUM(rho=longest).fit(X, Y))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"tau_neg": "a"}, {"tau_neg": np.inf}, {"tau_pos": "often"}, {"tau_pos": np.nan}, {"kappa": None},
+        {"scale": "S"}, {"eta": 0}, {"eta": -1.0}, {"eta": np.inf}, {"lambda_": -0.1}, {"rho": -1}, {"rho": "r"},
+        {"max_epochs": 0}, {"max_epochs": 1.5}, {"seed": -1}, {"n_jobs": 1.5}, {"warm_start": "yes"},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_parameter_out_of_range_is_refused_by_name(parameters):
+    (name,) = parameters
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of PAUM must be"):
+        PAUM(**parameters).fit(rows(), indicator())
+
+
+def test_pam_refuses_a_margin_that_is_not_a_number():
+    with pytest.raises(InvalidParameterError, match="The 'tau' parameter of PAM must be"):
+        PAM(np.nan).fit(rows(), indicator())
+
+
+def test_parameters_are_got_set_and_cloned():
+    learner = PAUM(1, 50, kappa=-5, seed=3)
+    assert clone(learner).get_params() == learner.get_params()
+    assert learner.set_params(tau_pos="prevalence").get_params()["tau_pos"] == "prevalence"
+    assert PAM(3).get_params()["tau"] == 3
+
+
+# --- facts, warnings, repeatability ---
+
+
+def test_the_warning_says_how_many_topics_did_not_converge_and_they_say_so_themselves():
+    X, Y = rows(), indicator()
+    with pytest.warns(
+        ConvergenceWarning, match=r"\d+ of 20 topics did not converge in 3 epochs; raise max_epochs"
+    ) as w:
+        learner = PAUM(1, 5, max_epochs=3).fit(X, Y)
+    late = int(str(w[0].message).split()[0])
+    assert 0 < late == np.sum(~learner.converged_)
+    assert sum(stopped.startswith("did not converge: ") for stopped in learner.stopped_) == late
+    assert w[0].filename == __file__, "the warning points at the call of fit"
+
+
+def test_the_facts_are_plain_lists_with_one_entry_a_topic():
+    for cls in CLASSES:
+        facts = cls().fit(rows(), indicator()).facts()
+        assert sorted(facts) == ["epochs", "stopped", "support", "tau_pos", "updates"]
+        assert all(type(values) is list and len(values) == 20 for values in facts.values())
+        assert all(type(value) in (int, float, str) for values in facts.values() for value in values)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_two_jobs_give_the_bits_of_one(dtype):
+    X, Y = rows(dtype=dtype), indicator()
+    assert facts_of(PAUM(n_jobs=2).fit(X, Y)) == facts_of(PAUM(n_jobs=1).fit(X, Y))
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
+    X, Y = rows(), indicator()
+    assert facts_of(PAUM(seed=1).fit(X, Y)) == facts_of(PAUM(seed=1).fit(X, Y))
+    assert facts_of(PAUM(seed=1).fit(X, Y)) != facts_of(PAUM(seed=2).fit(X, Y))
+
+
+def test_progress_is_told_of_every_topic():
+    counted = []
+    PAUM(n_jobs=2).fit(rows(), indicator(), progress=counted.append)
+    assert sum(counted) == 20
+
+
+def test_a_pickled_learner_scores_as_before():
+    X = rows()
+    learner = PAUM().fit(X, indicator())
+    assert pickle.loads(pickle.dumps(learner)).decision_function(X).tolist() == learner.decision_function(X).tolist()
+
+
+def test_the_callers_rows_stay_as_they_are():
+    X = rows()[:, ::-1]  # columns out of order
+    before = [X.data.copy(), X.indices.copy(), X.indptr.copy()]
+    learner = PAUM().fit(X, indicator())
+    for now, then in zip((X.data, X.indices, X.indptr), before, strict=True):
+        assert now.tolist() == then.tolist()
+    assert facts_of(learner) == facts_of(PAUM().fit(X.toarray(), indicator()))
+
+
+# --- warm start ---
+
+
+def test_a_warm_start_goes_on_where_the_last_call_ended():
+    X, Y = rows(), indicator()
+    learner = PAUM(1, 5, max_epochs=3, warm_start=True)
+    with pytest.warns(ConvergenceWarning):
+        learner.fit(X, Y)
+    updates = learner.n_updates_
+    learner.set_params(max_epochs=1000).fit(X, Y)
+    whole = PAUM(1, 5).fit(X, Y)
+    assert (updates + learner.n_updates_).tolist() == whole.n_updates_.tolist()
+    assert learner.coef_.tolist() == whole.coef_.tolist()
+    learner.fit(X, Y)
+    assert learner.n_updates_.tolist() == [0] * 20
+    assert learner.coef_.tolist() == whole.coef_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("X", "Y"),
+    [
+        (rows(n_rows=50), indicator(n_rows=50)),
+        (rows(n_features=20), indicator()),
+        (rows(dtype=np.float32), indicator()),
+        (rows(), indicator(n_topics=5)),
+    ],
+    ids=["fewer documents", "fewer features", "another number type", "fewer topics"],
+)
+def test_a_warm_start_on_data_of_another_shape_starts_from_zero(X, Y):
+    learner = PAUM(warm_start=True).fit(rows(), indicator())
+    assert facts_of(learner.fit(X, Y)) == facts_of(PAUM().fit(X, Y))
+
+
+def test_without_warm_start_every_call_starts_from_zero():
+    learner = PAUM().fit(rows(), indicator())
+    again = PAUM().fit(rows(), indicator())
+    assert facts_of(learner.fit(rows(), indicator())) == facts_of(again)
+
+
+# --- in company ---
+
+TEXTS = ["wheat and corn harvest", "corn prices fall", "crude oil barrel", "oil tanker and crude", "wheat exports"] * 8
+TOPICS = ["grain", "grain", "oil", "oil", "grain"] * 8
+
+
+def test_a_pipeline_from_text_to_topics_learns_and_cross_validates():
+    pipeline = make_pipeline(TfidfVectorizer(), PAM())
+    assert pipeline.fit(TEXTS, TOPICS).predict(["a barrel of crude", "corn and wheat"]).tolist() == ["oil", "grain"]
+    assert cross_val_score(pipeline, TEXTS, TOPICS, cv=4).tolist() == [1, 1, 1, 1]
+
+
+def test_a_grid_search_chooses_the_margin():
+    X, y = rows(), np.sign(rows() @ np.arange(-15, 15))
+    search = GridSearchCV(PAUM(max_epochs=5), {"tau_pos": [0.1, 1, 50, "prevalence"]}, cv=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search.fit(X, y)
+    assert search.best_params_["tau_pos"] in [0.1, 1, 50, "prevalence"]
+    assert search.best_score_ > 0.7
+
+
+@pytest.mark.parametrize(
+    "thing", [*CLASSES, PAUM.fit, PAUM.predict, PAUM.decision_function, PAUM.facts, prevalence_tau]
+)
+def test_public_things_are_documented_with_their_sources(thing):
+    assert thing.__doc__
+    if thing in CLASSES:
+        assert "Source: " in thing.__doc__
+        assert all(name in thing.__doc__ for name in thing().get_params())

@@ -1,0 +1,571 @@
+"""The compiled lanes make the updates of the naive loops, and nothing but the problem decides about its solution."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import joblib
+import naive
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from textcat.margin._primal import N_LANES, Block
+from textcat.margin.rules import PA, PAM, PAUM, ROMMA
+
+from textcat.margin.solve import Problem, Solution, solve
+
+NAIVE_LOOPS = {PA: naive.pa, PAM: naive.pam, PAUM: naive.paum, ROMMA: naive.romma}
+
+ETAS = st.sampled_from([1.0, 0.3, 7.0])
+MARGINS = st.sampled_from([-1.0, -0.5, 0.0, 0.1, 1.0, 5.0])
+PERCEPTRONS = st.one_of(
+    st.builds(PA, ETAS), st.builds(PAM, MARGINS, ETAS), st.builds(PAUM, tau_neg=MARGINS, tau_pos=MARGINS, eta=ETAS)
+)
+# Zeros make the rows sparse, and some of them empty; the others are short and long binary fractions.
+VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 0.5, 0.1, -0.3, 2.7])
+
+
+@st.composite
+def rows_and_labels(draw, dtype=np.float64):
+    shape = draw(st.tuples(st.integers(1, 12), st.integers(1, 6)))
+    X = sp.csr_array(draw(arrays(dtype, shape, elements=VALUES)))
+    return X, draw(arrays(np.int8, shape[0], elements=st.sampled_from([-1, 1, 1, -1, 0])))
+
+
+def naive_solution(X, labels, problem, order=None):
+    """Run the naive twin of a problem; returns the vector it ends with, and the number of epochs."""
+    rows = [list(zip(X[[i]].indices.tolist(), X[[i]].data.tolist(), strict=True)) for i in range(X.shape[0])]
+    a = naive.Vector(rows, X.shape[1], problem.rho, problem.lambda_)
+    order = range(X.shape[0]) if order is None else order
+    rule = problem.rule
+    epochs = NAIVE_LOOPS[type(rule)](a, labels.tolist(), order, problem.max_epochs, **rule.parameters)
+    return a, epochs
+
+
+def dense_alpha(solution, n_rows):
+    alpha = np.zeros(n_rows, solution.alpha.dtype)
+    alpha[solution.support] = solution.alpha
+    return alpha
+
+
+def bits(solutions):
+    """Everything that came of the problems, to the bit."""
+    return [
+        (
+            None if s.weights is None else s.weights.tobytes(), s.bias.tobytes(), s.support.tobytes(),
+            s.alpha.tobytes(), s.held_out.tobytes(), s.n_updates, s.n_epochs, s.converged, s.stopped,
+        )
+        for s in solutions
+    ]  # fmt: skip
+
+
+def some_rows(n_rows=60, n_features=40, density=0.15, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n_rows, n_features), density=density, format="csr", rng=rng, data_sampler=rng.standard_normal)
+    return X.astype(dtype)
+
+
+def some_problems(n_problems=40, n_rows=60):
+    """Problems of all kinds, of very different length, more than one block has lanes."""
+    rng = np.random.default_rng(1)
+    chosen = [PA(), PAM(1, 0.5), PAUM(-1, 5), PAUM(1, 50), ROMMA(0.2)]
+    return [
+        Problem.from_labels(
+            rng.choice([1, -1, 0], n_rows, p=[0.2, 0.7, 0.1]), chosen[k % 5],
+            lambda_=[1.0, 0.5, 0.0][k % 3], rho=[1.0, 0.0, 2.5, -1.0][k % 4], max_epochs=[1000, 3, 17][k % 3],
+        )
+        for k in range(n_problems)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[np.float32, np.float64], ids=["float32", "float64"])
+def alone(request):
+    """Rows, problems, and the solutions of each problem alone in a block of one lane."""
+    X, problems = some_rows(dtype=request.param), some_problems()
+    return X, problems, bits(solve(X, [problem], lanes=1)[0] for problem in problems)
+
+
+# --- the naive twins ---
+
+
+@settings(max_examples=300)
+@given(
+    rows_and_labels(),
+    PERCEPTRONS,
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.sampled_from([0.0, 1.0, 2.5]),
+    st.sampled_from([1, 2, 5, 40]),
+    st.sampled_from([None, 0, 1, 2]),
+)
+def test_a_lane_makes_the_updates_of_the_naive_loop_to_the_bit(drawn, rule, lambda_, rho, max_epochs, seed):
+    X, labels = drawn
+    problem = Problem.from_labels(labels, rule, lambda_=lambda_, rho=rho, max_epochs=max_epochs)
+    order = None if seed is None else np.random.default_rng(seed).permutation(X.shape[0])
+    a, epochs = naive_solution(X, labels, problem, order)
+    (solution,) = solve(X, [problem], seed=seed)
+    assert solution.weights.tolist() == a.w
+    assert solution.bias == a.bias
+    assert dense_alpha(solution, X.shape[0]).tolist() == a.alpha
+    assert np.all(solution.alpha != 0)
+    assert solution.n_updates == len(a.updates)
+    assert solution.n_epochs == epochs
+    assert solution.converged or epochs == max_epochs
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 0.1]), st.sampled_from([0.0, 1.0]), st.sampled_from([1, 5, 40]))
+def test_a_rule_that_shrinks_makes_the_updates_of_its_naive_loop(seed, delta, lambda_, max_epochs):
+    # Drawn from a normal distribution: ties with the threshold, which rounding would decide, do not happen.
+    rng = np.random.default_rng(seed)
+    X = sp.csr_array(rng.normal(size=(rng.integers(1, 12), rng.integers(1, 6))))
+    labels = rng.choice([-1, 1, 0], X.shape[0])
+    problem = Problem.from_labels(labels, ROMMA(delta), lambda_=lambda_, rho=0.3, max_epochs=max_epochs)
+    a, epochs = naive_solution(X, labels, problem)
+    assume(a.squared_length() < 1e6)  # rows that cannot be separated: every difference of rounding grows without bound
+    (solution,) = solve(X, [problem])
+    assert (solution.n_updates, solution.n_epochs) == (len(a.updates), epochs)
+    np.testing.assert_allclose(solution.weights, a.w, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(solution.bias, a.bias, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(dense_alpha(solution, X.shape[0]), a.alpha, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_scale_of_a_lane_is_taken_into_its_weights_before_it_vanishes(dtype):
+    # Every row is half as long as the one before, and at such an angle to it that ROMMA shrinks the weights to a sixth.
+    steps = 0.5 ** np.arange(30)
+    X = sp.csr_array(np.diag(steps) * np.sqrt(0.75) + np.diag(steps[1:] * 0.5, k=-1))
+    labels = np.ones(30, int)
+    problem = Problem.from_labels(labels, ROMMA(0.1), rho=0.0, max_epochs=3)
+    a, _ = naive_solution(X, labels, problem)
+    scales = np.cumprod([shrink for _, shrink, _ in a.updates[1:]])
+    assert 0 < scales[28] < 1e-18, "the lane's scale, allowed down to 1e-9, had to be renormalised more than once"
+    (solution,) = solve(X.astype(dtype), [problem])
+    assert solution.n_updates == len(a.updates)
+    tolerance = 100 * np.finfo(dtype).eps
+    for found, expected in [(solution.weights, a.w), (dense_alpha(solution, 30), a.alpha)]:
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_float32_stays_close_to_float64_for_a_few_epochs(seed):
+    X, problems = some_rows(seed=seed), [replace(problem, max_epochs=3) for problem in some_problems()]
+    for single, double in zip(solve(X.astype(np.float32), problems), solve(X, problems), strict=True):
+        assert single.weights.dtype == single.alpha.dtype == single.bias.dtype == np.float32
+        assert single.n_updates == double.n_updates
+        np.testing.assert_allclose(single.weights, double.weights, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(single.bias, double.bias, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=50)
+@given(rows_and_labels(), PERCEPTRONS)
+def test_the_weights_are_the_rows_weighted_by_alpha(drawn, rule):
+    X, labels = drawn
+    (solution,) = solve(X, [Problem.from_labels(labels, rule, lambda_=1.0, rho=2.0, max_epochs=20)])
+    alpha = dense_alpha(solution, X.shape[0])
+    np.testing.assert_allclose(solution.weights, alpha @ X.toarray(), rtol=1e-9, atol=1e-9)
+    assert solution.bias == pytest.approx(2.0**2 * alpha.sum())
+
+
+# --- the papers' bounds ---
+
+
+@settings(max_examples=100)
+@given(
+    st.integers(0, 2**32 - 1), st.floats(0.02, 0.5), st.floats(-2, 2), st.floats(0, 20), st.sampled_from([0.1, 1, 5])
+)
+def test_paum_keeps_the_bound_of_theorem_2_1_on_the_number_of_updates(seed, gamma, tau_neg, tau_pos, eta):
+    rng = np.random.default_rng(seed)
+    separating = rng.normal(size=3)
+    separating /= np.linalg.norm(separating)
+    bias = rng.uniform(-0.5, 0.5)
+    X = rng.normal(size=(40, 3))
+    scores = X @ separating + bias
+    X, scores = X[np.abs(scores) >= gamma], scores[np.abs(scores) >= gamma]
+    longest = np.linalg.norm(X, axis=1).max(initial=0)
+    assume(len(X) and abs(bias) <= longest)
+    problem = Problem.from_labels(np.sign(scores), PAUM(tau_neg, tau_pos, eta), rho=longest, max_epochs=10**9)
+    (solution,) = solve(sp.csr_array(X), [problem])
+    assert solution.converged
+    assert solution.n_updates <= 4 * ((longest / gamma) ** 2 + max(tau_neg, tau_pos) / (eta * gamma**2))
+
+
+def nearly_inseparable():
+    """Thirty rows with a small margin."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30, 3))
+    labels = np.sign(X @ [1, 2, -1])
+    X += 0.02 * labels[:, None] * np.array([1, 2, -1])
+    return sp.csr_array(X), labels
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.1, 0.01])
+def test_romma_reaches_its_fraction_of_the_largest_margin(delta):
+    X, labels = nearly_inseparable()
+    fine, coarse = solve(X, [Problem.from_labels(labels, ROMMA(d), rho=1.0, max_epochs=10**6) for d in (1e-4, delta)])
+
+    def margin(solution):  # the directional margin, of the vector with its augmented coordinate
+        length = np.sqrt(solution.weights @ solution.weights + solution.bias**2)
+        return np.min(labels * (X @ solution.weights + solution.bias)) / length
+
+    assert margin(fine) > 0
+    assert margin(coarse) >= (1 - delta) * margin(fine)
+
+
+# --- nothing but the problem decides ---
+
+
+@pytest.mark.parametrize("lanes", range(1, N_LANES + 1))
+def test_a_solution_does_not_depend_on_how_many_lanes_run_side_by_side(alone, lanes):
+    X, problems, expected = alone
+    assert bits(solve(X, problems, lanes=lanes)) == expected
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+def test_a_solution_does_not_depend_on_the_backend_and_the_number_of_jobs(alone, backend, n_jobs):
+    X, problems, expected = alone
+    with joblib.parallel_config(backend=backend, max_nbytes=100):  # so small: processes get read-only memory maps
+        assert bits(solve(X, problems, n_jobs=n_jobs)) == expected
+        out = np.empty((len(problems), X.shape[1]), X.dtype)
+        assert bits(solve(X, problems, n_jobs=n_jobs, out=out)) == expected
+        assert [row.tobytes() for row in out] == [solution[0] for solution in expected]
+    with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
+        assert bits(solve(X, problems)) == expected
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 39), max_size=60), st.integers(1, N_LANES), st.integers(1, 3))
+def test_a_solution_does_not_depend_on_the_problems_beside_it(alone, chosen, lanes, n_jobs):
+    X, problems, expected = alone
+    solutions = solve(X, [problems[k] for k in chosen], lanes=lanes, n_jobs=n_jobs)
+    assert bits(solutions) == [expected[k] for k in chosen]
+
+
+def test_hundreds_of_problems_are_dealt_into_small_blocks_and_come_back_in_order():
+    X = some_rows()
+    problems = some_problems(n_problems=300)
+    assert bits(solve(X, problems, n_jobs=2)) == bits(solve(X, problems, n_jobs=1, lanes=7))
+
+
+@pytest.mark.parametrize("budget", [1, 7, 10**6])
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_solution_does_not_depend_on_the_instruction_set_or_on_where_the_run_pauses(alone, level, budget):
+    X, problems, expected = alone
+    block = Block(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape[1], level=level)
+    for lane, problem in enumerate(problems[:N_LANES]):
+        block.load(
+            lane, problem.rule, problem.rho, problem.lambda_, problem.max_epochs, problem.positives, problem.left_out
+        )
+    while block.active:
+        finished = block.run(budget)
+        for lane in range(N_LANES):
+            if finished >> lane & 1:
+                weights = np.empty(X.shape[1], X.dtype)
+                bias, support, alpha, n_updates, n_epochs, _ = block.unload(lane, weights)
+                found = weights.tobytes(), bias.tobytes(), support.tobytes(), alpha.tobytes()
+                assert found == expected[lane][:4]
+                assert (n_updates, n_epochs) == expected[lane][5:7]
+
+
+@pytest.mark.parametrize("rule", [PA(), PAUM(-1, 5), ROMMA(0.1)], ids=repr)
+def test_leaving_rows_out_is_training_without_them(rule):
+    X = some_rows()
+    labels = np.random.default_rng(0).choice([1, -1, 0], X.shape[0])
+    kept = np.flatnonzero(labels)
+    settings = {"lambda_": 0.5, "max_epochs": 50}
+    (with_all,) = solve(X, [Problem.from_labels(labels, rule, **settings)])
+    (without,) = solve(X[kept], [Problem.from_labels(labels[kept], rule, **settings)])
+    assert with_all.weights.tobytes() == without.weights.tobytes()
+    assert with_all.bias == without.bias
+    assert with_all.support.tolist() == kept[without.support].tolist()
+
+
+def test_a_seed_changes_the_order_and_the_same_seed_gives_the_same_bits():
+    X, problems = some_rows(), some_problems()
+    assert bits(solve(X, problems, seed=3)) == bits(solve(X, problems, seed=3, n_jobs=2, lanes=5))
+    assert bits(solve(X, problems, seed=3)) != bits(solve(X, problems, seed=4))
+
+
+def test_entries_out_of_order_or_given_twice_count_as_their_sum_in_order():
+    X = sp.csr_array(([1.0, 2.0, 3.0, 4.0], [2, 0, 2, 1], [0, 3, 4]), shape=(2, 3))
+    tidy = sp.csr_array(X.toarray())
+    problems = [Problem(np.array([0], np.int32), PAM(1))]
+    assert bits(solve(X, problems)) == bits(solve(tidy, problems))
+    assert X.indices.tolist() == [2, 0, 2, 1], "the caller's rows are left as they are"
+
+
+def test_read_only_rows_and_labels_are_enough():
+    X, problems = some_rows(), some_problems()
+    expected = bits(solve(X, problems))
+    for array in (X.data, X.indices, X.indptr):
+        array.flags.writeable = False
+    for problem in problems:
+        problem.positives.flags.writeable = False
+    assert bits(solve(X, problems)) == expected
+
+
+# --- what is asked for besides ---
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_held_out_rows_get_the_scores_that_new_documents_would_get(dtype):
+    X, problems = some_rows(dtype=dtype), some_problems()
+    for problem, solution in zip(problems, solve(X, problems), strict=True):
+        expected = X[problem.left_out] @ solution.weights + solution.bias
+        scale = np.abs(solution.weights).max() + abs(solution.bias)
+        np.testing.assert_allclose(solution.held_out, expected, rtol=1e-5, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_without_the_weights_everything_else_is_kept(alone, backend):
+    X, problems, expected = alone
+    with joblib.parallel_config(backend=backend):
+        solutions = solve(X, problems, n_jobs=2, keep_weights=False)
+    assert all(solution.weights is None for solution in solutions)
+    assert [solution[1:] for solution in bits(solutions)] == [solution[1:] for solution in expected]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_weights_are_written_where_the_caller_says(n_jobs):
+    X, problems = some_rows(), some_problems()
+    out = np.full((len(problems), X.shape[1]), np.nan)
+    solutions = solve(X, problems, out=out, n_jobs=n_jobs)
+    assert all(np.shares_memory(solution.weights, out) for solution in solutions)
+    assert out.tobytes() == solve_weights(X, problems).tobytes()
+
+
+def solve_weights(X, problems):
+    return np.array([solution.weights for solution in solve(X, problems)])
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 1), ("threading", 2), ("loky", 1), ("loky", 2)])
+def test_progress_counts_every_problem_once(backend, n_jobs):
+    X, problems = some_rows(), some_problems()
+    counted = []
+    with joblib.parallel_config(backend=backend):
+        solve(X, problems, n_jobs=n_jobs, progress=counted.append)
+    assert sum(counted) == len(problems)
+
+
+def test_an_error_in_the_progress_callback_reaches_the_caller():
+    def fail(n):
+        raise RuntimeError("the bar is closed")
+
+    with pytest.raises(RuntimeError, match="the bar is closed"):
+        solve(some_rows(), some_problems(), n_jobs=2, progress=fail)
+
+
+def test_a_problem_that_ran_out_of_epochs_says_so_in_words():
+    X, problems = some_rows(), [Problem(np.array([0], np.int32), PAM(5), max_epochs=n) for n in (2, 10**6)]
+    short, whole = solve(X, [replace(problem, lambda_=1.0) for problem in problems])
+    assert not short.converged
+    assert short.stopped.startswith("did not converge: ")
+    assert short.stopped.endswith(" updates in epoch 2, the last one allowed")
+    assert whole.converged
+    assert whole.stopped == f"converged: no update in epoch {whole.n_epochs}"
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_beyond_the_number_type_are_reported_and_never_called_converged():
+    X = sp.csr_array(np.array([[3e38, 1.0], [3e38, -1.0]], np.float32))
+    (solution,) = solve(X, [Problem(np.array([0, 1], np.int32), PAUM(0, 1, eta=1e30))])
+    assert not solution.converged
+    assert solution.stopped.startswith("overflowed float32 in epoch ")
+
+
+# --- warm start ---
+
+
+@settings(max_examples=100)
+@given(rows_and_labels(), PERCEPTRONS, st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0, 2.0]), st.integers(1, 5))
+def test_training_in_two_parts_makes_the_decisions_of_training_in_one(drawn, rule, lambda_, rho, pause):
+    X, labels = drawn
+    problem = Problem.from_labels(labels, rule, lambda_=lambda_, rho=rho, max_epochs=30)
+    (whole,) = solve(X, [problem])
+    (first,) = solve(X, [replace(problem, max_epochs=pause)])
+    assume(not first.converged)
+    (second,) = solve(X, [replace(problem, max_epochs=30 - pause, start=first)])
+    assert first.n_updates + second.n_updates == whole.n_updates
+    assert first.n_epochs + second.n_epochs == whole.n_epochs
+    assert second.weights.tobytes() == whole.weights.tobytes()
+    assert second.bias == whole.bias
+    assert second.support.tolist() == whole.support.tolist()
+    assert second.alpha.tobytes() == whole.alpha.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rule", [PA(), PAM(1, 0.5), PAUM(-1, 5), ROMMA(0.1)], ids=repr)
+def test_a_converged_solution_makes_no_update_when_started_again(rule, dtype):
+    X = some_rows(dtype=dtype)
+    problem = Problem(np.arange(12, dtype=np.int32), rule, lambda_=1.0)
+    (first,) = solve(X, [problem])
+    assert first.converged
+    assert first.n_updates > 0
+    (second,) = solve(X, [replace(problem, start=first)])
+    assert (second.n_updates, second.n_epochs) == (0, 1)
+    assert second.weights.tobytes() == first.weights.tobytes()
+    assert second.bias == first.bias
+    assert second.alpha.tobytes() == first.alpha.tobytes()
+
+
+def test_a_start_from_other_rows_features_or_number_type_is_refused():
+    X = some_rows()
+    problem = Problem(np.arange(12, dtype=np.int32), PAM(1), lambda_=1.0)
+    (start,) = solve(X, [problem])
+    (bare,) = solve(X, [problem], keep_weights=False)
+    message = "the start of problem 1 must be a solution with weights, in "
+    for rows, wrong in [
+        (X[:5], start), (X[:, :30], start), (X.astype(np.float32), start), (X, bare),
+        (X, replace(start, alpha=start.alpha[1:])),
+    ]:  # fmt: skip
+        fresh = Problem(np.arange(3, dtype=np.int32), PAM(1))
+        with pytest.raises(ValueError, match=message):
+            solve(rows, [fresh, replace(fresh, start=wrong)])
+
+
+# --- odd shapes ---
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (5, 5)])
+def test_no_rows_no_features_and_empty_rows_are_problems_like_others(shape, dtype):
+    X = sp.csr_array(shape, dtype=dtype)
+    problem = Problem(np.arange(min(2, shape[0]), dtype=np.int32), PA(), lambda_=1.0)
+    for solution in solve(X, [problem] * 20, n_jobs=2):
+        assert solution.converged
+        assert solution.weights.tolist() == [0] * shape[1]
+        assert len(solution.support) == (5 if shape[0] else 0)
+
+
+def test_a_row_without_coordinates_cannot_get_a_margin_and_is_given_up_after_the_last_epoch():
+    X = sp.csr_array((3, 4))
+    for rule in (PA(), ROMMA(0.1)):
+        (solution,) = solve(X, [Problem(np.array([1], np.int32), rule, rho=0.0, max_epochs=7)])
+        assert not solution.converged
+        assert solution.n_updates == 3 * 7
+        assert solution.weights.tolist() == [0] * 4
+
+
+def test_no_problems_have_no_solutions():
+    assert solve(some_rows(), []) == []
+
+
+def test_problems_with_all_or_no_rows_left_out_or_positive_are_problems_like_others():
+    X = some_rows()
+    everything, nothing = np.arange(60, dtype=np.int32), np.empty(0, np.int32)
+    left_out, positive, negative = solve(
+        X, [Problem(positives, PA(), left_out=zeros, lambda_=1.0) for positives, zeros in
+            [(everything, everything), (everything, nothing), (nothing, nothing)]],
+    )  # fmt: skip
+    assert (left_out.n_updates, left_out.n_epochs) == (0, 1)
+    assert np.all(left_out.held_out == 0)
+    assert np.all(X[positive.support] @ positive.weights + positive.bias + positive.alpha > 0)
+    assert np.all(X[negative.support] @ negative.weights + negative.bias + negative.alpha < 0)
+
+
+def test_every_second_element_of_an_array_is_an_array_like_others():
+    X, rows = some_rows(), np.arange(60, dtype=np.int32)
+    strided, copied = rows[::2], rows[::2].copy()
+    assert bits(solve(X, [Problem(strided, PA())])) == bits(solve(X, [Problem(copied, PA())]))
+
+
+def broken(indices=(0, 1, 2), indptr=(0, 2, 3)):
+    X = sp.csr_array((2, 3))
+    X.data, X.indices, X.indptr = np.ones(3), np.array(indices, np.int32), np.array(indptr, np.int32)
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        (some_rows().astype(np.int64), "X must be a sparse CSR matrix of float32 or float64, got csr of int64"),
+        (some_rows().tocsc(), "got csc of float64"),
+        (some_rows().toarray(), "got ndarray"),
+        (sp.csr_array((1, 2**31)), "at most 2\\*\\*31 - 1 rows and features"),
+        (broken(indices=(0, 1, 3)), "indices"),
+        (broken(indices=(0, -1, 2)), "indices"),
+        (broken(indptr=(0, 5, 3)), "indptr"),
+    ],
+)
+def test_rows_that_the_kernel_could_not_read_are_refused(X, said):
+    with pytest.raises(ValueError, match=said):
+        solve(X, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"positives": np.array([60], np.int32)}, "positives of problem 0 must be int32 row numbers from 0 to 59"),
+        ({"positives": np.array([-1], np.int32)}, "positives of problem 0"),
+        ({"positives": np.array([[1]], np.int32)}, "positives of problem 0"),
+        ({"left_out": np.array([1])}, "left_out of problem 0 must be int32"),
+        ({"lambda_": -1.0}, "lambda_=-1"),
+        ({"lambda_": np.nan}, "lambda_=nan"),
+        ({"rho": np.inf}, "rho=inf"),
+        ({"max_epochs": 0}, "max_epochs=0"),
+    ],
+)
+def test_a_problem_that_does_not_fit_is_refused_with_its_number(changes, said):
+    problem = Problem(np.array([1], np.int32), PA())
+    with pytest.raises(ValueError, match=said):
+        solve(some_rows(), [replace(problem, **changes)])
+
+
+@pytest.mark.parametrize("lanes", [0, N_LANES + 1])
+def test_lanes_that_a_block_does_not_have_are_refused(lanes):
+    with pytest.raises(ValueError, match=f"lanes must be from 1 to 16, got {lanes}"):
+        solve(some_rows(), [], lanes=lanes)
+
+
+@pytest.mark.parametrize("out", [np.empty((2, 40)), np.empty((1, 40), np.float32), np.empty((1, 80))[:, ::2]])
+def test_an_out_that_does_not_fit_is_refused(out):
+    with pytest.raises(ValueError, match="out must be C-contiguous float64 of shape"):
+        solve(some_rows(), [Problem(np.array([1], np.int32), PA())], out=out)
+
+
+def test_public_things_are_documented():
+    for thing in (Block, Block.load, Block.run, Block.score, Block.unload, Block.warm, Problem, Solution, solve):
+        assert thing.__doc__
+
+
+# --- Ctrl-C ---
+
+ENDLESS = """
+import sys, joblib, numpy as np, scipy.sparse as sp
+from textcat.margin.rules import PA
+from textcat.margin.solve import Problem, solve
+
+rng = np.random.default_rng(0)
+X = sp.random(2000, 500, 0.05, format="csr", random_state=0)
+labels = rng.choice([-1, 1], (40, 2000))
+with joblib.parallel_config(backend=sys.argv[1], n_jobs=int(sys.argv[2])):
+    solve(X, [Problem.from_labels(row, PA(), max_epochs=1) for row in labels])  # the workers are up now
+    print("started", flush=True)
+    solve(X, [Problem.from_labels(row, PA(), max_epochs=10**9) for row in labels])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for a single child")
+@pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 1), ("threading", 2), ("loky", 2)])
+def test_ctrl_c_ends_training_at_once(backend, n_jobs):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    child = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS, backend, str(n_jobs)],
+        env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert child.stdout.readline() == "started\n"
+        time.sleep(0.5)  # into the endless solve
+        os.killpg(child.pid, signal.SIGINT)  # as the terminal does: to every process of the group
+        _, errors = child.communicate(timeout=3)
+        assert errors.strip().endswith("KeyboardInterrupt")
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
