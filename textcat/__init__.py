@@ -1,3 +1,36 @@
 """Text categorisation with margin perceptrons: documents in, ranked topics out."""
 
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+
+# The main names, and where they come from: imported at their first use, so that `import textcat` is cheap.
+_HOMES = {
+    "Corpus": "corpus.documents",
+    "Document": "corpus.documents",
+    "PAUM": "margin.learners",
+    "Problem": "margin.solve",
+    "Recipe": "recipe",
+    "Tagger": "tagger",
+    "TextcatError": "errors",
+    "TfIdf": "features.tfidf",
+    "Tokens": "features.tokens",
+    "evaluate": "ranking",
+    "load": "storage",
+    "open_corpus": "corpus.catalogue",
+    "read_recipe": "recipe",
+    "save": "storage",
+    "solve": "margin.solve",
+}
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'textcat' has no attribute {name!r}; it has {', '.join(_HOMES)}")
+    return getattr(import_module(f"textcat.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +36,18 @@ CorpusName = Annotated[
 ]
 ModelFolder = Annotated[Path, typer.Argument(help="Folder of a trained model.")]
 CorpusDir = Annotated[Path | None, typer.Option(help="Folder in which corpora are looked for first.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Blocks of topics trained at the same time; -1: one a core.")]
+
+
+def _not_zero(jobs: int) -> int:
+    if jobs == 0:
+        raise typer.BadParameter("0 jobs do nothing; give 1 or more, or -1 for one a core")
+    return jobs
+
+
+Jobs = Annotated[
+    int,
+    typer.Option("--jobs", "-j", callback=_not_zero, help="Blocks of topics trained at the same time; -1: one a core."),
+]
 RecipeName = Annotated[str, typer.Option(help="Name of a shipped recipe, or path of a recipe file.")]
 BandSpecs = Annotated[
     list[str] | None,
@@ -66,6 +79,8 @@ def train(
     from textcat.tagger import Tagger
 
     chosen = read_recipe(recipe).changed(tau_neg=tau_neg, tau_pos=_margin(tau_pos), kappa=kappa, seed=seed)
+    if kappa is not None and chosen.learner.get("tau_pos", "prevalence") != "prevalence":
+        raise typer.BadParameter("--kappa adapts τ₊ to prevalence, and here τ₊ is fixed; add --tau-pos prevalence")
     stages = _stages()
     documents = _open(corpus, corpus_dir, stages)
     folder = out or Path("models", f"{documents.name}-{chosen.name}")
@@ -94,7 +109,7 @@ def evaluate(
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv")
     tagger, stages = storage.load(model), _stages()
-    documents = _open(corpus or tagger.corpus, corpus_dir, stages)
+    documents = _open(corpus or _known_corpus(tagger.corpus), corpus_dir, stages)
     evaluation, scores = tagger.evaluate(documents, bands=band, stages=stages)
     if trec:
         names = [document.id for document in documents.test]
@@ -149,7 +164,8 @@ def tune(
     corpus: CorpusName,
     recipe: RecipeName = "paum",
     folds: Annotated[int, typer.Option(min=2, help="Parts the training documents are split into.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split into folds.")] = 0,
+    repeats: Annotated[int, typer.Option(min=1, help="How many splits into folds to average over.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first split into folds.")] = 0,
     jobs: Jobs = -1,
     out: Annotated[Path | None, typer.Option(help="Also write the table to this file, as Markdown.")] = None,
     corpus_dir: CorpusDir = None,
@@ -157,34 +173,44 @@ def tune(
     """Compare margins τ₋, τ₊ and their adaptation to prevalence by cross-validation on the training documents."""
     from textcat import output
     from textcat.recipe import read_recipe
-    from textcat.selection import study_margins
+    from textcat.selection import best, study_margins
 
     chosen, stages = read_recipe(recipe), _stages()
     documents = _open(corpus, corpus_dir, stages)
-    trials = study_margins(documents, chosen, n_folds=folds, seed=seed, n_jobs=jobs, stages=stages)
-    output.study(_console(), trials, stages, out)
+    trials = study_margins(documents, chosen, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs, stages=stages)
+    output.study(_console(), trials, best(trials), stages, out)
 
 
 @corpora_app.callback()
 def corpora(context: typer.Context, corpus_dir: CorpusDir = None) -> None:
     """List the known corpora; fetch one, or show its counts."""
+    if context.invoked_subcommand is not None:
+        return
     from textcat import output
     from textcat.corpus.catalogue import cards, locate
 
-    if context.invoked_subcommand is None:
-        output.corpora(_console(), [(card, locate(card, corpus_dir)) for card in cards().values()])
+    output.corpora(_console(), [(card, locate(card, corpus_dir)) for card in cards().values()])
 
 
 @corpora_app.command()
-def fetch(corpus: CorpusName) -> None:
+def fetch(
+    corpus: Annotated[str, typer.Argument(help="Name of a corpus, or path of a card (.toml).")],
+    corpus_dir: CorpusDir = None,
+) -> None:
     """Find a corpus or download it, and check that it is complete."""
     from textcat import output
-    from textcat.corpus.catalogue import DownloadBar, card
+    from textcat.corpus.catalogue import DownloadBar, cache_folder, card, locate, verify
     from textcat.corpus.catalogue import fetch as fetch_corpus
 
     chosen = card(corpus)
-    with DownloadBar(chosen.name, console=_console(stderr=True), transient=True) as progress:
-        path = fetch_corpus(chosen, progress)
+    path = locate(chosen, corpus_dir)
+    if path is None or path.parent == cache_folder():
+        console = _console(stderr=True)
+        bar = DownloadBar(chosen.name, console=console, transient=True) if console.is_terminal else nullcontext()
+        with bar as progress:
+            path = fetch_corpus(chosen, progress)
+    else:
+        verify(chosen, path)
     output.fetched(_console(), chosen, path)
 
 
@@ -204,14 +230,23 @@ def show_corpus(corpus: CorpusName, corpus_dir: CorpusDir = None) -> None:
     output.corpus(_console(), documents, n_tokens)
 
 
+class _Interrupted(BaseException):
+    """Ctrl-C; unlike KeyboardInterrupt, typer lets it pass."""
+
+
 def main() -> None:
     """Run the command line; a user's mistake is told in a sentence, a bug shows its traceback."""
     try:
-        with _warnings_as_sentences():
-            app()
+        with _sentences(), _interruptible():
+            try:
+                app()
+            finally:
+                # Here, a full disk or a reader that has gone can still be told; at exit it could not.
+                if sys.stdout is not None:
+                    sys.stdout.flush()
     except TextcatError as error:
         _fail(str(error), 1)
-    except KeyboardInterrupt:
+    except _Interrupted:
         _fail("interrupted; no file was left half written.", 130)
     except BrokenPipeError:
         # The reader of our output has gone (as with `| head`); the interpreter must not flush to it again.
@@ -227,15 +262,45 @@ def _fail(message: str, code: int) -> None:
 
 
 @contextmanager
-def _warnings_as_sentences() -> Iterator[None]:
+def _sentences() -> Iterator[None]:
+    """Print what the library warns of as sentences, and never fail for a character that the output cannot show."""
+    import logging
     import warnings
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            show_warning(record.getMessage())
 
     def show_warning(message: Any, *_: Any, **__: Any) -> None:
         typer.echo(f"textcat: warning: {message}", err=True)
 
-    with warnings.catch_warnings():
-        warnings.showwarning = show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    log, handler = logging.getLogger("textcat"), Handler(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning
+            yield
+    finally:
+        log.removeHandler(handler)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn Ctrl-C into `_Interrupted`, unless whoever started us wants it ignored."""
+
+    def interrupt(*_: Any) -> None:
+        raise _Interrupted
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
         yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -251,10 +316,20 @@ def _stages() -> Stages:
 
 
 def _open(corpus: str, corpus_dir: Path | None, stages: Stages) -> Corpus:
-    from textcat.corpus.catalogue import DownloadBar, open_corpus
+    from textcat.corpus.catalogue import open_corpus
 
-    with stages.stage("read"), DownloadBar(corpus, console=_console(stderr=True), transient=True) as progress:
-        return open_corpus(corpus, corpus_dir, progress=progress)
+    with stages.stage("read") as bar:
+        return open_corpus(corpus, corpus_dir, progress=bar)
+
+
+def _known_corpus(trained_on: str) -> str:
+    from textcat.corpus.catalogue import cards
+
+    if trained_on not in cards() and not Path(trained_on).exists():
+        raise TextcatError(
+            f"The model was trained on {trained_on!r}, which is no known corpus: name the corpus to evaluate on."
+        )
+    return trained_on
 
 
 def _margin(text: str | None) -> float | str | None:

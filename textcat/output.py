@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from textcat import report
-from textcat.corpus.cards import Card
-from textcat.corpus.documents import Corpus
 from textcat.files import write_atomically
 from textcat.progress import Stages, peak_memory
-from textcat.ranking import Evaluation
 from textcat.recipe import Recipe
-from textcat.selection import Trial, best
-from textcat.tagger import Tagger
+
+if TYPE_CHECKING:
+    from textcat.corpus.cards import Card
+    from textcat.corpus.documents import Corpus
+    from textcat.ranking import Evaluation
+    from textcat.selection import Trial
+    from textcat.tagger import Tagger
 
 # How many of the first and last topics a corpus' page shows.
 _ENDS = 5
@@ -164,7 +166,7 @@ def corpus(console: Console, documents: Corpus, n_tokens: int) -> None:
     )
 
 
-def study(console: Console, trials: Sequence[Trial], stages: Stages, out: Path | None) -> None:
+def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None) -> None:
     """Print the settings compared, the best first, and the one to take; write the table to a file if asked."""
     rows = [
         {
@@ -180,7 +182,8 @@ def study(console: Console, trials: Sequence[Trial], stages: Stages, out: Path |
     report.show(console, report.plain_table(rows))
     console.print()
     report.show(console, report.stage_table(stages.seconds, peak_memory()))
-    console.print(f"\nThe sparsest within .001 of the best MAP ALL: {_settings(vars(best(trials).margins))}")
+    sentence = "The sparsest within .001 of the best MAP over ALL and TOP10"
+    console.print(f"\n{sentence}: {_settings(vars(chosen.margins))}", soft_wrap=True)
     if out is not None:
         write_atomically(out, report.markdown_table(rows))
         console.print(f"Table: {out}", soft_wrap=True)

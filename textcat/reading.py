@@ -34,7 +34,7 @@ def read_texts(paths: Iterable[Path], encoding: str) -> tuple[list[tuple[str, st
     for path in paths:
         try:
             content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-            texts.append((str(path), content.decode(encoding)))
+            texts.append((str(path), content.decode(encoding).removeprefix("\ufeff")))
         except LookupError:
             raise TextcatError(f"There is no encoding {encoding!r}; try utf-8 or latin-1.") from None
         except UnicodeDecodeError as error:

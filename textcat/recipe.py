@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
+import types
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from textcat.errors import TextcatError
 from textcat.shipped import shipped
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from textcat.margin.learners import MarginClassifier
 
 _SECTIONS = ("tokens", "features", "learner")
+
+# Parameters of the classes that are no matter of a recipe: it has a section for the tokens, and a model does not depend
+# on the number of jobs.
+_NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start"}
 
 
 @dataclass(frozen=True)
@@ -61,20 +67,31 @@ class Recipe:
         from textcat.margin.learners import LEARNERS
 
         settings = dict(self.learner)
-        name = settings.pop("name", "paum")
+        name = str(settings.pop("name", "paum"))
         if name not in LEARNERS:
             raise TextcatError(
                 f"Recipe {self.name} asks for the learner {name!r}. {_known('learners', name, LEARNERS)}"
             )
-        return self._make(LEARNERS[name], "learner", settings, **more)
+        learner = self._make(LEARNERS[name], "learner", settings, **more)
+        try:
+            learner._validate_params()  # as `fit` does, but before the documents are read
+        except ValueError as error:
+            raise TextcatError(f"Recipe {self.name}: {error}") from error
+        return learner
 
-    def _make(self, cls: type, section: str, settings: dict[str, Any] | None = None, **more: Any) -> Any:
+    def _make(self, cls: Callable[..., Any], section: str, settings: dict[str, Any] | None = None, **more: Any) -> Any:
         settings = getattr(self, section) if settings is None else settings
-        known = set(inspect.signature(cls).parameters)
-        for wrong in settings.keys() - known:
-            raise TextcatError(
-                f"Recipe {self.name}: [{section}] has no parameter {wrong!r}. {_known('parameters', wrong, known)}"
-            )
+        known = set(inspect.signature(cls).parameters) - _NOT_IN_RECIPES
+        types_of = get_type_hints(cls.__init__)
+        for key, value in settings.items():
+            if key not in known:
+                raise TextcatError(
+                    f"Recipe {self.name}: [{section}] has no parameter {key!r}. {_known('parameters', key, known)}"
+                )
+            if not _is_a(value, types_of[key]):
+                raise TextcatError(
+                    f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; {_wanted(types_of[key])}"
+                )
         return cls(**{**settings, **more})
 
     def as_dict(self) -> dict[str, Any]:
@@ -111,6 +128,30 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
         if not isinstance(value, str if key == "title" else dict):
             raise TextcatError(f"The recipe {path}: {key} must be a {'text' if key == 'title' else 'section'}.")
     return Recipe(name=path.stem, **entries)
+
+
+# The kinds of values a TOML file has, by Python's types.
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", Mapping: "a table"}
+
+
+def _kinds(wanted: Any) -> list[Any]:
+    return [*get_args(wanted)] if get_origin(wanted) in (Union, types.UnionType) else [wanted]
+
+
+def _is_a(value: Any, wanted: Any) -> bool:
+    """Tell whether a value of a TOML file is of a parameter's type."""
+    for kind in _kinds(wanted):
+        origin = get_origin(kind) or kind
+        if kind is Any or (origin is float and type(value) is int) or type(value) is origin:
+            return True
+        if origin is Mapping and isinstance(value, dict):
+            return all(_is_a(entry, get_args(kind)[1]) for entry in value.values())
+    return False
+
+
+def _wanted(wanted: Any) -> str:
+    kinds = [_KINDS[get_origin(kind) or kind] for kind in _kinds(wanted) if kind is not type(None)]
+    return f"give {' or '.join(kinds)}."
 
 
 def _known(what: str, wrong: str, known: Any) -> str:

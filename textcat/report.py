@@ -105,8 +105,11 @@ def stage_table(seconds: Mapping[str, float], peak_memory: int | None = None) ->
 
 
 def plain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Lay out rows that all have the same keys, which are the headers."""
+    """Lay out rows that all have the same keys, which are the headers; columns that hold words stand left."""
     table = _table(*rows[0]) if rows else Table()
+    for column, name in zip(table.columns, rows[0] if rows else (), strict=True):
+        if any(isinstance(row[name], (str, os.PathLike)) for row in rows):
+            column.justify = "left"
     for row in rows:
         table.add_row(*(Text(_fact(value)) for value in row.values()))
     return table

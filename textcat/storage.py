@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,24 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 VOCABULARY = "vocabulary.json"
 _ARRAYS = ("weights", "bias", "thresholds", "idf")
+_FILES = {*(f"{name}.npy" for name in _ARRAYS), VOCABULARY}
+_SUM = "sha256"  # of the manifest's other entries
+_ENTRIES = {
+    "versions": dict,
+    "corpus": str,
+    "recipe": dict,
+    "train_documents": int,
+    "topics": list,
+    "train_sizes": list,
+    "facts": dict,
+    "features": dict,
+    "files": dict,
+    _SUM: str,
+}
 _LIBRARIES = ("textcat", "spacy", "scikit-learn", "scipy", "numpy")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE = -100  # AT_FDCWD
+_ATTEMPTS = 10  # to read a model that others keep replacing
 
 
 class ModelError(TextcatError):
@@ -51,7 +67,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     TextcatError
         If the folder is no model's, or cannot be written.
     """
-    folder = Path(folder).expanduser()
+    folder = Path(folder).expanduser().resolve()  # the folder a link points to is replaced, the link stays
     check_target(folder)
     sibling = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
     try:
@@ -77,16 +93,33 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 
 def check_target(folder: str | os.PathLike[str]) -> None:
-    """Refuse to write a model over anything but an older model: best asked before training.
+    """Refuse to write a model over anything but an older model, or where nothing can be written: asked before training.
 
     Raises
     ------
     TextcatError
-        If something else is there.
+        If something else is there, or the folder cannot be made.
     """
-    folder = Path(folder).expanduser()
-    if folder.exists() and not (folder / MANIFEST).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+    folder = Path(folder).expanduser().resolve()
+    if folder.exists():
+        _check_replaceable(folder)
+    above = next(parent for parent in folder.parents if parent.exists())
+    try:
+        tempfile.TemporaryDirectory(prefix=".", suffix=".part", dir=above).cleanup()
+    except OSError as error:
+        raise ModelError(f"Cannot write in {above} ({error.strerror}): name a folder that you may write to.") from error
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Let an empty folder pass, and a model, even a damaged one, with nothing else beside it: that would be lost."""
+    if folder == Path.cwd():
+        raise ModelError(f"{folder} is the current folder, which a model cannot take the place of: name another one.")
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
+    others = sorted(there - _FILES - {MANIFEST})
+    if there and not there & _FILES:
         raise ModelError(f"{folder} exists and is not a model: name another folder.")
+    if others:
+        raise ModelError(f"The model {folder} is not replaced, for {others[0]} would be lost: name another folder.")
 
 
 def load(folder: str | os.PathLike[str]) -> Tagger:
@@ -99,13 +132,21 @@ def load(folder: str | os.PathLike[str]) -> Tagger:
     """
     folder = Path(folder).expanduser()
     manifest = read_manifest(folder)
-    try:
-        return _load(folder, manifest)
-    except ModelError:
+    for _ in range(_ATTEMPTS):
+        try:
+            tagger, problem = _load(folder, manifest), None
+        except ModelError as error:
+            tagger, problem = None, error
         # Someone may have put a new model in its place between two reads.
-        if (again := read_manifest(folder)) == manifest:
-            raise
-        return _load(folder, again)
+        before, manifest = manifest, read_manifest(folder)
+        if manifest == before:
+            break
+    else:
+        raise ModelError(f"The model {folder} keeps being replaced: wait until whatever trains it has ended.")
+    if tagger is None:
+        assert problem is not None
+        raise problem
+    return tagger
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -119,25 +160,34 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(folder).expanduser() / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
-        known = int(manifest["format"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise ModelError(
-            f"{folder} is not a model: it has no {MANIFEST}. Train one with `textcat train CORPUS --out {folder}`."
+            f"{folder} is not a model: it has no {MANIFEST}. Train one with `textcat train CORPUS --out FOLDER`."
         ) from None
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError):
-        raise ModelError(f"{path} is damaged: it is not a model's manifest. Train the model again.") from None
-    if known > FORMAT:
+    except (ValueError, RecursionError):
+        manifest = None
+    if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
+        raise ModelError(f"{path} is damaged, or not a model's manifest: train the model again.")
+    if manifest["format"] > FORMAT:
         raise ModelError(
-            f"{folder} has model format {known}, and this version of textcat reads up to {FORMAT}: "
-            f"upgrade textcat to {manifest.get('versions', {}).get('textcat', 'a newer version')} or later."
+            f"{folder} has model format {manifest['format']}, and this version of textcat reads up to {FORMAT}: "
+            "upgrade textcat."
         )
+    wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
+    if (
+        wrong
+        or manifest["format"] < 1
+        or manifest[_SUM] != _sum_of_entries(manifest)
+        or set(manifest["files"]) != _FILES
+    ):
+        raise ModelError(f"{path} is damaged, it is not as it was written: train the model again.")
     return manifest
 
 
 def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
-    return {
+    manifest = {
         "format": FORMAT,
         "versions": {name: version(name) for name in _LIBRARIES},
         "corpus": tagger.corpus,
@@ -149,17 +199,19 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
         "features": {"n_documents": int(tagger.features.n_documents_), "n_terms": len(tagger.features.idf_)},
         "files": {path.name: _sum(path) for path in sorted(folder.iterdir())},
     }
+    return {**manifest, _SUM: _sum_of_entries(manifest)}
+
+
+def _sum_of_entries(manifest: dict[str, Any]) -> str:
+    entries = {key: value for key, value in manifest.items() if key != _SUM}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
 def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
     try:
         for name, expected in manifest["files"].items():
-            _check_file(folder / Path(name).name, expected)
-        arrays = {
-            name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-            for name in _ARRAYS
-            if manifest["files"][f"{name}.npy"]
-        }
+            _check_file(folder / name, expected)
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
         terms = json.loads((folder / VOCABULARY).read_bytes())
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         shapes = {name: array.shape for name, array in arrays.items()}
@@ -171,7 +223,7 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
             "idf": (len(terms),),
         }
         if shapes != expected_shapes:
-            raise ModelError(f"The model {folder} is damaged: its files do not fit together. Train the model again.")
+            raise ModelError(f"The model {folder} is damaged, its files do not fit together: train the model again.")
         return Tagger(
             features=_features(recipe, terms, arrays["idf"], manifest["features"]["n_documents"]),
             weights=arrays["weights"],
@@ -184,10 +236,12 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
             recipe=manifest["recipe"],
             corpus=manifest["corpus"],
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, TextcatError):
-            raise
-        raise ModelError(f"The model {folder} is damaged ({error}). Train the model again.") from error
+    except ModelError:
+        raise
+    except OSError as error:
+        raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
+    except (KeyError, TypeError, ValueError, AttributeError, TextcatError) as error:
+        raise ModelError(f"The model {folder} is damaged ({error}): train the model again.") from error
 
 
 def _features(recipe: Recipe, terms: list[str], idf: np.ndarray, n_documents: int) -> Any:
@@ -200,14 +254,13 @@ def _check_file(path: Path, expected: str) -> None:
         found = _sum(path)
     except FileNotFoundError:
         raise ModelError(
-            f"The model {path.parent} is damaged: {path.name} is missing. Train the model again."
+            f"The model {path.parent} is damaged, {path.name} is missing: train the model again."
         ) from None
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror}.") from error
     if found != expected:
         raise ModelError(
-            f"The model {path.parent} is damaged: {path.name} is not as it was written (sha256 {found[:12]}…, "
-            f"expected {expected[:12]}…). Train the model again."
+            f"The model {path.parent} is damaged, {path.name} is not as it was written: train the model again."
         )
 
 

@@ -98,12 +98,23 @@ class Tagger:
         try:
             with stages.stage("tokens to rows", len(corpus.train)) as advance:
                 rows = features.fit_transform(counted(corpus.train, advance))
+            if not rows.shape[1]:
+                raise TextcatError(
+                    f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
+                    "look at its zones, min_df and language."
+                )
             with stages.stage("train topics", len(corpus.topics)) as advance:
                 learner.fit(rows, labels, progress=advance)
         except (TypeError, ValueError) as error:
             if isinstance(error, TextcatError):
                 raise
             raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
+        finite = np.isfinite(learner.coef_).all(axis=1)
+        if broken := [topic for topic, good in zip(corpus.topics, finite, strict=True) if not good]:
+            raise TextcatError(
+                f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} grew beyond all numbers; "
+                "lower eta or the margins."
+            )
         return cls(
             features=features,
             weights=np.ascontiguousarray(learner.coef_.T),
