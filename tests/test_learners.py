@@ -43,8 +43,7 @@ def test_scikit_learns_own_checks_pass(estimator, check):
 
 def rows(n_rows=80, n_features=30, dtype=np.float64):
     rng = np.random.default_rng(0)
-    X = sp.random_array((n_rows, n_features), density=0.2, format="csr", rng=rng, data_sampler=rng.standard_normal)
-    return X.astype(dtype)
+    return sp.csr_array(rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.2), dtype=dtype)
 
 
 def indicator(n_rows=80, n_topics=20):
