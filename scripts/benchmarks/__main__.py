@@ -1,0 +1,99 @@
+"""Measure textcat against its peers in interleaved runs, and write the tables as Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shlex
+import sys
+import warnings
+from collections.abc import Callable
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import tagging
+import training
+import whole_way
+from sklearn.exceptions import ConvergenceWarning
+
+from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.documents import Corpus
+from textcat.errors import TextcatError
+from textcat.files import write_atomically
+
+PARTS: dict[str, Callable[[Corpus, int], str]] = {
+    "a": training.measured,
+    "b": whole_way.measured,
+    "c": tagging.measured,
+}
+PACKAGES = ("textcat", "numpy", "scipy", "scikit-learn", "spacy")
+
+
+def main() -> None:
+    options = _options()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    runs = 1 if options.quick else options.runs
+    corpus = _corpus(quick=options.quick)
+    page = [_head(corpus, runs), *(measured(corpus, runs) for part, measured in PARTS.items() if part in options.only)]
+    text = "\n".join(page)
+    print(text, end="")
+    if options.out:
+        write_atomically(options.out, text)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/benchmark", description=__doc__)
+    parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")
+    parser.add_argument("--only", default="abc", help="parts: a = training, b = the whole way, c = tagging")
+    parser.add_argument("--quick", action="store_true", help="one round on the small corpus newswire: does it work?")
+    parser.add_argument("--out", type=Path, help="also write the page to this file")
+    options = parser.parse_args()
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
+    if not options.only or set(options.only) - set(PARTS):
+        parser.error("--only takes letters out of abc")
+    return options
+
+
+def _corpus(*, quick: bool) -> Corpus:
+    if quick:
+        return open_corpus("newswire")
+    try:
+        return open_corpus("reuters21578", download=False)
+    except TextcatError as error:
+        print(f"{error}\nMeasuring on the small corpus newswire instead.", file=sys.stderr)
+        return open_corpus("newswire")
+
+
+def _head(corpus: Corpus, runs: int) -> str:
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    load = os.getloadavg()[0]
+    return f"""# Benchmark
+
+Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}.
+
+- Corpus: {corpus.name}, {len(corpus.train)} training and {len(corpus.test)} test documents,
+  {len(corpus.topics)} topics.
+- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};
+  load {load:.1f} at the start.
+- Software: Python {platform.python_version()}, {versions}.
+- Rounds: {runs}. In each round everything in a table runs once, in turn; a round before them warms up and is not
+  counted. Seconds are medians (in brackets: least and most). A ratio is the median of the rounds' ratios, so both its
+  sides saw the machine in the same state.
+"""
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown processor"
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown processor"
+    )
+
+
+if __name__ == "__main__":
+    main()
