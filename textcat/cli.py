@@ -239,7 +239,7 @@ def main() -> None:
     try:
         with _sentences(), _interruptible():
             try:
-                app()
+                app(prog_name="textcat")
             finally:
                 # Here, a full disk or a reader that has gone can still be told; at exit it could not.
                 if sys.stdout is not None:

@@ -48,7 +48,11 @@ def show(console: Console, table: Table) -> None:
     """
     unlimited = console.options.update(width=_UNLIMITED)
     table.width = Measurement.get(console, unlimited, table).maximum
-    console.print(table, soft_wrap=True)
+    with console.capture() as drawn:
+        console.print(table, soft_wrap=True)
+    # rich fills the last column with spaces, which a narrow terminal would show as empty lines.
+    lines = re.sub(r" +((?:\x1b\[[0-9;]*m)*)$", r"\1", drawn.get(), flags=re.MULTILINE)
+    console.print(Text.from_ansi(lines.removesuffix("\n")), soft_wrap=True)
 
 
 def band_table(evaluation: Evaluation) -> Table:

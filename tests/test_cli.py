@@ -1,0 +1,545 @@
+"""The command line as a contract: what each command prints, which mistakes it tells in a sentence, how it ends."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import ir_measures
+import pytest
+
+import textcat
+from textcat import cli
+
+COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
+COMMANDS = ("train", "evaluate", "tag", "topics", "show", "tune", "corpora", "corpora fetch", "corpora show")
+
+
+class Run:
+    """Runs a command in this process: what it printed, and its exit code."""
+
+    def __init__(self, capsys, monkeypatch):
+        self._capsys, self._monkeypatch = capsys, monkeypatch
+
+    def __call__(self, *arguments, stdin=b""):
+        self._monkeypatch.setattr(sys, "argv", ["textcat", *map(str, arguments)])
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        self.code = 0
+        self._capsys.readouterr()
+        try:
+            cli.main()
+        except SystemExit as end:
+            self.code = end.code or 0
+        self.out, self.err = self._capsys.readouterr()
+        return self
+
+    def refuses(self, *arguments, **options):
+        """Run a command that must end in one sentence on stderr and nothing else; returns the sentence."""
+        self(*arguments, **options)
+        assert (self.code, self.out) == (1, "")
+        assert re.fullmatch(r"textcat: [^\n]+\n", self.err), self.err
+        return self.err[len("textcat: ") : -1]
+
+    def misuses(self, *arguments):
+        """Run a command used wrongly; returns typer's message, its lines joined."""
+        self(*arguments)
+        assert (self.code, self.out) == (2, "")
+        assert "Usage: textcat" in self.err
+        return " ".join(re.sub(r"[│╭╮╰╯─]", " ", self.err).split())
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    return Run(capsys, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
+
+
+@pytest.fixture(scope="module")
+def model(tagger, tmp_path_factory):
+    return textcat.save(tagger, tmp_path_factory.mktemp("models") / "newswire")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder of documents per topic, without a test part."""
+    for topic, text in {"cats": "the cat purrs", "dogs": "the dog barks"}.items():
+        for number in range(3):
+            path = tmp_path / "own" / topic / f"{number}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{text} {number}\n")
+    return tmp_path / "own"
+
+
+def recipe(text, name="mine"):
+    path = Path(f"{name}.toml")
+    path.write_text(text)
+    return path
+
+
+# --- help and wrong use ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_every_command_tells_how_it_is_used(run, command):
+    assert run(*command.split(), "--help").code == 0
+    assert f"Usage: textcat {command}" in run.out
+    assert run.err == ""
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_imports_no_library_that_is_slow_to_import(command):
+    slow = {"numpy", "scipy", "sklearn", "spacy", "joblib", "pooch"}
+    program = (
+        f"import sys; sys.argv = {['textcat', *command.split(), '--help']}\n"
+        "from textcat.cli import main\n"
+        "try: main()\n"
+        f"except SystemExit: print('imported', sorted({slow} & set(sys.modules)))"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == "imported []"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_wrong_use(run, command):
+    assert "No such option: --nonsense" in run.misuses(*command.split(), "--nonsense")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["train"], "Missing argument"),
+        (["train", "newswire", "--tau-pos", "large"], "--tau-pos is a number or 'prevalence', not 'large'"),
+        (["train", "newswire", "--tau-neg", "small"], "Invalid value for '--tau-neg'"),
+        (["train", "newswire", "--jobs", "0"], "give 1 or more, or -1 for one a core"),
+        (["train", "newswire", "--seed", "-1"], "--seed"),
+        (["train", "newswire", "--recipe", "paum-2002", "--kappa", "-5"], "here τ₊ is fixed"),
+        (["train", "newswire", "--tau-pos", "50", "--kappa", "-5"], "here τ₊ is fixed"),
+        (["evaluate", "model", "--json", "--csv"], "choose one of --json and --csv"),
+        (["tune", "newswire", "--folds", "1"], "--folds"),
+    ],
+)
+def test_wrong_use_is_told_as_such(run, arguments, message):
+    assert message in run.misuses(*arguments)
+
+
+# --- train -----------------------------------------------------------------------------------------------------------
+
+
+def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
+    run("train", "newswire")
+    assert (run.code, run.err) == (0, "")
+    lines = run.out.splitlines()
+    assert lines[0].split() == ["ALL", "TOP10", "LAST30"]
+    titles = [re.split(r"  +", line)[0] for line in lines]
+    for title in (
+        "macro-averaged precision",
+        "read",
+        "tokens to rows",
+        "train topics",
+        "evaluate",
+        "save",
+        "peak memory",
+    ):
+        assert title in titles
+    assert lines[-1] == "Model: models/newswire-paum"
+    assert textcat.load("models/newswire-paum").corpus == "newswire"
+
+
+def test_options_go_before_the_recipe(run):
+    run("train", "newswire", "--out", "m", "--tau-neg", "1", "--tau-pos", "5", "--seed", "3", "--jobs", "1", "--topics")
+    assert run.code == 0
+    learner = json.loads(Path("m/manifest.json").read_text())["recipe"]["learner"]
+    assert (learner["tau_neg"], learner["tau_pos"], learner["seed"]) == (1, 5, 3)
+    assert run.out.splitlines()[0].split()[:4] == ["topic", "train", "test", "prevalence"]
+
+
+def test_kappa_is_taken_where_the_margin_follows_prevalence(run, own):
+    assert run("train", own, "--out", "m", "--tau-pos", "prevalence", "--kappa", "-7").code == 0
+    assert json.loads(Path("m/manifest.json").read_text())["recipe"]["learner"]["kappa"] == -7
+
+
+@pytest.mark.parametrize("form", ["folder", "card", "sgm"])
+def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
+    if form == "card":
+        Path("pets.toml").write_text('reader = "folders"\nfiles = ["own"]\n')
+    elif form == "sgm":
+        shutil.copy(textcat.shipped.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
+    path = {"folder": own, "card": "pets.toml", "sgm": "wire.sgm"}[form]
+    assert run("train", path, "--out", "m").code == 0
+    assert run("evaluate", "m", path).code == (0 if form == "sgm" else 1)
+
+
+def test_a_corpus_without_a_test_part_is_trained_on_but_not_evaluated(run, own):
+    run("train", own, "--out", "m")
+    assert (run.code, run.err) == (0, "")
+    assert run.out.startswith("Corpus own has no test documents: nothing to evaluate on.\n")
+    assert "no test documents" in run.refuses("evaluate", "m", own)
+
+
+def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
+    run("train", "newswire", "--out", "m", "--recipe", recipe("[learner]\nmax_epochs = 2\n"))
+    assert run.code == 0
+    assert re.fullmatch(r"textcat: warning: \d+ of 50 topics did not converge in 2 epochs[^\n]*\n", run.err)
+    late = re.search(r"^Did not converge: (.+)\.$", run.out, re.MULTILINE)[1].split(", ")
+    stopped = {row["topic"]: row["stopped"] for row in json.loads(run("topics", "m", "--json").out)}
+    assert sorted(late) == sorted(topic for topic, why in stopped.items() if why.startswith("did not converge"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[learner]\neta = 0\n", "'eta' parameter"),
+        ('[learner]\ntau_pos = "x"\n', "'tau_pos' parameter"),
+        ("[learner]\ntau_pos = true\n", "tau_pos in [learner] cannot be True; give a number or a text."),
+        ("[learner]\nspeed = 1\n", "[learner] has no parameter 'speed'. Known parameters:"),
+        ("[learner]\nn_jobs = 2\n", "[learner] has no parameter 'n_jobs'"),
+        ('[learner]\nname = "svm"\n', "asks for the learner 'svm'. Known learners:"),
+        ("[learner]\nname = 3\n", "asks for the learner '3'"),
+        ("[learner]\neta = 1e39\nmax_epochs = 3\n", "grew beyond all numbers; lower eta or the margins."),
+        ("[lerner]\n", "unknown entry 'lerner'. Known entries: features, learner, tokens. Did you mean 'learner'?"),
+        ("title = 3\n", "title must be a text"),
+        ("learner = 3\n", "learner must be a section"),
+        ("learner\n", "is not valid TOML"),
+        ('[features]\nzones = "title"\n', "zones in [features] cannot be 'title'; give a table."),
+        ("[features]\nzones = { headline = 1 }\n", "leaves no term of the 721 training documents"),
+        ("[features]\nmin_df = 100000\n", "leaves no term of the 721 training documents"),
+        ("[features]\nmin_df = 0\n", "min_df is 0"),
+        ('[features]\nsublinear_tf = "no"\n', "sublinear_tf in [features] cannot be 'no'; give true or false."),
+        ('[features]\ndtype = "float16"\n', "dtype is 'float16'"),
+        ('[features]\ntokens = "x"\n', "[features] has no parameter 'tokens'"),
+        ('[tokens]\nlang = "qq"\n', "spaCy has no language 'qq'"),
+        ("[tokens]\nlang = 3\n", "lang in [tokens] cannot be 3; give a text."),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_recipe_that_cannot_be_followed_is_told_in_a_sentence(run, text, message):
+    run("train", "newswire", "--out", "m", "--recipe", recipe(text))
+    assert run.code == 1
+    assert message in run.err.splitlines()[-1]
+    assert "Traceback" not in run.err
+    assert not Path("m").exists()
+
+
+def test_what_does_not_exist_is_told_in_a_sentence(run, model, tmp_path):
+    assert "No corpus 'newswir'. Known corpora:" in run.refuses("train", "newswir")
+    assert "Did you mean 'paum'?" in run.refuses("train", "newswire", "--recipe", "paun")
+    assert "No such file" in run.refuses("train", "newswire", "--recipe", "absent.toml")
+    assert "Is a directory" in run.refuses("train", "newswire", "--recipe", _folder("folder.toml"))
+    assert "is not a model" in run.refuses("evaluate", "absent")
+    assert "is not a model" in run.refuses("tag", _folder("empty"))
+    assert "is not a model" in run.refuses("show", __file__)
+    assert "no topic 'weather'" in run.refuses("show", model, "--topic", "weather")
+    assert "No band 'BEST'" in run.refuses("evaluate", model, "--band", "BEST")
+    assert "No topic 'weather'" in run.refuses("evaluate", model, "--band", "mine=weather")
+    assert "No corpus 'absent'" in run.refuses("corpora", "show", "absent")
+    assert "No corpus 'absent'" in run.refuses("corpora", "fetch", "absent")
+    assert "holds neither .sgm files nor a folder per topic" in run.refuses("train", _file("text.txt", b"text"))
+
+
+def _folder(name):
+    Path(name).mkdir()
+    return name
+
+
+def _file(name, content):
+    Path(name).write_bytes(content)
+    return name
+
+
+@pytest.mark.parametrize("target", ["folder", "file", "file/below", "/proc/model", "."])
+def test_where_no_model_can_be_written_training_does_not_begin(run, monkeypatch, target):
+    if target.startswith("/proc") and not Path("/proc").exists():
+        pytest.skip("this system has no /proc")
+    monkeypatch.setattr(textcat.Tagger, "fit", None)
+    Path("folder").mkdir()
+    Path("folder/notes.txt").touch()
+    Path("file").touch()
+    run.refuses("train", "newswire", "--out", target)
+    assert sorted(path.name for path in Path().rglob("*")) == ["file", "folder", "notes.txt"]
+
+
+# --- evaluate --------------------------------------------------------------------------------------------------------
+
+
+def test_evaluate_takes_the_corpus_the_model_was_trained_on(run, model):
+    bands = run("evaluate", model)
+    assert (bands.code, bands.err) == (0, "")
+    assert bands.out == run("evaluate", model, "newswire").out
+
+
+def test_evaluate_asks_for_a_corpus_it_cannot_know(run, own):
+    run("train", own, "--out", "m")
+    shutil.move(own, own.with_name("moved"))
+    assert "trained on 'own', which is no known corpus: name the corpus" in run.refuses("evaluate", "m")
+
+
+def test_json_csv_and_tables_agree(run, model):
+    as_json = json.loads(run("evaluate", model, "--json").out)
+    as_csv = list(csv.DictReader(io.StringIO(run("evaluate", model, "--csv").out)))
+    table = run("evaluate", model, "--topics").out
+    assert [row["topic"] for row in as_csv] == [row["topic"] for row in as_json["topics"]]
+    for line, row in zip(as_csv, as_json["topics"], strict=True):
+        assert float(line["average_precision"]) == row["average_precision"]
+        cells = re.search(rf"^{re.escape(row['topic'])} +(.*)$", table, re.MULTILINE)[1].split()
+        assert float(cells[-1]) == pytest.approx(row["average_precision"], abs=5e-4)
+        assert int(cells[0]) == row["train_positives"]
+
+
+def test_bands_of_the_users_own(run, model):
+    run("evaluate", model, "--band", "TOP3", "--band", "1-2", "--band", "mine=grain,wheat")
+    assert run.code == 0
+    assert run.out.splitlines()[0].split() == ["TOP3", "1-2", "mine"]
+    assert re.search(r"^topics +3 +\d+ +2$", run.out, re.MULTILINE)
+
+
+def test_trec_files_give_the_same_average_precision_to_other_tools(run, model):
+    topics = json.loads(run("evaluate", model, "--json", "--trec", "trec").out)["topics"]
+    measured = ir_measures.iter_calc(
+        [ir_measures.AP],
+        list(ir_measures.read_trec_qrels("trec/qrels.txt")),
+        list(ir_measures.read_trec_run("trec/run.txt")),
+    )
+    theirs = {row.query_id: row.value for row in measured}
+    ours = {row["topic"]: row["average_precision"] for row in topics if row["average_precision"] is not None}
+    assert theirs.keys() == ours.keys()
+    # Documents of equal score are retrieved together here, and in the order of their names there.
+    assert sum(abs(theirs[topic] - ours[topic]) < 1e-6 for topic in ours) >= 0.9 * len(ours)
+    assert theirs == pytest.approx(ours, abs=0.05)
+
+
+def test_a_model_is_evaluated_on_another_corpus_by_the_topics_they_share(run, model, reuters_archive):
+    run("evaluate", model, reuters_archive, "--json")
+    assert run.code == 0
+    rows = {row["topic"]: row for row in json.loads(run.out)["topics"]}
+    assert rows["wheat"]["test_positives"] == 71
+    assert rows["results"]["average_precision"] is None
+
+
+# --- tag, topics, show -----------------------------------------------------------------------------------------------
+
+
+def test_tag_prints_a_json_line_a_file_in_their_order(run, model, tagger):
+    texts = {"b.txt": "wheat harvest and grain exports", "a.txt": "", "c.txt": "gold and silver"}
+    for name, text in texts.items():
+        Path(name).write_text(text)
+    run("tag", model, *texts)
+    assert (run.code, run.err) == (0, "")
+    lines = [json.loads(line) for line in run.out.splitlines()]
+    assert [line["id"] for line in lines] == list(texts)
+    for line, tags in zip(lines, tagger.tag(texts.values()), strict=True):
+        assert line["topics"] == [{"topic": topic, "score": round(score, 4)} for topic, score in tags]
+
+
+@pytest.mark.parametrize("arguments", [[], ["-"]])
+def test_tag_reads_standard_input(run, model, arguments):
+    line = json.loads(run("tag", model, *arguments, stdin=b"wheat harvest").out)
+    assert line["id"] == "-"
+    assert line["topics"][0]["topic"] == "wheat"
+
+
+def test_tag_explains_with_the_terms_that_count_most(run, model, tagger):
+    text = "wheat harvest and grain exports"
+    line = json.loads(run("tag", model, "--explain", "2", stdin=text.encode()).out)
+    for tag in line["topics"]:
+        reasons = tagger.explain(text, tag["topic"], 2)
+        assert tag["terms"] == {reason.term: round(reason.contribution, 4) for reason in reasons}
+
+
+def test_tag_tells_of_files_it_cannot_read_and_tags_the_others(run, model):
+    good, latin = _file("good.txt", b"wheat"), _file("latin.txt", "blé".encode("latin-1"))
+    run("tag", model, "absent.txt", latin, good, _folder("folder"))
+    assert run.code == 1
+    assert [json.loads(line)["id"] for line in run.out.splitlines()] == [good]
+    assert run.err.splitlines() == [
+        "textcat: absent.txt cannot be read: No such file or directory.",
+        "textcat: latin.txt is not utf-8 (byte 2): name its encoding with --encoding.",
+        "textcat: folder cannot be read: Is a directory.",
+    ]
+    assert run("tag", model, latin, "--encoding", "latin-1").code == 0
+    assert "no encoding 'utf-9'" in run.refuses("tag", model, latin, "--encoding", "utf-9")
+
+
+def test_topics_are_listed_with_what_training_knows_of_them(run, model, tagger):
+    rows = json.loads(run("topics", model, "--json").out)
+    assert sorted(row["topic"] for row in rows) == list(tagger.topics)
+    assert [row["train"] for row in rows] == sorted(tagger.train_sizes, reverse=True)
+    table = run("topics", model).out.splitlines()
+    assert table[0].split() == list(rows[0])
+    assert [line.split()[0] for line in table[1:]] == [row["topic"] for row in rows]
+
+
+def test_show_tells_how_a_model_was_made_and_what_it_has_learnt(run, model):
+    shown = run("show", model).out
+    assert re.search(r"^corpus +newswire, 721 training documents$", shown, re.MULTILINE)
+    assert f"textcat {textcat.__version__}" in shown
+    terms = run("show", model, "--topic", "wheat", "--terms", "3").out.splitlines()
+    assert len(terms) == 4
+    assert terms[1].split()[0] == "wheat"
+
+
+# --- tune, corpora ---------------------------------------------------------------------------------------------------
+
+
+def test_tune_compares_margins_and_writes_the_table(run, monkeypatch):
+    from textcat import selection
+
+    grid = [selection.Margins(-0.5, tau_pos=5.0), selection.Margins(-0.5, kappa=-10.0, scale=100.0)]
+    monkeypatch.setattr(selection, "default_grid", lambda: grid)
+    run("tune", "newswire", "--folds", "2", "--out", "tables/study.md")
+    assert (run.code, run.err) == (0, "")
+    assert "MAP ALL" in run.out.splitlines()[0]
+    assert len(Path("tables/study.md").read_text().splitlines()) == 2 + len(grid)
+
+
+def test_tune_refuses_what_has_no_margins_to_compare(run, own):
+    mine = recipe('[learner]\nname = "pa"\n')
+    assert "only PAUM has margins to compare" in run.refuses("tune", "newswire", "--recipe", mine)
+    assert "cannot be split into 7 folds" in run.refuses("tune", own, "--folds", "7")
+
+
+def test_corpora_says_where_each_is_or_how_to_get_it(run, monkeypatch, tmp_path):
+    monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run("corpora")
+    assert (run.code, run.err) == (0, "")
+    lines = {line.split()[0]: line for line in run.out.splitlines()}
+    assert lines["newswire"].endswith("newswire.sgm")
+    assert "textcat corpora fetch reuters21578" in lines["reuters21578"]
+
+
+def test_corpora_show_counts_documents_topics_and_tokens(run):
+    run("corpora", "show", "newswire")
+    assert run.code == 0
+    assert re.search(r"^train +721 +\d+$", run.out, re.MULTILINE)
+    assert re.search(r"^topics +50$", run.out, re.MULTILINE)
+    assert re.search(r"^tokens +\d+ in train and test$", run.out, re.MULTILINE)
+
+
+def test_corpora_fetch_finds_what_is_there_and_checks_it(run):
+    run("corpora", "fetch", "newswire")
+    assert (run.code, run.err) == (0, "")
+    assert re.search(r"^licence +MIT", run.out, re.MULTILINE)
+    Path("news.toml").write_text(
+        f'reader = "reuters"\nfiles = ["wire.sgm"]\n[sha256]\n"wire.sgm" = "{"0" * 64}"\n', encoding="utf-8"
+    )
+    Path("wire.sgm").write_text("<REUTERS></REUTERS>")
+    assert "checksum" in run.refuses("corpora", "fetch", "news.toml")
+
+
+# --- how a process ends ----------------------------------------------------------------------------------------------
+
+
+def environment(**more):
+    return {**os.environ, "COLUMNS": "100", "TERM": "xterm", **more}
+
+
+def test_a_bug_shows_its_traceback(run, monkeypatch, model):
+    monkeypatch.setattr("textcat.output.topics", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run("topics", model)
+
+
+def test_ctrl_c_ends_training_in_a_sentence_and_leaves_nothing(tmp_path):
+    # The corpus is a pipe nobody writes to: training has begun, and cannot end by itself.
+    os.mkfifo(tmp_path / "wire.sgm")
+    with (
+        subprocess.Popen(
+            [*COMMAND, "train", "wire.sgm", "--out", "m"],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process,
+        open(tmp_path / "wire.sgm", "wb"),
+    ):  # opens once the command reads
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "textcat: interrupted; no file was left half written.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["wire.sgm"]
+
+
+def test_ctrl_c_between_two_stages_leaves_no_half_written_model(run, monkeypatch):
+    def interrupted(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr("textcat.storage._sync", interrupted)
+        run("train", "newswire", "--out", "m")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (run.code, run.out) == (130, "")
+    assert list(Path().iterdir()) == []
+
+
+def test_a_reader_that_has_gone_is_no_error_to_speak_of(model, tmp_path):
+    (tmp_path / "empty").touch()
+    with subprocess.Popen(
+        [*COMMAND, "tag", str(model), *["empty"] * 20_000],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline().startswith('{"id": "empty"')
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_told_in_a_sentence(model):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([*COMMAND, "topics", str(model)], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (1, "textcat: No space left on device.\n")
+
+
+def test_output_that_cannot_show_a_letter_escapes_it(model, tmp_path):
+    (tmp_path / "tagesanzeiger-ö.txt").write_text("wheat")
+    command = [*COMMAND, "tag", str(model), "tagesanzeiger-ö.txt"]
+    ended = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, env=environment(PYTHONIOENCODING="ascii"), check=True
+    )
+    assert ended.stdout.startswith(b'{"id": "tagesanzeiger-')
+    assert ended.stderr == b""
+
+
+def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "train", "newswire", "--out", "m"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(),
+        text=True,
+    )
+    os.close(theirs)
+    drawn = b""
+    with contextlib.suppress(OSError):  # how Linux tells that the other end of a terminal is closed
+        while piece := os.read(ours, 1 << 16):
+            drawn += piece
+    out = process.communicate()[0]
+    os.close(ours)
+    assert process.returncode == 0
+    for stage in ("tokens to rows", "train topics", "evaluate"):
+        assert stage.encode() in drawn
+    assert b"721/721" in drawn
+    assert "\x1b" not in out

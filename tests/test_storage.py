@@ -1,0 +1,316 @@
+"""A model folder gives back the tagger to the bit, is replaced whole, and tells damage in a sentence."""
+
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat import storage
+from textcat.errors import TextcatError
+from textcat.storage import ModelError, check_target, load, read_manifest, save
+
+FILES = ["bias.npy", "idf.npy", "manifest.json", "thresholds.npy", "vocabulary.json", "weights.npy"]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return textcat.open_corpus("newswire")
+
+
+@pytest.fixture(scope="module")
+def tagger(corpus):
+    return textcat.Tagger.fit(corpus, textcat.read_recipe("paum"))
+
+
+@pytest.fixture(scope="module")
+def small():
+    documents = [
+        textcat.Document(str(k), {"body": text}, (topic,))
+        for k, (text, topic) in enumerate([("corn and wheat", "grain"), ("gold and silver", "metal")])
+    ]
+    corpus = textcat.Corpus.from_documents("small", documents)
+    return textcat.Tagger.fit(corpus, textcat.Recipe("small"))
+
+
+@pytest.fixture
+def model(small, tmp_path):
+    return save(small, tmp_path / "model")
+
+
+def rewrite(model, **entries):
+    """Change entries of the manifest, and seal it as `save` does."""
+    manifest = {**json.loads((model / "manifest.json").read_text()), **entries}
+    manifest["sha256"] = storage._sum_of_entries(manifest)
+    (model / "manifest.json").write_text(json.dumps(manifest))
+
+
+# --- what is written is what is read ---------------------------------------------------------------------------------
+
+
+def test_a_loaded_tagger_scores_to_the_bit_as_the_saved_one(corpus, tagger, tmp_path):
+    again = load(save(tagger, tmp_path / "model"))
+    np.testing.assert_array_equal(again.scores(corpus.test), tagger.scores(corpus.test), strict=True)
+    assert again.tag(corpus.test) == tagger.tag(corpus.test)
+    assert again.evaluate(corpus)[0] == tagger.evaluate(corpus)[0]
+
+
+@pytest.mark.parametrize(
+    "features",
+    [{"apart": True, "bigrams": True}, {"dtype": "float64"}, {"zones": {"title": 2.5}, "max_features": 100}],
+)
+def test_every_kind_of_features_comes_back(corpus, features, tmp_path):
+    tagger = textcat.Tagger.fit(corpus, textcat.Recipe("other", {"lowercase": False}, features))
+    again = load(save(tagger, tmp_path / "model"))
+    np.testing.assert_array_equal(again.scores(corpus.test), tagger.scores(corpus.test), strict=True)
+
+
+def test_arrays_are_mapped_into_memory(model):
+    again = load(model)
+    for array in (again.weights, again.bias, again.thresholds):
+        assert isinstance(array, np.memmap)
+        assert not array.flags.writeable
+
+
+def test_the_manifest_says_what_the_model_is(tagger, tmp_path):
+    manifest = read_manifest(save(tagger, tmp_path / "model"))
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == FILES
+    assert sorted(manifest["files"]) == [name for name in FILES if name != "manifest.json"]
+    assert manifest["versions"]["textcat"] == textcat.__version__
+    assert {"spacy", "numpy", "scipy", "scikit-learn"} <= manifest["versions"].keys()
+    assert manifest["recipe"] == textcat.read_recipe("paum").as_dict()
+    assert manifest["topics"] == list(tagger.topics)
+    assert (manifest["corpus"], manifest["train_documents"]) == ("newswire", 721)
+    assert manifest["train_sizes"] == tagger.train_sizes.tolist()
+    for fact in ("tau_pos", "epochs", "updates", "support", "stopped"):
+        assert len(manifest["facts"][fact]) == len(tagger.topics)
+
+
+def test_the_same_seed_gives_the_same_files_with_one_job_or_two(corpus, tmp_path):
+    recipe = textcat.read_recipe("paum").changed(seed=7)
+    one, two = (save(textcat.Tagger.fit(corpus, recipe, n_jobs=n), tmp_path / str(n)) for n in (1, 2))
+    for name in FILES:
+        assert (one / name).read_bytes() == (two / name).read_bytes(), name
+
+
+# --- damage ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.6, 1.0])
+def test_a_changed_byte_is_noticed(model, name, place):
+    path = model / name
+    content = bytearray(path.read_bytes())
+    at = round(place * (len(content) - 1))
+    content[at] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"damaged"):
+        load(model)
+
+
+def test_a_letter_changed_in_the_manifest_is_noticed(model):
+    path = model / "manifest.json"
+    path.write_text(path.read_text().replace('"grain"', '"brain"'))
+    with pytest.raises(ModelError, match=r"manifest\.json is damaged"):
+        load(model)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_noticed(model, name):
+    (model / name).unlink()
+    with pytest.raises(ModelError, match=f"(no|damaged,) {name}"):
+        load(model)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "null", "{}", "[" * 100_000, '{"format": "1"}', '{"format": true}', "\xff"]
+)
+def test_what_is_no_manifest_is_told_in_a_sentence(model, content):
+    (model / "manifest.json").write_text(content, encoding="latin-1")
+    with pytest.raises(ModelError, match=r"manifest\.json is damaged"):
+        load(model)
+
+
+def test_a_truncated_manifest_is_told_in_a_sentence(model):
+    path = model / "manifest.json"
+    content = path.read_bytes()
+    for length in range(0, len(content), 97):
+        path.write_bytes(content[:length])
+        with pytest.raises(ModelError, match=r"manifest\.json is damaged"):
+            read_manifest(model)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"format": 0},
+        {"topics": "grain"},
+        {"topics": ["grain"]},
+        {"train_sizes": ["many", "few"]},
+        {"train_documents": None},
+        {"facts": []},
+        {"features": {}},
+        {"recipe": []},
+        {"recipe": {"learner": {}, "unknown": {}}},
+        {"recipe": {"features": {"unknown": 1}}},
+        {"files": {}},
+        {"files": {"../model/weights.npy": "0"}},
+    ],
+)
+def test_a_manifest_that_makes_no_sense_is_told_in_a_sentence(model, entries):
+    rewrite(model, **entries)
+    with pytest.raises(ModelError, match=r"is damaged"):
+        load(model)
+
+
+def test_a_file_name_cannot_lead_out_of_the_folder(model):
+    secret = model.parent / "secret.npy"
+    np.save(secret, np.zeros(1))
+    files = read_manifest(model)["files"]
+    rewrite(model, files={**files, "../secret.npy": storage._sum(secret)})
+    with pytest.raises(ModelError, match=r"is damaged"):
+        load(model)
+
+
+def test_files_that_do_not_fit_together_are_noticed(model):
+    np.save(model / "bias.npy", np.zeros(5, np.float32))
+    files = read_manifest(model)["files"]
+    rewrite(model, files={**files, "bias.npy": storage._sum(model / "bias.npy")})
+    with pytest.raises(ModelError, match=r"do not fit together"):
+        load(model)
+
+
+def test_pickled_objects_are_never_loaded(model):
+    class Trap:
+        def __reduce__(self):
+            return os.mkdir, (str(model / "sprung"),)
+
+    np.save(model / "bias.npy", np.array([Trap(), Trap()], object), allow_pickle=True)
+    files = read_manifest(model)["files"]
+    rewrite(model, files={**files, "bias.npy": storage._sum(model / "bias.npy")})
+    with pytest.raises(ModelError, match=r"is damaged"):
+        load(model)
+    assert not (model / "sprung").exists()
+
+
+def test_a_newer_format_asks_for_a_newer_textcat(model):
+    rewrite(model, format=storage.FORMAT + 1, files={"something": "else"})
+    with pytest.raises(ModelError, match=r"has model format 2, .* reads up to 1: upgrade textcat\."):
+        load(model)
+
+
+def test_other_files_beside_a_model_do_not_matter_to_it(model, small):
+    (model / "notes.txt").write_text("the best one yet")
+    np.testing.assert_array_equal(load(model).weights, small.weights)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_takes_the_place_of_an_older_one(small, tagger, model):
+    save(tagger, model)
+    assert load(model).topics == tagger.topics
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_a_damaged_model_can_be_replaced(small, model):
+    (model / "manifest.json").write_text("")
+    save(small, model)
+    assert load(model).topics == small.topics
+
+
+def test_without_the_exchange_of_folders_a_model_is_replaced_all_the_same(small, model, monkeypatch):
+    monkeypatch.setattr(storage, "_exchange", lambda *_: False)
+    save(small, model)
+    assert load(model).topics == small.topics
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_the_folder_behind_a_link_is_replaced_and_the_link_stays(small, tagger, model, tmp_path):
+    (tmp_path / "link").symlink_to("model")
+    save(tagger, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert load(model).topics == tagger.topics
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "model"]
+
+
+def test_a_model_is_not_replaced_if_something_else_would_be_lost(small, model):
+    (model / "notes.txt").write_text("the best one yet")
+    with pytest.raises(ModelError, match=r"notes\.txt would be lost"):
+        save(small, model)
+
+
+@pytest.mark.parametrize("content", [["notes.txt"], ["manifest.json"], ["manifest.json", "index.html"], ["below/x"]])
+def test_a_folder_that_is_no_model_is_left_alone(small, tmp_path, content):
+    for name in content:
+        (tmp_path / "folder" / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / "folder" / name).write_text("{}")
+    for refused in (check_target, lambda folder: save(small, folder)):
+        with pytest.raises(ModelError, match=r"exists and is not a model: name another folder\."):
+            refused(tmp_path / "folder")
+    assert sum(path.is_file() for path in tmp_path.rglob("*")) == len(content)
+
+
+def test_an_empty_folder_is_taken_but_not_the_current_one(small, tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    assert load(save(small, tmp_path / "empty")).topics == small.topics
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(ModelError, match=r"is the current folder"):
+        save(small, ".")
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_nobody_may_write_to_is_told_of(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(ModelError, match=r"Permission denied"):
+        check_target(tmp_path / "model")
+
+
+def test_a_disk_that_fills_up_leaves_the_old_model_and_nothing_else(small, tagger, model):
+    program = (
+        "import resource, sys, textcat\n"
+        "tagger = textcat.load(sys.argv[1])\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "try: textcat.save(tagger, sys.argv[2])\n"
+        "except textcat.TextcatError as error: print(error)\n"
+    )
+    large = save(tagger, model.with_name("large"))
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 20_000
+    command = [sys.executable, "-c", program, large, model]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed.startswith(f"Cannot write the model to {model}: ")
+    assert load(model).topics == small.topics
+    assert sorted(path.name for path in model.parent.iterdir()) == ["large", "model"]
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="this system cannot exchange two folders")
+def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, model):
+    twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})
+    expected = {"small": small.bias, "twin": twin.bias}
+    stop = threading.Event()
+
+    def keep_replacing():
+        while not stop.is_set():
+            save(twin, model)
+            save(small, model)
+
+    writer = threading.Thread(target=keep_replacing)
+    writer.start()
+    try:
+        for _ in range(100):
+            try:
+                found = load(model)
+            except TextcatError as error:
+                assert "keeps being replaced" in str(error)  # noqa: PT017  (allowed, but only this)
+                continue
+            np.testing.assert_array_equal(found.bias, expected[found.corpus])
+    finally:
+        stop.set()
+        writer.join()

@@ -1,0 +1,127 @@
+"""The trained thing: its scores are sums of terms, its tags are what scores above the threshold."""
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat import tagger as module
+from textcat.errors import TextcatError
+
+TEXTS = ["wheat harvest and grain exports", "", "gold and silver fixing, gold mine", "qqqq"]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return textcat.open_corpus("newswire")
+
+
+@pytest.fixture(scope="module")
+def tagger(corpus):
+    return textcat.Tagger.fit(corpus, textcat.read_recipe("paum"))
+
+
+def test_scores_are_those_of_the_learner_on_the_rows(corpus, tagger):
+    recipe = textcat.read_recipe("paum")
+    features, learner = recipe.make_features(), recipe.make_learner()
+    learner.fit(features.fit_transform(corpus.train), corpus.labels(corpus.train))
+    expected = learner.decision_function(features.transform(corpus.test))
+    np.testing.assert_allclose(tagger.scores(corpus.test), expected, rtol=1e-5, atol=1e-5)
+    assert tagger.scores(corpus.test).dtype == np.float32
+
+
+def test_a_document_without_a_known_term_scores_the_bias(tagger):
+    np.testing.assert_array_equal(tagger.scores(["", "qqqq"]), [tagger.bias, tagger.bias])
+    assert tagger.scores([]).shape == (0, len(tagger.topics))
+
+
+def test_tags_are_the_topics_above_their_threshold_the_best_first(tagger):
+    scores = tagger.scores(TEXTS)
+    for row, tags in zip(scores, tagger.tag(TEXTS), strict=True):
+        above = {topic: score for topic, score in zip(tagger.topics, row.tolist(), strict=True) if score > 0}
+        assert dict(tags) == above
+        assert [tag.score for tag in tags] == sorted(above.values(), reverse=True)
+
+
+def test_tags_do_not_depend_on_how_many_documents_go_together(corpus, tagger, monkeypatch):
+    whole = tagger.tag(corpus.test)
+    monkeypatch.setattr(module, "_BATCH", 7)
+    assert tagger.tag(iter(corpus.test)) == whole
+
+
+def test_a_raised_threshold_takes_tags_away(tagger):
+    strict = textcat.Tagger(**{**vars(tagger), "thresholds": np.full(len(tagger.topics), 10, np.float32)})
+    for some, all_ in zip(strict.tag(TEXTS), tagger.tag(TEXTS), strict=True):
+        assert some == [tag for tag in all_ if tag.score > 10]
+
+
+def test_contributions_and_the_bias_add_up_to_the_score(corpus, tagger):
+    for document in corpus.test[:20]:
+        scores = tagger.scores([document])[0]
+        for topic in ("grain", "results"):
+            column = tagger.topics.index(topic)
+            reasons = tagger.explain(document, topic, n=10_000)
+            total = sum(reason.contribution for reason in reasons) + tagger.bias[column]
+            assert total == pytest.approx(scores[column], abs=1e-3)
+            for reason in reasons:
+                assert reason.contribution == pytest.approx(reason.value * reason.weight, rel=1e-5, abs=1e-9)
+            assert [abs(r.contribution) for r in reasons] == sorted(
+                (abs(r.contribution) for r in reasons), reverse=True
+            )
+            assert tagger.explain(document, topic, n=3) == reasons[:3]
+
+
+def test_terms_are_those_of_largest_weight(tagger):
+    terms = tagger.terms("wheat", 5)
+    weights = tagger.weights[:, tagger.topics.index("wheat")]
+    assert terms[0][0] == "wheat"
+    assert [weight for _, weight in terms] == sorted(weights.tolist(), reverse=True)[:5]
+
+
+def test_an_unknown_topic_is_told_of(tagger):
+    for ask in (lambda: tagger.terms("weather"), lambda: tagger.explain("rain", "weather")):
+        with pytest.raises(TextcatError, match=r"no topic 'weather'"):
+            ask()
+
+
+def test_a_topic_the_corpus_lacks_counts_as_one_without_a_positive(corpus, tagger):
+    other = textcat.Corpus("other", corpus.train, corpus.test, ("grain", "weather"))
+    relevant = tagger.relevant(other)
+    assert relevant.shape == (len(corpus.test), len(tagger.topics))
+    strangers = [textcat.Document("1", {"body": "rain"}, ("weather",))]
+    with pytest.raises(TextcatError, match=r"No test document of corpus far has a topic of the model"):
+        tagger.evaluate(textcat.Corpus("far", corpus.train, strangers, ("weather",)))
+
+
+def test_what_cannot_be_learnt_from_is_told_of(corpus):
+    recipe = textcat.read_recipe("paum")
+    bare = [textcat.Document("1", {"body": "rain"})]
+    with pytest.raises(TextcatError, match=r"Corpus bare has no topic"):
+        textcat.Tagger.fit(textcat.Corpus.from_documents("bare", bare), recipe)
+    silent = [textcat.Document("1", {"body": ""}, ("weather",))]
+    with pytest.raises(TextcatError, match=r"leaves no term of the 1 training documents"):
+        textcat.Tagger.fit(textcat.Corpus.from_documents("silent", silent), recipe)
+    with pytest.raises(TextcatError, match=r"has no test documents to evaluate on"):
+        textcat.Tagger.fit(corpus, recipe).evaluate(textcat.Corpus("untested", corpus.train, [], corpus.topics))
+
+
+def test_a_topic_that_every_document_has_can_be_trained():
+    documents = [textcat.Document(str(k), {"body": f"rain {word}"}, ("weather",)) for k, word in enumerate("abc")]
+    tagger = textcat.Tagger.fit(textcat.Corpus.from_documents("rainy", documents), textcat.Recipe("plain"))
+    assert [tag.topic for tag in tagger.tag(["rain a"])[0]] == ["weather"]
+
+
+def test_stages_are_timed_in_the_order_they_ran(corpus):
+    from textcat.progress import Stages
+
+    stages = Stages()
+    textcat.Tagger.fit(corpus, textcat.read_recipe("paum"), stages=stages).evaluate(corpus, stages=stages)
+    assert list(stages.seconds) == ["tokens to rows", "train topics", "evaluate"]
+
+
+def test_reuters_is_ranked_as_well_as_the_paper_says(reuters_archive):
+    corpus = textcat.open_corpus("reuters21578", reuters_archive.parent)
+    evaluation, _ = textcat.Tagger.fit(corpus, textcat.read_recipe("paum-2002")).evaluate(corpus)
+    quality = {band.band: band for band in evaluation.bands}
+    assert quality["TOP10"].macro_average_precision >= 0.922
+    sparsity = [quality[band].average_sparsity for band in ("ALL", "TOP10", "LAST30")]
+    assert sparsity == pytest.approx([462, 1872, 82], rel=0.08)
