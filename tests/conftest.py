@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# These machines are shared: an example that once takes long is no failure.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 
 
 def _corpus_file(name: str) -> Path:

@@ -8,12 +8,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"errors", "files", "shipped"},
+    {"errors", "files", "progress", "reading", "shipped"},
     {"corpus", "features", "margin", "ranking"},
-    {"selection"},
-    {"report", "storage", "tagger"},
-    {"archive", "papers", "spacy_component"},
-    {"cli", "__main__"},
+    {"recipe"},
+    {"report", "selection", "tagger"},
+    {"storage"},
+    {"output"},
+    {"cli"},
 )
 STRANGERS = LAYERS[1]
 LAYER_OF = {part: height for height, parts in enumerate(LAYERS) for part in parts}
