@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -285,14 +285,3 @@ def best(trials: Sequence[Trial], tolerance: float = 0.001) -> Trial:
         top = max(trial.macro_average_precision[band] for trial in good)
         good = [trial for trial in good if trial.macro_average_precision[band] >= top - tolerance]
     return min(good, key=lambda trial: trial.average_sparsity["ALL"])
-
-
-def with_margins(recipe: Recipe, margins: Margins) -> Recipe:
-    """Return a recipe that trains with these margins."""
-    if margins.tau_pos is not None:
-        chosen: dict[str, Any] = {"tau_neg": margins.tau_neg, "tau_pos": margins.tau_pos}
-    else:
-        chosen = {
-            "tau_neg": margins.tau_neg, "tau_pos": "prevalence", "kappa": margins.kappa, "scale": margins.scale,
-        }  # fmt: skip
-    return replace(recipe, learner={**recipe.learner, **chosen})

@@ -1,0 +1,85 @@
+"""The library's face, and the wheel: what is promised to be inside is inside, and works from there."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import textcat
+from textcat.shipped import shipped
+
+ROOT = Path(__file__).parent.parent
+BUILD_TOOLS = ("Cython", "setuptools", "pip")
+
+
+@pytest.mark.parametrize("name", textcat.__all__)
+def test_every_main_name_is_there(name):
+    assert getattr(textcat, name).__name__ == name
+    assert name in dir(textcat)
+
+
+def test_a_name_that_is_not_there_is_told_with_those_that_are():
+    with pytest.raises(AttributeError, match=r"no attribute 'Taggr'; it has .*Tagger"):
+        _ = textcat.Taggr
+
+
+def test_importing_textcat_imports_nothing_large():
+    program = "import sys, textcat; print(sorted({'numpy', 'scipy', 'sklearn', 'spacy', 'rich'} & set(sys.modules)))"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert printed == "[]\n"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """A wheel built from a copy of the checkout; what the checkout has compiled already is not compiled again."""
+    if not (ROOT / "setup.py").exists():
+        pytest.skip("this is no checkout of the sources")
+    for tool in BUILD_TOOLS:
+        if importlib.util.find_spec(tool) is None:
+            pytest.skip(f"{tool} is not installed, so no wheel can be built")
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "checkout"
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        copy.mkdir(exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+    for name in ("textcat", "corpora", "models"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "_shipped"))
+    if (ROOT / "build").exists():
+        shutil.copytree(ROOT / "build", copy / "build")
+    command = [sys.executable, "-m", "pip", "wheel", ".", "--no-build-isolation", "--no-deps", "--wheel-dir", folder]
+    built = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return next(folder.glob("textcat-*.whl"))
+
+
+def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    for folder in ("corpora", "models"):
+        for path in shipped(folder).glob("*.toml"):
+            assert f"textcat/_shipped/{folder}/{path.name}" in inside
+    assert "textcat/_shipped/corpora/newswire/newswire.sgm" in inside
+    assert any(name.endswith("licenses/LICENSE") for name in inside)
+    for path in ROOT.glob("textcat/**/*.py"):
+        assert path.relative_to(ROOT).as_posix() in inside
+
+
+def test_the_wheel_trains_away_from_the_checkout(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    program = (
+        "import textcat.shipped, sys\n"
+        "print(textcat.shipped.shipped('corpora'))\n"
+        "sys.argv = ['textcat', 'train', 'newswire', '--out', 'm']\n"
+        "from textcat.cli import main; main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, env=environment
+    )
+    assert ended.stdout.splitlines()[0] == str(tmp_path / "site" / "textcat" / "_shipped" / "corpora")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines()[-1] == "Model: m"

@@ -1,0 +1,82 @@
+"""Recipes: what is shipped works, options go before the file, mistakes are told in a sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from textcat.errors import TextcatError
+from textcat.features.tfidf import TfIdf
+from textcat.margin.learners import LEARNERS
+from textcat.recipe import Recipe, read_recipe, recipes
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_shipped_recipe_makes_features_and_a_learner(name):
+    recipe = read_recipe(name)
+    assert recipe.name == name
+    assert recipe.title
+    assert isinstance(recipe.make_features(), TfIdf)
+    assert isinstance(recipe.make_learner(), LEARNERS[recipe.learner["name"]])
+
+
+def test_the_recipe_of_2002_has_the_settings_of_the_paper():
+    learner = read_recipe("paum-2002").make_learner()
+    assert (learner.tau_neg, learner.tau_pos, learner.lambda_, learner.eta) == (1, 50, 1, 1)
+    assert not read_recipe("paum-2002").make_features().sublinear_tf
+
+
+def test_a_recipe_of_the_users_own_is_given_by_path(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'title = "Mine"\n[tokens]\nlang = "de"\n'
+        '[features]\nmin_df = 2\nzones = { title = 3 }\n[learner]\nname = "pam"\ntau = 2\n'
+    )
+    recipe = read_recipe(path)
+    features, learner = recipe.make_features(), recipe.make_learner(n_jobs=2)
+    assert (recipe.name, features.tokens.lang, features.min_df, features.zones) == ("mine", "de", 2, {"title": 3})
+    assert (type(learner), learner.tau, learner.n_jobs) == (LEARNERS["pam"], 2, 2)
+    assert Recipe(name="mine", **recipe.as_dict()) == recipe
+
+
+def test_an_empty_recipe_has_the_defaults(tmp_path):
+    (tmp_path / "empty.toml").touch()
+    recipe = read_recipe(tmp_path / "empty.toml")
+    assert recipe.make_features().get_params(deep=False).keys() == TfIdf().get_params(deep=False).keys()
+    assert repr(recipe.make_learner()) == repr(LEARNERS["paum"]())
+
+
+def test_changes_replace_what_is_given_and_leave_the_recipe_as_it_was():
+    recipe = Recipe("mine", learner={"tau_neg": 1.0, "eta": 2.0})
+    changed = recipe.changed(tau_neg=None, tau_pos=5.0, eta=3.0)
+    assert changed.learner == {"tau_neg": 1.0, "tau_pos": 5.0, "eta": 3.0}
+    assert recipe.learner == {"tau_neg": 1.0, "eta": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "message"),
+    [
+        ("learner", {"eta": 0}, "'eta' parameter of PAUM must be"),
+        ("learner", {"eta": "1"}, r"eta in \[learner\] cannot be '1'; give a number\."),
+        ("learner", {"eta": True}, r"eta in \[learner\] cannot be True"),
+        ("learner", {"max_epochs": 2.5}, r"max_epochs in \[learner\] cannot be 2\.5; give a whole number\."),
+        ("learner", {"rho": []}, r"rho in \[learner\] cannot be \[\]; give a number or a text\."),
+        ("learner", {"seed": -1}, "'seed' parameter of PAUM must be"),
+        ("learner", {"name": "pa", "tau_pos": 1.0}, r"\[learner\] has no parameter 'tau_pos'"),
+        ("learner", {"warm_start": True}, r"\[learner\] has no parameter 'warm_start'"),
+        ("features", {"zones": {"title": "2"}}, r"zones in \[features\] cannot be"),
+        ("features", {"sublinear_tff": True}, r"Did you mean 'sublinear_tf'\?"),
+        ("tokens", {"lowercase": 1}, r"lowercase in \[tokens\] cannot be 1; give true or false\."),
+    ],
+)
+def test_a_wrong_setting_is_told_before_anything_is_read(section, settings, message):
+    recipe = Recipe("mine", **{section: settings})
+    make = recipe.make_learner if section == "learner" else recipe.make_features
+    with pytest.raises(TextcatError, match=f"^Recipe mine.*{message}"):
+        make()
+
+
+def test_there_is_no_recipe_of_a_name_that_is_neither_shipped_nor_a_toml_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("paums").touch()
+    with pytest.raises(TextcatError, match=r"No recipe 'paums'\. Known recipes: .*Did you mean 'paum'\?"):
+        read_recipe("paums")
