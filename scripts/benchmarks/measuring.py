@@ -60,13 +60,10 @@ def interleaved(tasks: Mapping[str, Task], rounds: int) -> dict[str, Timing]:
     return timings
 
 
-def faster(timings: dict[str, Timing], names: Sequence[str]) -> str:
-    """Keep only the fastest of some ways of doing the same, and return its name."""
-    best = min(names, key=lambda name: timings[name].median)
-    for name in names:
-        if name != best:
-            del timings[name]
-    return best
+def keep_fastest(timings: dict[str, Timing], names: Sequence[str]) -> None:
+    """Drop all but the fastest of some ways of doing the same."""
+    for name in sorted(names, key=lambda name: timings[name].median)[1:]:
+        del timings[name]
 
 
 @dataclass(frozen=True)

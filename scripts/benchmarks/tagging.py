@@ -9,7 +9,7 @@ from typing import Any
 
 import peers
 import texts
-from measuring import Task, Timing, faster, interleaved
+from measuring import Task, Timing, interleaved, keep_fastest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
@@ -37,7 +37,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
         timings = interleaved(tasks, rounds)
     if with_fasttext:
         for lines in LINES:
-            faster(timings, [_fasttext_name(lines, asked) for asked in ASKED])
+            keep_fastest(timings, [_fasttext_name(lines, asked) for asked in ASKED])
     return f"""## (c) From raw texts to tags
 
 The {len(corpus.test)} test documents, {len(corpus.topics)} topics, model loaded, one thread. textcat gets the raw
@@ -106,7 +106,7 @@ def _fasttext(corpus: Corpus, folder: Path) -> dict[str, Task]:
     def task(model: Any, lines: list[str], k: int, threshold: float) -> Task:
         return Task(lambda _: peers.fasttext_tags(model, lines, k, threshold))
 
-    tasks = {}
+    tasks: dict[str, Task] = {}
     for name, terms_only in LINES.items():
         path = folder / f"{name}.txt"
         train, test = (texts.token_lines(texts.plain(p), terms_only=terms_only) for p in (corpus.train, corpus.test))

@@ -12,17 +12,17 @@ import joblib
 import numpy as np
 import peers
 import texts
-from measuring import Task, Timing, faster, interleaved
+from measuring import Task, Timing, interleaved, keep_fastest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
-from textcat.margin.rules import PAUM
 
 from textcat.corpus.documents import Corpus
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
+from textcat.margin import rules
 from textcat.margin.solve import N_LANES, Problem, solve
 from textcat.ranking import average_precisions
 from textcat.recipe import Recipe, read_recipe
@@ -72,9 +72,9 @@ def measured(corpus: Corpus, rounds: int) -> str:
         contenders = {**_ours(vectors, recipe), **_one_vs_rest(vectors), **_others(vectors, Path(folder))}
         timings = interleaved({name: task for name, (task, _) in contenders.items()}, rounds)
         for name in ONE_VS_REST:
-            faster(timings, [_one_vs_rest_name(name, backend) for backend in BACKENDS])
+            keep_fastest(timings, [_one_vs_rest_name(name, backend) for backend in BACKENDS])
         quality = {
-            name: np.nanmean(average_precisions(vectors.Y_test, contenders[name][1](timing.result)))
+            name: float(np.nanmean(average_precisions(vectors.Y_test, contenders[name][1](timing.result))))
             for name, timing in timings.items()
         }
     return f"""## (a) Training on the same vectors
@@ -141,11 +141,19 @@ def _ours(vectors: Vectors, recipe: Recipe) -> Contenders:
 
 def _problems(vectors: Vectors, recipe: Recipe) -> list[Problem]:
     """Make the problems that the recipe's learner makes."""
-    learner = recipe.make_learner()
-    rule = PAUM(learner.tau_neg, learner.tau_pos, learner.eta)
-    settings = {"lambda_": learner.lambda_, "rho": learner.rho, "max_epochs": learner.max_epochs}
-    positives = np.split(vectors.Y.tocsc().indices, vectors.Y.tocsc().indptr[1:-1])
-    return [Problem(np.sort(rows).astype(np.int32), rule, **settings) for rows in positives]
+    learner: Any = recipe.make_learner()
+    rule = rules.PAUM(learner.tau_neg, learner.tau_pos, learner.eta)
+    columns = vectors.Y.tocsc()
+    return [
+        Problem(
+            np.sort(rows).astype(np.int32),
+            rule,
+            lambda_=learner.lambda_,
+            rho=learner.rho,
+            max_epochs=learner.max_epochs,
+        )
+        for rows in np.split(columns.indices, columns.indptr[1:-1])
+    ]
 
 
 def _one_vs_rest_name(name: str, backend: str) -> str:

@@ -30,9 +30,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
                 for backend in ("loky", "threading")
             },
         }
-        timings = interleaved(
-            {name: Task(lambda _, line=line: whole_process(line)) for name, line in commands.items()}, rounds
-        )
+        timings = interleaved({name: _process(line) for name, line in commands.items()}, rounds)
         shown = subprocess.run(
             [command, "evaluate", folder / "textcat", "--json"], capture_output=True, check=True, text=True
         )
@@ -62,3 +60,7 @@ n_jobs=2)` under each of joblib's backends, the same evaluation, the model pickl
 process; under loky, scikit-learn's two workers come on top.
 
 {markdown_table(rows)}"""
+
+
+def _process(command: list[Any]) -> Task:
+    return Task(lambda _: whole_process(command))
