@@ -62,7 +62,7 @@ def train(
     corpus: CorpusName,
     recipe: RecipeName = "paum",
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write the model to.  [default: models/CORPUS-RECIPE]")
+        Path | None, typer.Option(help="Folder to write the model to.", show_default="models/CORPUS-RECIPE")
     ] = None,
     jobs: Jobs = -1,
     tau_neg: Annotated[float | None, typer.Option(help="Margin τ₋ asked of negative documents.")] = None,
