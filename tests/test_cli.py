@@ -442,6 +442,18 @@ def test_corpora_fetch_finds_what_is_there_and_checks_it(run):
     assert "checksum" in run.refuses("corpora", "fetch", "news.toml")
 
 
+def test_what_the_library_logs_is_a_warning_in_a_line(run, monkeypatch, tmp_path):
+    monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    Path("far.toml").write_text('reader = "folders"\nfiles = ["far.tar"]\nurls = ["nowhere://far.tar"]\n')
+    for command in (["corpora", "fetch"], ["train"]):
+        run(*command, "far.toml")
+        warning, sentence = run.err.splitlines()
+        assert (run.code, run.out) == (1, "")
+        assert warning.startswith("textcat: warning: No download from nowhere://far.tar")
+        assert sentence.startswith("textcat: Corpus far could not be downloaded")
+
+
 # --- how a process ends ----------------------------------------------------------------------------------------------
 
 
