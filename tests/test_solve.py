@@ -571,3 +571,17 @@ def test_ctrl_c_ends_training_at_once(backend, n_jobs):
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_are_the_rows_times_alpha_whether_features_are_common_or_rare(dtype):
+    random = np.random.default_rng(3)
+    common = sp.random_array((60, 8), density=0.5, rng=random)
+    rare = sp.csc_array((np.ones(60), np.arange(60), np.arange(0, 61, 2)), shape=(60, 30))  # two rows have each
+    X = sp.csr_array(sp.hstack([common, rare, rare[::-1]])).astype(dtype)
+    held_out = np.arange(50, 60, dtype=np.int32)
+    problem = Problem(np.arange(0, 60, 3, dtype=np.int32), PAUM(-0.5, 5.0), left_out=held_out, lambda_=0.5)
+    [solution] = solve(X, [problem])
+    assert solution.converged
+    np.testing.assert_allclose(solution.weights, X[solution.support].T @ solution.alpha, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(solution.held_out, X[held_out] @ solution.weights + solution.bias, rtol=1e-4, atol=1e-4)

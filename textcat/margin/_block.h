@@ -2,16 +2,38 @@
  *
  * Included once per number type by _lanes.h, with REAL, ACCUMULATORS and B(name) defined.
  */
+
+/* Rows arranged for the cache, in memory of their own.
+ *
+ * Most features of a text collection are in very few rows, and their weights, a cache line each for sixteen lanes, would
+ * push those of the common ones out of the cache. So a feature that at most RARE rows have is kept in dual form: its part of
+ * the inner product of two rows is known beforehand, and f gains near_value * alpha of the other row; no weight is kept.
+ * The weights of the others stand in the order of their frequency.
+ */
+struct B(arrangement) {
+    int64_t *indptr, *near_ptr, *rare_ptr;
+    int32_t *feature; /* of a column */
+    int32_t *wide, *near_row, *rare_feature;
+    uint16_t *narrow;
+    REAL *data, *near_value, *near_self, *rare_data;
+};
+
 typedef struct B(block) {
     /* the shared rows, CSR, and the order in which they are presented (NULL: as they stand) */
-    ptrdiff_t n_rows, n_features;
+    ptrdiff_t n_rows, n_features, n_columns;
     const int64_t *indptr;
-    const int32_t *indices;
+    const int32_t *wide;    /* the column of W of every entry, or NULL */
+    const uint16_t *narrow; /* the same, where 16 bits are enough, or NULL */
     const REAL *data;
     const int64_t *order;
     double *norm2; /* squared length of every row */
+    struct B(arrangement) own;
+    /* of the rows' rare features: inner products with other rows, and squared lengths; NULL if none are kept apart */
+    const int64_t *near_ptr;
+    const int32_t *near_row;
+    const REAL *near_value, *near_self;
 
-    /* per feature or row and lane */
+    /* per column or row and lane */
     REAL *W, *alpha;
     uint16_t *positive, *left_out, *moved; /* one bit a lane; moved: alpha is not zero */
 
@@ -105,12 +127,139 @@ static void B(free)(B(block) *s)
 {
     if (!s) return;
     free(s->norm2);
+    free(s->own.indptr), free(s->own.near_ptr), free(s->own.rare_ptr), free(s->own.feature), free(s->own.wide);
+    free(s->own.near_row), free(s->own.rare_feature), free(s->own.narrow), free(s->own.data), free(s->own.near_value);
+    free(s->own.near_self), free(s->own.rare_data);
     aligned_free(s->W);
     aligned_free(s->alpha);
     free(s->positive);
     free(s->left_out);
     free(s->moved);
     aligned_free(s);
+}
+
+#ifdef RARE
+/* Arrange the rows; returns 0 where memory is short. */
+static int B(arrange)(B(block) *s)
+{
+    const ptrdiff_t n = s->n_rows, d = s->n_features;
+    const int64_t nnz = s->indptr[n];
+    struct B(arrangement) *const own = &s->own;
+    int32_t *const df = calloc((size_t)d + 1, sizeof *df);          /* in how many rows a feature is */
+    int64_t *const start = calloc((size_t)n + 2, sizeof *start);    /* of the features of each frequency, then their ends */
+    int32_t *const column = malloc(((size_t)d + 1) * sizeof *column); /* of a feature, or -1 - its slot if it is rare */
+    int32_t *const sharing = malloc(((size_t)d + 1) * RARE * sizeof *sharing); /* the rows that have a rare feature */
+    REAL *const shared = malloc(((size_t)d + 1) * RARE * sizeof *shared);
+    int complete = df && start && column && sharing && shared;
+    own->indptr = malloc(((size_t)n + 1) * sizeof *own->indptr);
+    own->rare_ptr = malloc(((size_t)n + 1) * sizeof *own->rare_ptr);
+    own->near_ptr = calloc((size_t)n + 1, sizeof *own->near_ptr);
+    own->near_self = calloc((size_t)n + 1, sizeof *own->near_self);
+    own->feature = malloc(((size_t)d + 1) * sizeof *own->feature);
+    complete = complete && own->indptr && own->rare_ptr && own->near_ptr && own->near_self && own->feature;
+    if (!complete) goto out;
+
+    for (int64_t p = 0; p < nnz; p++) df[s->wide[p]]++;
+    ptrdiff_t n_rare = 0;
+    int64_t n_rare_entries = 0, n_near = 0;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        start[df[j]]++;
+        if (df[j] <= RARE) n_rare++, n_rare_entries += df[j], n_near += (int64_t)df[j] * (df[j] - 1);
+    }
+    for (ptrdiff_t frequency = n, before = 0; frequency > RARE; frequency--) { /* counting sort, most frequent first */
+        const int64_t many = start[frequency];
+        start[frequency] = before;
+        before += many;
+    }
+    s->n_columns = d - n_rare;
+    for (ptrdiff_t j = 0, slot = 0; j < d; j++) {
+        if (df[j] <= RARE)
+            column[j] = (int32_t)(-1 - slot++);
+        else
+            own->feature[column[j] = (int32_t)start[df[j]]++] = (int32_t)j;
+    }
+
+    const int64_t n_common = nnz - n_rare_entries;
+    const int is_narrow = s->n_columns <= 65536;
+    own->data = malloc(((size_t)n_common + 1) * sizeof *own->data);
+    own->rare_feature = malloc(((size_t)n_rare_entries + 1) * sizeof *own->rare_feature);
+    own->rare_data = malloc(((size_t)n_rare_entries + 1) * sizeof *own->rare_data);
+    own->near_row = malloc(((size_t)n_near + 1) * sizeof *own->near_row);
+    own->near_value = malloc(((size_t)n_near + 1) * sizeof *own->near_value);
+    if (is_narrow)
+        own->narrow = malloc(((size_t)n_common + 1) * sizeof *own->narrow);
+    else
+        own->wide = malloc(((size_t)n_common + 1) * sizeof *own->wide);
+    complete = own->data && own->rare_feature && own->rare_data && own->near_row && own->near_value &&
+               (own->narrow || own->wide);
+    if (!complete) goto out;
+
+    memset(df, 0, (size_t)d * sizeof *df); /* from here on: how many of a rare feature's rows have been met */
+    int64_t common = 0, rare = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        own->indptr[i] = common;
+        own->rare_ptr[i] = rare;
+        for (int64_t p = s->indptr[i]; p < s->indptr[i + 1]; p++) {
+            const int32_t j = s->wide[p], c = column[j];
+            if (c >= 0) {
+                own->data[common] = s->data[p];
+                if (is_narrow)
+                    own->narrow[common++] = (uint16_t)c;
+                else
+                    own->wide[common++] = c;
+            } else {
+                const ptrdiff_t at = (ptrdiff_t)(-1 - c) * RARE + df[j]++;
+                own->rare_feature[rare] = j;
+                own->rare_data[rare++] = s->data[p];
+                own->near_self[i] += s->data[p] * s->data[p];
+                sharing[at] = (int32_t)i;
+                shared[at] = s->data[p];
+            }
+        }
+    }
+    own->indptr[n] = common;
+    own->rare_ptr[n] = rare;
+    int64_t near = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        own->near_ptr[i] = near;
+        for (int64_t p = own->rare_ptr[i]; p < own->rare_ptr[i + 1]; p++) {
+            const int32_t j = own->rare_feature[p];
+            for (ptrdiff_t k = (ptrdiff_t)(-1 - column[j]) * RARE, stop = k + df[j]; k < stop; k++)
+                if (sharing[k] != i) {
+                    own->near_row[near] = sharing[k];
+                    own->near_value[near++] = own->rare_data[p] * shared[k];
+                }
+        }
+    }
+    own->near_ptr[n] = near;
+    s->indptr = own->indptr;
+    s->wide = own->wide;
+    s->narrow = own->narrow;
+    s->data = own->data;
+    s->near_ptr = own->near_ptr;
+    s->near_row = own->near_row;
+    s->near_value = own->near_value;
+    s->near_self = own->near_self;
+out:
+    free(df), free(start), free(column), free(sharing), free(shared);
+    return complete;
+}
+#endif
+
+/* The part of f that a row's rare features make in lane l. */
+static REAL B(near)(const B(block) *s, ptrdiff_t i, int l)
+{
+    REAL f = 0;
+    if (s->near_ptr)
+        for (int64_t k = s->near_ptr[i]; k < s->near_ptr[i + 1]; k++)
+            f += s->near_value[k] * s->alpha[(ptrdiff_t)s->near_row[k] * LANES + l];
+    return f;
+}
+
+/* The weights in lane l of the column that an entry belongs to. */
+static REAL *B(weight)(const B(block) *s, int64_t p, int l)
+{
+    return &s->W[(s->narrow ? (ptrdiff_t)s->narrow[p] : (ptrdiff_t)s->wide[p]) * LANES + l];
 }
 
 /* Return a block without problems, or NULL where memory is short. */
@@ -120,18 +269,17 @@ static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *i
     B(block) *s = aligned_zeros(sizeof *s);
     if (!s) return NULL;
     s->n_rows = n_rows;
-    s->n_features = n_features;
+    s->n_features = s->n_columns = n_features;
     s->indptr = indptr;
-    s->indices = indices;
+    s->wide = indices;
     s->data = data;
     s->order = order;
     s->norm2 = malloc((size_t)(n_rows + 1) * sizeof *s->norm2);
-    s->W = aligned_zeros((size_t)(n_features + 1) * LANES * sizeof *s->W);
     s->alpha = aligned_zeros((size_t)(n_rows + 1) * LANES * sizeof *s->alpha);
     s->positive = calloc((size_t)n_rows + 1, sizeof *s->positive);
     s->left_out = calloc((size_t)n_rows + 1, sizeof *s->left_out);
     s->moved = calloc((size_t)n_rows + 1, sizeof *s->moved);
-    if (!s->norm2 || !s->W || !s->alpha || !s->positive || !s->left_out || !s->moved) {
+    if (!s->norm2 || !s->alpha || !s->positive || !s->left_out || !s->moved) {
         B(free)(s);
         return NULL;
     }
@@ -139,6 +287,17 @@ static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *i
         double sum = 0;
         for (int64_t p = indptr[i]; p < indptr[i + 1]; p++) sum += (double)data[p] * (double)data[p];
         s->norm2[i] = sum;
+    }
+#ifdef RARE
+    if (!B(arrange)(s)) {
+        B(free)(s);
+        return NULL;
+    }
+#endif
+    s->W = aligned_zeros((size_t)(s->n_columns + 1) * LANES * sizeof *s->W);
+    if (!s->W) {
+        B(free)(s);
+        return NULL;
     }
     s->scan = B(scan_for)(level);
     return s;
@@ -186,10 +345,8 @@ static void B(warm)(B(block) *s, int l, const REAL *weights, double bias, const 
     const uint16_t bit = (uint16_t)(1u << l);
     lane *z = &s->lanes[l];
     double sum = 0;
-    for (ptrdiff_t j = 0; j < s->n_features; j++) {
-        s->W[j * LANES + l] = weights[j];
-        sum += (double)weights[j] * (double)weights[j];
-    }
+    for (ptrdiff_t j = 0; j < s->n_features; j++) sum += (double)weights[j] * (double)weights[j];
+    for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W[c * LANES + l] = weights[s->own.feature ? s->own.feature[c] : c];
     z->w_bias = z->rho ? bias / z->rho : 0;
     sum += z->w_bias * z->w_bias;
     for (ptrdiff_t k = 0; k < n_support; k++) {
@@ -207,9 +364,10 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
     const uint16_t bit = (uint16_t)(1u << l), others = (uint16_t)~bit;
     const REAL scale = (REAL)s->lanes[l].scale;
     ptrdiff_t n_support = 0;
-    for (ptrdiff_t j = 0; j < s->n_features; j++) {
-        REAL *const w = &s->W[j * LANES + l];
-        weights[j] = scale * *w;
+    memset(weights, 0, (size_t)s->n_features * sizeof *weights);
+    for (ptrdiff_t c = 0; c < s->n_columns; c++) {
+        REAL *const w = &s->W[c * LANES + l];
+        weights[s->own.feature ? s->own.feature[c] : c] = scale * *w;
         *w = 0;
     }
     for (ptrdiff_t i = 0; i < s->n_rows; i++) {
@@ -220,6 +378,9 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
             if (*a != 0) {
                 support[n_support] = (int32_t)i;
                 alpha[n_support++] = scale * *a;
+                if (s->near_ptr) /* from dual to primal: w = sum of alpha x */
+                    for (int64_t p = s->own.rare_ptr[i]; p < s->own.rare_ptr[i + 1]; p++)
+                        weights[s->own.rare_feature[p]] += scale * *a * s->own.rare_data[p];
             }
             *a = 0;
             s->moved[i] &= others;
@@ -243,7 +404,7 @@ static void B(update)(B(block) *s, ptrdiff_t i, int l)
         z->scale *= shrink;
         if (fabs(z->scale) < 1e-9 || fabs(z->scale) > 1e9) { /* long before float32 under- or overflows */
             const REAL scale = (REAL)z->scale;
-            for (ptrdiff_t j = 0; j < s->n_features; j++) s->W[j * LANES + l] *= scale;
+            for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W[c * LANES + l] *= scale;
             for (ptrdiff_t k = 0; k < s->n_rows; k++) s->alpha[k * LANES + l] *= scale;
             z->w_bias *= z->scale;
             z->scale = 1;
@@ -251,8 +412,7 @@ static void B(update)(B(block) *s, ptrdiff_t i, int l)
     }
     const double unscaled = y * grow / z->scale;
     const REAL step = (REAL)unscaled;
-    for (int64_t p = s->indptr[i]; p < s->indptr[i + 1]; p++)
-        s->W[(ptrdiff_t)s->indices[p] * LANES + l] += step * s->data[p];
+    for (int64_t p = s->indptr[i]; p < s->indptr[i + 1]; p++) *B(weight)(s, p, l) += step * s->data[p];
     s->alpha[i * LANES + l] += step;
     s->moved[i] |= (uint16_t)(1u << l);
     z->w_bias += unscaled * z->rho;
@@ -293,9 +453,8 @@ static void B(score)(const B(block) *s, int l, const int32_t *rows, ptrdiff_t n,
 {
     const REAL scale = (REAL)s->lanes[l].scale;
     for (ptrdiff_t k = 0; k < n; k++) {
-        REAL f = 0;
-        for (int64_t p = s->indptr[rows[k]]; p < s->indptr[rows[k] + 1]; p++)
-            f += s->data[p] * s->W[(ptrdiff_t)s->indices[p] * LANES + l];
+        REAL f = B(near)(s, rows[k], l);
+        for (int64_t p = s->indptr[rows[k]]; p < s->indptr[rows[k] + 1]; p++) f += s->data[p] * *B(weight)(s, p, l);
         scores[k] = scale * (f + s->bias[l]);
     }
 }
