@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_tokens import LANGUAGES, PIECES
-from textcat.features._affixes import Infixes, Prefixes, Suffixes, without_affix
 
+from textcat.features._affixes import Infixes, Prefixes, Suffixes, without_affix
 from textcat.features.affixes import ABSENT, ASCII, OTHER, Affixes, UnreadableError, alternatives, required
 
 AFFIXES = {lang: Affixes.of(naive.nlp_of(lang).tokenizer) for lang in LANGUAGES}

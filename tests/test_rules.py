@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from textcat.margin.rules import PA, PAM, PAUM, ROMMA, Rule
 
 MEMBERS = [PA(), PA(eta=0.5), PAM(2), PAM(2, eta=3), PAUM(-1, 50), PAUM(1, 50, 0.25), ROMMA(0.1), ROMMA(1)]

@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
 from textcat.margin._primal import N_LANES, Block
 from textcat.margin.rules import PA, PAM, PAUM, ROMMA
-
 from textcat.margin.solve import Problem, Solution, solve
 
 NAIVE_LOOPS = {PA: naive.pa, PAM: naive.pam, PAUM: naive.paum, ROMMA: naive.romma}

@@ -273,10 +273,11 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def best(trials: Sequence[Trial], tolerance: float = 0.001) -> Trial:
+def best(trials: Sequence[Trial], tolerance: float = 0.003) -> Trial:
     """Return the sparsest of the trials whose MAP is within `tolerance` of the best, over ALL, TOP10 and RARE.
 
-    LAST30 itself has no say: its average changes more from one split to the next than between settings.
+    The tolerance is what MAP over ALL topics of Reuters-21578 changes from one split into folds to the next (its
+    standard deviation). LAST30 itself has no say: it changes far more between splits than between settings.
     """
     good = list(trials)
     for band in ("ALL", "TOP10", RARE):
