@@ -3,19 +3,17 @@
  * Included once per number type by _lanes.h, with REAL, ACCUMULATORS and B(name) defined.
  */
 
-/* Rows arranged for the cache, in memory of their own.
+/* Rows arranged for the cache, in memory of their own: columns in the order of their frequency, numbered by 16 bits.
  *
- * Most features of a text collection are in very few rows, and their weights, a cache line each for sixteen lanes, would
- * push those of the common ones out of the cache. So a feature that at most RARE rows have is kept in dual form: its part of
- * the inner product of two rows is known beforehand, and f gains near_value * alpha of the other row; no weight is kept.
- * The weights of the others stand in the order of their frequency.
+ * A feature that a single row has is no column: it acts as the lambda trick's private coordinate does, so its square is
+ * added to lambda and its weight, alpha * x, is made at the end. A third of the features of a text collection are such.
  */
 struct B(arrangement) {
-    int64_t *indptr, *near_ptr, *rare_ptr;
+    int64_t *indptr, *lone_ptr;
     int32_t *feature; /* of a column */
-    int32_t *wide, *near_row, *rare_feature;
+    int32_t *wide, *lone_feature;
     uint16_t *narrow;
-    REAL *data, *near_value, *near_self, *rare_data;
+    REAL *data, *lone_data, *lone2; /* lone2: the sum of squares of a row's lone features */
 };
 
 typedef struct B(block) {
@@ -28,10 +26,6 @@ typedef struct B(block) {
     const int64_t *order;
     double *norm2; /* squared length of every row */
     struct B(arrangement) own;
-    /* of the rows' rare features: inner products with other rows, and squared lengths; NULL if none are kept apart */
-    const int64_t *near_ptr;
-    const int32_t *near_row;
-    const REAL *near_value, *near_self;
 
     /* per column or row and lane */
     REAL *W, *alpha;
@@ -127,9 +121,8 @@ static void B(free)(B(block) *s)
 {
     if (!s) return;
     free(s->norm2);
-    free(s->own.indptr), free(s->own.near_ptr), free(s->own.rare_ptr), free(s->own.feature), free(s->own.wide);
-    free(s->own.near_row), free(s->own.rare_feature), free(s->own.narrow), free(s->own.data), free(s->own.near_value);
-    free(s->own.near_self), free(s->own.rare_data);
+    free(s->own.indptr), free(s->own.lone_ptr), free(s->own.feature), free(s->own.wide), free(s->own.lone_feature);
+    free(s->own.narrow), free(s->own.data), free(s->own.lone_data), free(s->own.lone2);
     aligned_free(s->W);
     aligned_free(s->alpha);
     free(s->positive);
@@ -138,123 +131,78 @@ static void B(free)(B(block) *s)
     aligned_free(s);
 }
 
-#ifdef RARE
+#ifdef ARRANGED
 /* Arrange the rows; returns 0 where memory is short. */
 static int B(arrange)(B(block) *s)
 {
     const ptrdiff_t n = s->n_rows, d = s->n_features;
     const int64_t nnz = s->indptr[n];
     struct B(arrangement) *const own = &s->own;
-    int32_t *const df = calloc((size_t)d + 1, sizeof *df);          /* in how many rows a feature is */
-    int64_t *const start = calloc((size_t)n + 2, sizeof *start);    /* of the features of each frequency, then their ends */
-    int32_t *const column = malloc(((size_t)d + 1) * sizeof *column); /* of a feature, or -1 - its slot if it is rare */
-    int32_t *const sharing = malloc(((size_t)d + 1) * RARE * sizeof *sharing); /* the rows that have a rare feature */
-    REAL *const shared = malloc(((size_t)d + 1) * RARE * sizeof *shared);
-    int complete = df && start && column && sharing && shared;
-    own->indptr = malloc(((size_t)n + 1) * sizeof *own->indptr);
-    own->rare_ptr = malloc(((size_t)n + 1) * sizeof *own->rare_ptr);
-    own->near_ptr = calloc((size_t)n + 1, sizeof *own->near_ptr);
-    own->near_self = calloc((size_t)n + 1, sizeof *own->near_self);
-    own->feature = malloc(((size_t)d + 1) * sizeof *own->feature);
-    complete = complete && own->indptr && own->rare_ptr && own->near_ptr && own->near_self && own->feature;
+    int32_t *const df = calloc((size_t)d + 1, sizeof *df);            /* in how many rows a feature is */
+    int64_t *const next = calloc((size_t)n + 2, sizeof *next);        /* the next column for a feature of that df */
+    int32_t *const column = malloc(((size_t)d + 1) * sizeof *column); /* of a feature, or -1 */
+    int complete = df && next && column;
     if (!complete) goto out;
 
     for (int64_t p = 0; p < nnz; p++) df[s->wide[p]]++;
-    ptrdiff_t n_rare = 0;
-    int64_t n_rare_entries = 0, n_near = 0;
-    for (ptrdiff_t j = 0; j < d; j++) {
-        start[df[j]]++;
-        if (df[j] <= RARE) n_rare++, n_rare_entries += df[j], n_near += (int64_t)df[j] * (df[j] - 1);
-    }
-    for (ptrdiff_t frequency = n, before = 0; frequency > RARE; frequency--) { /* counting sort, most frequent first */
-        const int64_t many = start[frequency];
-        start[frequency] = before;
+    for (ptrdiff_t j = 0; j < d; j++) next[df[j]]++;
+    const int64_t n_lone = next[1];
+    s->n_columns = d - n_lone - next[0];
+    for (ptrdiff_t frequency = n, before = 0; frequency > 1; frequency--) { /* counting sort, most frequent first */
+        const int64_t many = next[frequency];
+        next[frequency] = before;
         before += many;
     }
-    s->n_columns = d - n_rare;
-    for (ptrdiff_t j = 0, slot = 0; j < d; j++) {
-        if (df[j] <= RARE)
-            column[j] = (int32_t)(-1 - slot++);
-        else
-            own->feature[column[j] = (int32_t)start[df[j]]++] = (int32_t)j;
-    }
-
-    const int64_t n_common = nnz - n_rare_entries;
+    own->feature = malloc(((size_t)s->n_columns + 1) * sizeof *own->feature);
+    own->indptr = malloc(((size_t)n + 1) * sizeof *own->indptr);
+    own->data = malloc(((size_t)(nnz - n_lone) + 1) * sizeof *own->data);
+    own->lone_ptr = malloc(((size_t)n + 1) * sizeof *own->lone_ptr);
+    own->lone_feature = malloc(((size_t)n_lone + 1) * sizeof *own->lone_feature);
+    own->lone_data = malloc(((size_t)n_lone + 1) * sizeof *own->lone_data);
+    own->lone2 = calloc((size_t)n + 1, sizeof *own->lone2);
     const int is_narrow = s->n_columns <= 65536;
-    own->data = malloc(((size_t)n_common + 1) * sizeof *own->data);
-    own->rare_feature = malloc(((size_t)n_rare_entries + 1) * sizeof *own->rare_feature);
-    own->rare_data = malloc(((size_t)n_rare_entries + 1) * sizeof *own->rare_data);
-    own->near_row = malloc(((size_t)n_near + 1) * sizeof *own->near_row);
-    own->near_value = malloc(((size_t)n_near + 1) * sizeof *own->near_value);
     if (is_narrow)
-        own->narrow = malloc(((size_t)n_common + 1) * sizeof *own->narrow);
+        own->narrow = malloc(((size_t)(nnz - n_lone) + 1) * sizeof *own->narrow);
     else
-        own->wide = malloc(((size_t)n_common + 1) * sizeof *own->wide);
-    complete = own->data && own->rare_feature && own->rare_data && own->near_row && own->near_value &&
-               (own->narrow || own->wide);
+        own->wide = malloc(((size_t)(nnz - n_lone) + 1) * sizeof *own->wide);
+    complete = own->feature && own->indptr && own->data && own->lone_ptr && own->lone_feature && own->lone_data &&
+               own->lone2 && (own->narrow || own->wide);
     if (!complete) goto out;
 
-    memset(df, 0, (size_t)d * sizeof *df); /* from here on: how many of a rare feature's rows have been met */
-    int64_t common = 0, rare = 0;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        column[j] = df[j] > 1 ? (int32_t)next[df[j]]++ : -1;
+        if (df[j] > 1) own->feature[column[j]] = (int32_t)j;
+    }
+    int64_t common = 0, lone = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         own->indptr[i] = common;
-        own->rare_ptr[i] = rare;
+        own->lone_ptr[i] = lone;
         for (int64_t p = s->indptr[i]; p < s->indptr[i + 1]; p++) {
-            const int32_t j = s->wide[p], c = column[j];
-            if (c >= 0) {
+            const int32_t c = column[s->wide[p]];
+            if (c < 0) {
+                own->lone_feature[lone] = s->wide[p];
+                own->lone_data[lone++] = s->data[p];
+                own->lone2[i] += s->data[p] * s->data[p];
+            } else {
                 own->data[common] = s->data[p];
                 if (is_narrow)
                     own->narrow[common++] = (uint16_t)c;
                 else
                     own->wide[common++] = c;
-            } else {
-                const ptrdiff_t at = (ptrdiff_t)(-1 - c) * RARE + df[j]++;
-                own->rare_feature[rare] = j;
-                own->rare_data[rare++] = s->data[p];
-                own->near_self[i] += s->data[p] * s->data[p];
-                sharing[at] = (int32_t)i;
-                shared[at] = s->data[p];
             }
         }
     }
     own->indptr[n] = common;
-    own->rare_ptr[n] = rare;
-    int64_t near = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        own->near_ptr[i] = near;
-        for (int64_t p = own->rare_ptr[i]; p < own->rare_ptr[i + 1]; p++) {
-            const int32_t j = own->rare_feature[p];
-            for (ptrdiff_t k = (ptrdiff_t)(-1 - column[j]) * RARE, stop = k + df[j]; k < stop; k++)
-                if (sharing[k] != i) {
-                    own->near_row[near] = sharing[k];
-                    own->near_value[near++] = own->rare_data[p] * shared[k];
-                }
-        }
-    }
-    own->near_ptr[n] = near;
+    own->lone_ptr[n] = lone;
     s->indptr = own->indptr;
     s->wide = own->wide;
     s->narrow = own->narrow;
     s->data = own->data;
-    s->near_ptr = own->near_ptr;
-    s->near_row = own->near_row;
-    s->near_value = own->near_value;
-    s->near_self = own->near_self;
 out:
-    free(df), free(start), free(column), free(sharing), free(shared);
+    free(df), free(next), free(column);
     return complete;
 }
 #endif
-
-/* The part of f that a row's rare features make in lane l. */
-static REAL B(near)(const B(block) *s, ptrdiff_t i, int l)
-{
-    REAL f = 0;
-    if (s->near_ptr)
-        for (int64_t k = s->near_ptr[i]; k < s->near_ptr[i + 1]; k++)
-            f += s->near_value[k] * s->alpha[(ptrdiff_t)s->near_row[k] * LANES + l];
-    return f;
-}
 
 /* The weights in lane l of the column that an entry belongs to. */
 static REAL *B(weight)(const B(block) *s, int64_t p, int l)
@@ -288,7 +236,7 @@ static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *i
         for (int64_t p = indptr[i]; p < indptr[i + 1]; p++) sum += (double)data[p] * (double)data[p];
         s->norm2[i] = sum;
     }
-#ifdef RARE
+#ifdef ARRANGED
     if (!B(arrange)(s)) {
         B(free)(s);
         return NULL;
@@ -378,9 +326,9 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
             if (*a != 0) {
                 support[n_support] = (int32_t)i;
                 alpha[n_support++] = scale * *a;
-                if (s->near_ptr) /* from dual to primal: w = sum of alpha x */
-                    for (int64_t p = s->own.rare_ptr[i]; p < s->own.rare_ptr[i + 1]; p++)
-                        weights[s->own.rare_feature[p]] += scale * *a * s->own.rare_data[p];
+                if (s->own.lone2)
+                    for (int64_t p = s->own.lone_ptr[i]; p < s->own.lone_ptr[i + 1]; p++)
+                        weights[s->own.lone_feature[p]] = scale * *a * s->own.lone_data[p];
             }
             *a = 0;
             s->moved[i] &= others;
@@ -412,14 +360,24 @@ static void B(update)(B(block) *s, ptrdiff_t i, int l)
     }
     const double unscaled = y * grow / z->scale;
     const REAL step = (REAL)unscaled;
-    for (int64_t p = s->indptr[i]; p < s->indptr[i + 1]; p++) *B(weight)(s, p, l) += step * s->data[p];
+    REAL *const restrict W = s->W + l;
+    const REAL *const restrict data = s->data;
+    const int64_t end = s->indptr[i + 1];
+    if (s->narrow) {
+        const uint16_t *const restrict columns = s->narrow;
+        for (int64_t p = s->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * LANES] += step * data[p];
+    } else {
+        const int32_t *const restrict columns = s->wide;
+        for (int64_t p = s->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * LANES] += step * data[p];
+    }
     s->alpha[i * LANES + l] += step;
     s->moved[i] |= (uint16_t)(1u << l);
     z->w_bias += unscaled * z->rho;
     z->N = shrink * shrink * z->N + grow * (2 * shrink * m + grow * q);
     z->t++;
     z->epoch_updates++;
-    B(refresh)(s, l);
+    s->bias[l] = (REAL)(z->rho * z->w_bias);
+    if (!z->rule.constant || shrink != 1) B(refresh)(s, l);
 }
 
 /* Present at most `budget` rows; stops early at the end of an epoch in which some lane has finished (see s->finished). */
@@ -453,7 +411,7 @@ static void B(score)(const B(block) *s, int l, const int32_t *rows, ptrdiff_t n,
 {
     const REAL scale = (REAL)s->lanes[l].scale;
     for (ptrdiff_t k = 0; k < n; k++) {
-        REAL f = B(near)(s, rows[k], l);
+        REAL f = 0; /* a held-out row has never updated: its lone features have no weight */
         for (int64_t p = s->indptr[rows[k]]; p < s->indptr[rows[k] + 1]; p++) f += s->data[p] * *B(weight)(s, p, l);
         scores[k] = scale * (f + s->bias[l]);
     }

@@ -6,6 +6,7 @@ typedef struct {
     double (*threshold)(const double *p, int y, double N, double t, double R);
     void (*step)(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow);
     double p[4];
+    int constant; /* whether the threshold is the same for all N, t and R */
 } formula;
 
 #endif

@@ -61,15 +61,15 @@ static void aligned_free(void *memory)
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
-/* float32: two accumulators, and features that at most RARE rows have in dual form, for speed */
+/* float32: two accumulators, and rows arranged for the cache */
 #define REAL float
 #define ACCUMULATORS 2
-#define RARE 3
+#define ARRANGED
 #define B(name) PASTE(float_, name)
 #include "_block.h"
 #undef REAL
 #undef ACCUMULATORS
-#undef RARE
+#undef ARRANGED
 #undef B
 
 /* float64: one accumulator, in coordinate order, as the published update counts ask for */

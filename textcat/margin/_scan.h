@@ -51,24 +51,15 @@ TARGET static ptrdiff_t SCAN(BLOCK *s, ptrdiff_t position, ptrdiff_t stop)
             ADD_ROW(wide)
         if (ACCUMULATORS == 2)
             UNROLL for (int v = 0; v < VECTORS; v++) f[v] += g[v];
-        if (s->near_ptr)
-            for (int64_t k = s->near_ptr[i]; k < s->near_ptr[i + 1]; k++) {
-                const ptrdiff_t j = s->near_row[k];
-                if (s->moved[j]) /* alpha of most rows is still zero in all lanes: spare the memory traffic */
-                    UNROLL for (int v = 0; v < VECTORS; v++) f[v] += s->near_value[k] * alpha[j * VECTORS + v];
-            }
         UNROLL for (int v = 0; v < VECTORS; v++) f[v] += bias[v];
-        if (s->moved[i]) {
-            const REAL itself = s->near_ptr ? s->near_self[i] : 0;
-            UNROLL for (int v = 0; v < VECTORS; v++) f[v] += (lambda[v] + itself) * alpha[i * VECTORS + v];
-        }
+        const REAL lone2 = s->own.lone2 ? s->own.lone2[i] : 0;
+        UNROLL for (int v = 0; v < VECTORS; v++) f[v] += (lambda[v] + lone2) * alpha[i * VECTORS + v];
 
         unsigned at_least = 0, at_most = 0;
         UNROLL for (int v = 0; v < VECTORS; v++) at_least |= (unsigned)AT_LEAST(f[v], lower[v]) << (v * STEP);
         const unsigned positive = s->positive[i] & s->active;
         const unsigned negative = s->active & ~(unsigned)s->positive[i] & ~(unsigned)s->left_out[i];
-        if (positive)
-            UNROLL for (int v = 0; v < VECTORS; v++) at_most |= (unsigned)AT_MOST(f[v], upper[v]) << (v * STEP);
+        UNROLL for (int v = 0; v < VECTORS; v++) at_most |= (unsigned)AT_MOST(f[v], upper[v]) << (v * STEP);
         const unsigned failed = (at_least & negative) | (at_most & positive);
         if (failed) {
             memcpy(s->f, f, sizeof f);

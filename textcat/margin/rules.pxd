@@ -4,6 +4,7 @@ cdef extern from "_formula.h" nogil:
         void (*step)(const double *p, double m, double q, double N, double t, double R,
                      double *shrink, double *grow) noexcept nogil
         double p[4]
+        bint constant
 
 
 cdef class Rule:

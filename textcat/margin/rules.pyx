@@ -110,6 +110,7 @@ cdef class PAUM(Rule):
             raise ValueError(f"eta must be finite and greater than 0, got {eta:g}")
         self.formula.threshold = _uneven_threshold
         self.formula.step = _constant_step
+        self.formula.constant = True
         self.formula.p[0] = tau_neg
         self.formula.p[1] = tau_pos
         self.formula.p[2] = eta
