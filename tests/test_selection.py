@@ -12,7 +12,7 @@ import textcat
 from textcat.errors import TextcatError
 from textcat.margin.learners import PAUM
 from textcat.ranking import average_precisions
-from textcat.selection import RARE, Margins, Split, Trial, best, default_grid, folds, study_margins
+from textcat.selection import RARE, Fold, Margins, Trial, best, default_grid, folds, study_margins
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +81,13 @@ def test_a_fixed_margin_is_the_same_for_every_prevalence():
 def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, margins):
     recipe = textcat.Recipe("plain")
     (trial,) = study_margins(corpus, recipe, grid=[margins], n_folds=3, seed=5)
-    rows, labels = recipe.make_features().fit_transform(corpus.train), corpus.labels(corpus.train).tocsr()
+    labels = corpus.labels(corpus.train).tocsr()
     fold = folds(labels.tocsc(), 3, 5)
     qualities, support = [], []
     for held_out in range(3):
         train = labels[fold != held_out]
+        features = recipe.make_features().fit([corpus.train[i] for i in np.flatnonzero(fold != held_out)])
+        rows = features.transform(corpus.train)
         taus = margins.tau_pos_of(np.asarray(train.mean(axis=0)).ravel())
         scores = np.empty((sum(fold == held_out), labels.shape[1]))
         for topic, tau_pos in enumerate(taus):
@@ -156,15 +158,14 @@ def test_the_best_is_the_sparsest_of_the_good_ones():
 def test_thinned_topics_learn_from_as_few_positives_as_rare_ones_and_are_tested_on_whole_folds():
     corpus = textcat.open_corpus("newswire")
     labels = corpus.labels(corpus.train)
-    fold = folds(labels, 5, 0)
-    split = Split(labels, fold, 0)
-    assert split.thinned
-    for thinned in split.thinned:
-        held_out = np.flatnonzero(fold == thinned.fold)
+    held_out = np.flatnonzero(folds(labels, 5, 0) == 0).astype(np.int32)
+    fold = Fold(labels, held_out, np.random.default_rng(0))
+    assert fold.thinned
+    for thinned in fold.thinned:
         assert set(held_out) <= set(thinned.left_out)
-        assert len(thinned.positives) in np.sort(split.sizes)[:30]
+        assert len(thinned.positives) in np.sort(fold.sizes)[:30]
         assert not set(thinned.positives) & set(thinned.left_out)
-        all_positives = set(split.positives[thinned.topic])
+        all_positives = set(fold.positives[thinned.topic])
         assert all_positives <= {*thinned.positives, *thinned.left_out}
         assert set(thinned.left_out) <= {*held_out, *all_positives}
     (trial,) = study_margins(corpus, textcat.Recipe("plain"), grid=[Margins(1.0, tau_pos=5.0)], n_folds=2)

@@ -15,7 +15,7 @@ from textcat.errors import TextcatError
 from textcat.margin.learners import PAUM, prevalence_tau
 from textcat.margin.rules import PAUM as Rule  # noqa: N811  (the rule behind the learner of that name)
 from textcat.margin.solve import Problem, Solution, solve
-from textcat.progress import Stages, counted
+from textcat.progress import Stages
 from textcat.ranking import Band, average_precision, average_precisions, bands, macro_average
 from textcat.recipe import Recipe
 
@@ -125,8 +125,9 @@ def study_margins(
 ) -> list[Trial]:
     """Compare margins by k-fold cross-validation on the training documents of a corpus.
 
-    Every (topic, setting, fold) is a problem over the same rows, with the fold left out. The rows are weighted once,
-    with the document frequencies of all training documents.
+    Vocabulary and document frequencies are those of the documents trained on: with those of all, a term that one of
+    them shares with a held-out document would not be as rare as it is when new documents come. Within a fold, every
+    (topic, setting) is a problem over the same rows, with the held-out ones left out.
 
     Parameters
     ----------
@@ -155,66 +156,75 @@ def study_margins(
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
         raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
-    with stages.stage("tokens to rows", len(corpus.train)) as advance:
-        rows = recipe.make_features().fit_transform(counted(corpus.train, advance))
-    repeats: list[list[Trial]] = []
-    with stages.stage("cross-validate", len(grid) * n_repeats) as advance:
-        for repeat in range(n_repeats):
-            split = Split(labels, folds(labels, n_folds, seed + repeat), seed + repeat)
-            wanted = bands(corpus.topics, split.sizes)
-            trials = []
+    features = recipe.make_features()
+    trials: list[list[Trial]] = [[] for _ in grid]
+    with stages.stage("cross-validate", len(grid) * n_folds * n_repeats) as advance:
+        for fold in _all_folds(labels, n_folds, n_repeats, seed):
+            trained = np.setdiff1d(np.arange(len(corpus.train)), fold.held_out)
+            rows = features.fit([corpus.train[i] for i in trained.tolist()]).transform(corpus.train)
+            wanted = bands(corpus.topics, fold.sizes)
             for start in range(0, len(grid), _TOGETHER):
                 together = grid[start : start + _TOGETHER]
-                problems = [problem for margins in together for problem in split.problems(margins, learner)]
+                problems = [problem for margins in together for problem in fold.problems(margins, learner)]
                 solutions = solve(rows, problems, n_jobs=n_jobs, seed=learner.seed, keep_weights=False)
                 per_setting = len(solutions) // len(together)
                 for k, margins in enumerate(together):
-                    trials.append(split.trial(margins, solutions[k * per_setting : (k + 1) * per_setting], wanted))
+                    part = solutions[k * per_setting : (k + 1) * per_setting]
+                    trials[start + k].append(fold.trial(margins, part, wanted))
                 advance(len(together))
-            repeats.append(trials)
-    averaged = [_averaged(same) for same in zip(*repeats, strict=True)]
-    return sorted(averaged, key=lambda trial: -trial.macro_average_precision["ALL"])
+    return sorted(map(_averaged, trials), key=lambda trial: -trial.macro_average_precision["ALL"])
+
+
+def _all_folds(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterable[Fold]:
+    for repeat in range(seed, seed + n_repeats):
+        of = folds(labels, n_folds, repeat)
+        random = np.random.default_rng(repeat)
+        for f in range(n_folds):
+            yield Fold(labels, np.flatnonzero(of == f).astype(np.int32), random)
 
 
 class Thinned(NamedTuple):
-    """A common topic with most of its positives left out of training, beside a fold."""
+    """A common topic with most of its positives left out of training, beside the held-out documents."""
 
-    fold: int
     topic: int
     positives: np.ndarray
     left_out: np.ndarray
 
 
-class Split:
-    """Labels and folds: from settings to problems, from their solutions to figures."""
+class Fold:
+    """Held-out documents: from settings to problems without them, from the solutions to figures on them.
 
-    def __init__(self, labels: sp.csc_matrix, fold: np.ndarray, seed: int):
+    Parameters
+    ----------
+    labels : sparse of shape (n_documents, n_topics), 0/1
+    held_out : ndarray of int32
+    random : numpy.random.Generator
+        Draws the positives that thinned topics keep.
+    """
+
+    def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator):
+        self.held_out = held_out
         self.labels = labels.tocsr()
-        self.held_out = [np.flatnonzero(fold == f).astype(np.int32) for f in range(fold.max() + 1)]
         columns = labels.tocsc()
         self.positives = [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
         self.sizes = np.array([len(rows) for rows in self.positives])
-        # (n_folds, n_topics): how many positives are left to train on
-        self.trained = np.array([self.sizes - self.labels[rows].sum(axis=0).A1 for rows in self.held_out])
-        self.thinned = list(self._thin(fold, np.random.default_rng(seed)))
+        self.trained = self.sizes - self.labels[held_out].sum(axis=0).A1  # positives left to train on, per topic
+        self.thinned = list(self._thin(random))
 
-    def _thin(self, fold: np.ndarray, random: np.random.Generator) -> Iterable[Thinned]:
+    def _thin(self, random: np.random.Generator) -> Iterable[Thinned]:
         rare = np.sort(self.sizes)[:_N_RARE]
-        for f, held_out in enumerate(self.held_out):
-            for topic in np.flatnonzero(self.sizes >= _COMMON).tolist():
-                positives = self.positives[topic]
-                trained = random.permutation(positives[fold[positives] != f])
-                n_kept = int(random.choice(rare))
-                if n_kept < len(trained) < len(positives):
-                    left_out = np.union1d(held_out, trained[n_kept:]).astype(np.int32)
-                    yield Thinned(f, topic, np.sort(trained[:n_kept]), left_out)
+        for topic in np.flatnonzero(self.sizes >= _COMMON).tolist():
+            trained = random.permutation(np.setdiff1d(self.positives[topic], self.held_out))
+            n_kept = int(random.choice(rare))
+            if n_kept < len(trained) < self.sizes[topic]:
+                left_out = np.union1d(self.held_out, trained[n_kept:]).astype(np.int32)
+                yield Thinned(topic, np.sort(trained[:n_kept]), left_out)
 
     def problems(self, margins: Margins, learner: Any) -> Iterable[Problem]:
-        """Yield a problem per fold and topic, then one per thinned topic."""
+        """Yield a problem per topic, then one per thinned topic."""
         parts = [
-            (positives, held_out, int(n_trained))
-            for held_out, trained in zip(self.held_out, self.trained, strict=True)
-            for positives, n_trained in zip(self.positives, trained, strict=True)
+            (positives, self.held_out, int(n_trained))
+            for positives, n_trained in zip(self.positives, self.trained, strict=True)
         ]
         parts += [(thinned.positives, thinned.left_out, len(thinned.positives)) for thinned in self.thinned]
         prevalence = np.array([n_trained / (self.labels.shape[0] - len(left_out)) for _, left_out, n_trained in parts])
@@ -229,48 +239,38 @@ class Split:
             )
 
     def trial(self, margins: Margins, solutions: Sequence[Solution], wanted: Sequence[Band]) -> Trial:
-        """Average over topics and folds."""
-        n_topics = len(self.positives)
-        quality = np.empty(self.trained.shape)
-        support = np.empty(self.trained.shape)
-        for f, held_out in enumerate(self.held_out):
-            part = solutions[f * n_topics : (f + 1) * n_topics]
-            scores = np.column_stack([solution.held_out for solution in part])
-            quality[f] = average_precisions(self.labels[held_out], scores)
-            support[f] = [len(solution.support) for solution in part]
+        """Average over topics; a band without a topic to average over is nan."""
+        whole, thinned = solutions[: len(self.positives)], solutions[len(self.positives) :]
+        scores = np.column_stack([solution.held_out for solution in whole])
+        quality = average_precisions(self.labels[self.held_out], scores)
         quality[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
-        per_band = {band.name: [macro_average(row, band.topics).mean for row in quality] for band in wanted}
-        per_band[RARE] = [
-            self._thinned_quality(thinned, solution)
-            for thinned, solution in zip(self.thinned, solutions[len(self.held_out) * n_topics :], strict=True)
-        ]
+        support = np.array([len(solution.support) for solution in whole])
+        figures = {band.name: macro_average(quality, band.topics).mean for band in wanted}
+        simulated = [self._thinned_quality(*pair) for pair in zip(self.thinned, thinned, strict=True)]
+        figures[RARE] = macro_average(simulated).mean
         return Trial(
             margins,
-            {name: _mean([v for v in values if v is not None]) for name, values in per_band.items()},
-            {band.name: float(support[:, list(band.topics)].mean()) for band in wanted},
+            {name: float("nan") if figure is None else figure for name, figure in figures.items()},
+            {band.name: float(support[list(band.topics)].mean()) for band in wanted},
         )
 
     def _thinned_quality(self, thinned: Thinned, solution: Solution) -> float:
-        held_out = self.held_out[thinned.fold]
-        scores = solution.held_out[np.searchsorted(thinned.left_out, held_out)]
-        return average_precision(self.labels[held_out, thinned.topic].toarray().ravel(), scores)
+        scores = solution.held_out[np.searchsorted(thinned.left_out, self.held_out)]
+        return average_precision(self.labels[self.held_out, thinned.topic].toarray().ravel(), scores)
 
 
 def _averaged(trials: Sequence[Trial]) -> Trial:
-    """Average the trials of one setting over the repeats."""
+    """Average the trials of one setting over folds, each band over those that have it."""
 
     def mean(figures: Sequence[dict[str, float]]) -> dict[str, float]:
-        return {band: float(np.mean([figure[band] for figure in figures])) for band in figures[0]}
+        known = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
+        return {band: float(np.mean(values)) if values else float("nan") for band, values in known.items()}
 
     return Trial(
         trials[0].margins,
         mean([trial.macro_average_precision for trial in trials]),
         mean([trial.average_sparsity for trial in trials]),
     )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")
 
 
 def best(trials: Sequence[Trial], tolerance: float = 0.003) -> Trial:
