@@ -156,7 +156,7 @@ def show(
     if topic is None:
         output.model(_console(), storage.read_manifest(model), model)
     else:
-        output.topic_terms(_console(), storage.load(model).terms(topic, n))
+        output.topic_terms(_console(), storage.load(model, prepare=False).terms(topic, n))
 
 
 @app.command()

@@ -122,8 +122,14 @@ def _check_replaceable(folder: Path) -> None:
         raise ModelError(f"The model {folder} is not replaced, for {others[0]} would be lost: name another folder.")
 
 
-def load(folder: str | os.PathLike[str]) -> Tagger:
+def load(folder: str | os.PathLike[str], *, prepare: bool = True) -> Tagger:
     """Read a tagger from its folder; the arrays are mapped into memory, not copied.
+
+    Parameters
+    ----------
+    folder : path
+    prepare : bool, default=True
+        Load the language's tokenizer, too; False leaves that to the first document.
 
     Raises
     ------
@@ -146,6 +152,8 @@ def load(folder: str | os.PathLike[str]) -> Tagger:
     if tagger is None:
         assert problem is not None
         raise problem
+    if prepare:
+        tagger.features.tokens_.prepare()
     return tagger
 
 

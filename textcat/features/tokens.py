@@ -85,6 +85,11 @@ class Tokens(BaseEstimator):
         self.remove_stop_words = remove_stop_words
         self.memo_bytes = memo_bytes
 
+    def prepare(self) -> Tokens:
+        """Load the language now instead of at the first text, which takes about a second."""
+        self._reader()
+        return self
+
     def tokenize(self, text: str) -> list[str]:
         """List all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
         reader = self._reader()
