@@ -182,7 +182,7 @@ def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stag
     report.show(console, report.plain_table(rows))
     console.print()
     report.show(console, report.stage_table(stages.seconds, peak_memory()))
-    sentence = "The sparsest within .003 of the best MAP over ALL, TOP10 and RARE"
+    sentence = "The sparsest that ranks as well as PAUM(1, 50) over ALL, TOP10 and RARE"
     console.print(f"\n{sentence}: {_settings(vars(chosen.margins))}", soft_wrap=True)
     if out is not None:
         write_atomically(out, report.markdown_table(rows))
