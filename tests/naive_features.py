@@ -29,7 +29,7 @@ def terms(text, lang="en", lowercase=True, alphabetic=True, remove_stop_words=Tr
     return kept
 
 
-def term_frequencies(document, zones=None, apart=False, bigrams=False, **settings):
+def term_frequencies(document, zones=None, apart=False, bigrams=False, sublinear_tf=False, **settings):
     texts = {"body": document} if isinstance(document, str) else document.zones
     tf = Counter()
     for zone, text in texts.items():
@@ -38,13 +38,15 @@ def term_frequencies(document, zones=None, apart=False, bigrams=False, **setting
         words = terms(text, **settings)
         names = words + ([f"{a} {b}" for a, b in pairwise(words)] if bigrams else [])
         for name, n in Counter(names).items():
-            tf[f"{zone}:{name}" if apart else name] += (1 if zones is None else zones[zone]) * n
+            counted = 1 + math.log(n) if sublinear_tf else n
+            tf[f"{zone}:{name}" if apart else name] += (1 if zones is None else zones[zone]) * counted
     return tf
 
 
 def tf_idf(train, documents, sublinear_tf=False, min_df=1, max_features=None, **settings):
     """Give the names of the columns and a dense float32 matrix."""
     m = len(train)
+    settings["sublinear_tf"] = sublinear_tf
     df = Counter(name for document in train for name in term_frequencies(document, **settings))
     names = sorted(name for name in df if df[name] >= min_df)
     if max_features is not None:
@@ -54,10 +56,7 @@ def tf_idf(train, documents, sublinear_tf=False, min_df=1, max_features=None, **
         tf = term_frequencies(document, **settings)
         row = []
         for name in names:
-            f = float(tf[name])
-            if sublinear_tf and f > 1:
-                f = 1 + math.log(f)
-            row.append(f * math.log(m / df[name]))
+            row.append(float(tf[name]) * math.log(m / df[name]))
         squares = 0.0
         for x in row:
             squares += x * x

@@ -141,7 +141,7 @@ def test_rows_stay_right_when_the_memo_forgets_its_numbering():
     assert (transformer.transform(NEW) != expected).nnz == 0
 
 
-def test_the_default_sublinear_tf_leaves_weighted_counts_below_one_alone():
+def test_a_zone_counts_sublinearly_before_it_is_weighted():
     half = {"zones": {"title": 0.5, "body": 1}, "sublinear_tf": True}
     names, expected = naive.tf_idf(TRAIN, NEW, **half)
     transformer = TfIdf(TOKENS, **half).fit(TRAIN)

@@ -59,18 +59,17 @@ def rows(
     zones : ndarray of shape (n_texts,), int32
         Which row of `terms` and `pairs` names the columns of a text.
     weights : ndarray of shape (n_texts,), float64
-        What one occurrence in the text counts.
+        What one occurrence in the text counts (with `sublinear`, the first one).
     terms, pairs : ndarray of shape (n_zones, n_terms) and (n_zones, n_pairs), int32
         The column of each term and pair; -1 for none.
     idf : ndarray of shape (n_columns,), float64
     sublinear : bool
-        Replace a tf above 1 by 1 + log tf.
+        Let n occurrences in a text count 1 + log n.
     data, indices : ndarray of shape (at least n_entries,)
         Receive the rows.
     """
     cdef Py_ssize_t d, t, i, start, n = 0
     cdef int32_t column
-    cdef double tf
     row_ends = np.empty(texts.shape[0], np.int64)
     cdef int64_t[::1] row_end = row_ends
     cdef double[::1] total = np.zeros(idf.shape[0], np.float64)
@@ -85,24 +84,24 @@ def rows(
                         if total[column] == 0:
                             indices[n] = column
                             n += 1
-                        total[column] += weights[t] * counts[i]
+                        if sublinear and counts[i] > 1:
+                            total[column] += weights[t] * (1 + log(<double>counts[i]))
+                        else:
+                            total[column] += weights[t] * counts[i]
             if n > start:
                 sort(&indices[start], &spare[0], n - start, <uint32_t>idf.shape[0])
-                scale(&indices[start], &data[start], n - start, &total[0], &idf[0], sublinear)
+                scale(&indices[start], &data[start], n - start, &total[0], &idf[0])
             row_end[d] = n
     return row_ends
 
 
 cdef void scale(
-    const int32_t* columns, real* out, Py_ssize_t n, double* total, const double* idf, bint sublinear
+    const int32_t* columns, real* out, Py_ssize_t n, double* total, const double* idf
 ) noexcept nogil:
     cdef Py_ssize_t i
-    cdef double tf, w, squares = 0
+    cdef double w, squares = 0
     for i in range(n):
-        tf = total[columns[i]]
-        if sublinear and tf > 1:
-            tf = 1 + log(tf)
-        w = tf * idf[columns[i]]
+        w = total[columns[i]] * idf[columns[i]]
         total[columns[i]] = w
         squares += w * w
     squares = sqrt(squares)

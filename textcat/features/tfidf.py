@@ -51,9 +51,9 @@ class TfIdf(TransformerMixin, BaseEstimator):
     """Weigh terms by frequency and rarity.
 
     Row i is `x / |x|` with `x[t] = tf(t, i) · log(m / df(t))` (natural logarithm).
-    `tf` adds up, over the zones of document i, the zone's weight times how often t occurs there; m is the number of
-    training documents and df(t) how many of them have t. Terms that no training document has, and those that all have,
-    get no entry. A document without any entry gives an empty row.
+    `tf` adds up, over the zones of document i, the zone's weight times how often t occurs there (see `sublinear_tf`);
+    m is the number of training documents and df(t) how many of them have t. Terms that no training document has, and
+    those that all have, get no entry. A document without any entry gives an empty row.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class TfIdf(TransformerMixin, BaseEstimator):
     apart : bool, default=False
         Keep the zones apart: each zone has terms of its own, named "title:word".
     sublinear_tf : bool, default=False
-        Use 1 + log tf in place of tf where tf, after the zones are added up, exceeds 1.
+        Let a term that occurs n times in a zone count 1 + log n there, in place of n; the zones' weights come after.
     min_df : int, default=1
         Leave out terms that fewer training documents have.
     max_features : int, optional
