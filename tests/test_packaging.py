@@ -1,10 +1,11 @@
-"""The library's face, and the wheel: what is promised to be inside is inside, and works from there."""
+"""The library's face, the published sources and the wheel: what is promised to be inside is inside, and works."""
 
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -35,26 +36,43 @@ def test_importing_textcat_imports_nothing_large():
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """A wheel built from a copy of the checkout; what the checkout has compiled already is not compiled again."""
+def sdist(tmp_path_factory):
+    """The sources as they are published, made from a copy of the checkout."""
     if not (ROOT / "setup.py").exists():
         pytest.skip("this is no checkout of the sources")
     for tool in BUILD_TOOLS:
         if importlib.util.find_spec(tool) is None:
             pytest.skip(f"{tool} is not installed, so no wheel can be built")
-    folder = tmp_path_factory.mktemp("wheel")
-    copy = folder / "checkout"
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        copy.mkdir(exist_ok=True)
-        shutil.copy2(ROOT / name, copy / name)
-    for name in ("textcat", "corpora", "models"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "_shipped"))
-    if (ROOT / "build").exists():
-        shutil.copytree(ROOT / "build", copy / "build")
-    command = [sys.executable, "-m", "pip", "wheel", ".", "--no-build-isolation", "--no-deps", "--wheel-dir", folder]
-    built = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    copy = tmp_path_factory.mktemp("sdist") / "checkout"
+    for folder in ("corpora", "docs", "models", "scripts", "tests", "textcat"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for path in ROOT.iterdir():
+        if path.suffix in {".in", ".md", ".py", ".toml"} or path.name == "LICENSE":
+            shutil.copy2(path, copy)
+    program = "from setuptools import build_meta; build_meta.build_sdist('..')"
+    built = subprocess.run([sys.executable, "-c", program], cwd=copy, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
-    return next(folder.glob("textcat-*.whl"))
+    return next(copy.parent.glob("textcat-*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist):
+    """A wheel built from the published sources."""
+    command = [sys.executable, "-m", "pip", "wheel", sdist, "--no-build-isolation", "--no-deps"]
+    built = subprocess.run([*command, "--wheel-dir", sdist.parent], cwd=sdist.parent, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return next(sdist.parent.glob("textcat-*.whl"))
+
+
+def test_the_published_sources_are_those_that_are_written_by_hand(sdist):
+    with tarfile.open(sdist) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    for folder, kinds in (("textcat", "py pyx pxd h"), ("corpora", "toml sgm"), ("tests", "py"), ("scripts", "py")):
+        for kind in kinds.split():
+            for path in ROOT.glob(f"{folder}/**/*.{kind}"):
+                assert path.relative_to(ROOT).as_posix() in inside
+    assert {path.relative_to(ROOT).as_posix() for path in ROOT.glob("models/*.toml")} <= inside
+    assert not [name for name in inside if name.endswith((".c", ".so"))]
 
 
 def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
@@ -66,6 +84,7 @@ def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in inside)
     for path in ROOT.glob("textcat/**/*.py"):
         assert path.relative_to(ROOT).as_posix() in inside
+    assert not [name for name in inside if name.endswith((".c", ".h", ".pxd", ".pyx"))]
 
 
 def test_the_wheel_trains_away_from_the_checkout(wheel, tmp_path):
