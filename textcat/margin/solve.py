@@ -176,19 +176,8 @@ def solve(
     # joblib runs a single job in this process, whatever the backend
     shared = n_jobs == 1 or getattr(backend, "supports_sharedmem", False)
     control = _Control(progress)
-    calls = [
-        partial(
-            _solve_block,
-            rows,
-            order,
-            [(k, problems[k]) for k in block],
-            lanes,
-            keep_weights,
-            out if shared else None,
-            control,
-        )
-        for block in _deal(problems, n_jobs)
-    ]
+    run = partial(_solve_block, rows, order, lanes, keep_weights, out if shared else None, control)
+    calls = [partial(run, [(k, problems[k]) for k in block]) for block in _deal(problems, n_jobs)]
     if shared and isinstance(backend, ThreadingBackend | SequentialBackend):
         parts = _in_threads(calls, n_jobs, control)
     else:
@@ -208,7 +197,7 @@ def solve(
     return [solutions[k] for k in range(len(problems))]
 
 
-def _in_threads(calls: list[Callable[[], Any]], n_jobs: int, control: _Control) -> list[Any]:
+def _in_threads(calls: Sequence[Callable[[], Any]], n_jobs: int, control: _Control) -> list[Any]:
     """Run the calls in this thread and n_jobs - 1 others; return what they return, in no order.
 
     joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.
@@ -294,11 +283,11 @@ def _deal(problems: Sequence[Problem], n_jobs: int) -> list[list[int]]:
 def _solve_block(
     rows: tuple,
     order: np.ndarray | None,
-    numbered: list[tuple[int, Problem]],
     lanes: int,
     keep_weights: bool,
     out: np.ndarray | None,
     control: _Control,
+    numbered: list[tuple[int, Problem]],
 ) -> list[tuple[int, Solution]]:
     """Run problems through the lanes of one block; a lane that has finished takes the next problem."""
     indptr, indices, data, n_features = rows
