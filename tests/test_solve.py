@@ -559,6 +559,8 @@ def test_ctrl_c_ends_training_at_once(backend, n_jobs):
     child = subprocess.Popen(
         [sys.executable, "-c", ENDLESS, backend, str(n_jobs)],
         env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        # A shell that runs the tests in the background has Ctrl-C ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     try:
         assert child.stdout.readline() == "started\n"
