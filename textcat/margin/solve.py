@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -98,6 +98,9 @@ class Solution:
     held_out: np.ndarray
 
 
+Numbered = tuple[int, Problem]
+
+
 class _Control:
     """What the blocks of one call share with it: a wish to stop, and the count of finished problems."""
 
@@ -176,13 +179,17 @@ def solve(
     # joblib runs a single job in this process, whatever the backend
     shared = n_jobs == 1 or getattr(backend, "supports_sharedmem", False)
     control = _Control(progress)
-    run = partial(_solve_block, rows, order, lanes, keep_weights, out if shared else None, control)
-    calls = [partial(run, [(k, problems[k]) for k in block]) for block in _deal(problems, n_jobs)]
+    # A problem with many positives takes more epochs; one that is started last would be waited for with empty lanes.
+    longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
+    lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
+    solve_block = partial(_solve_block, rows, order, lanes, keep_weights, out if shared else None, control)
     if shared and isinstance(backend, ThreadingBackend | SequentialBackend):
-        parts = _in_threads(calls, n_jobs, control)
+        parts = _in_threads(solve_block, longest_first, n_jobs, control)
     else:
         try:
-            parts = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(call)() for call in calls)
+            parts = joblib.Parallel(n_jobs=n_jobs)(
+                joblib.delayed(solve_block)(block) for block in _deal(longest_first, n_jobs)
+            )
         except BaseException:
             control.stop.set()  # what runs in this process would otherwise go on to the end
             raise
@@ -197,26 +204,26 @@ def solve(
     return [solutions[k] for k in range(len(problems))]
 
 
-def _in_threads(calls: Sequence[Callable[[], Any]], n_jobs: int, control: _Control) -> list[Any]:
-    """Run the calls in this thread and n_jobs - 1 others; return what they return, in no order.
+def _in_threads(
+    solve_block: Callable[[Iterable[Numbered]], list], problems: Sequence[Numbered], n_jobs: int, control: _Control
+) -> list[list]:
+    """Run a block in this thread and each of n_jobs - 1 others; whichever has a free lane takes the next problem.
 
     joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.
     """
-    waiting: SimpleQueue[Callable[[], Any]] = SimpleQueue()
-    for call in calls:
-        waiting.put(call)
+    queue: SimpleQueue[Numbered] = SimpleQueue()
+    for numbered in problems:
+        queue.put(numbered)
 
-    def work() -> list[Any]:
-        done = []
+    def waiting() -> Iterator[Numbered]:
         with suppress(Empty):
             while True:
-                done.append(waiting.get_nowait()())
-        return done
+                yield queue.get_nowait()
 
     with ThreadPoolExecutor(max(1, n_jobs - 1)) as pool:
         try:
-            others = [pool.submit(work) for _ in range(min(n_jobs, len(calls)) - 1)]
-            return [*work(), *(result for other in others for result in other.result())]
+            others = [pool.submit(solve_block, waiting()) for _ in range(min(n_jobs, len(problems)) - 1)]
+            return [solve_block(waiting()), *(other.result() for other in others)]
         except BaseException:
             control.stop.set()  # the other threads would otherwise go on to the end
             raise
@@ -264,19 +271,15 @@ def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
     return rows.dtype == np.int32 and rows.ndim == 1 and (not len(rows) or (rows.min() >= 0 and rows.max() < n_rows))
 
 
-def _deal(problems: Sequence[Problem], n_jobs: int) -> list[list[int]]:
-    """Deal the problems into blocks of about equal work, the longest first.
-
-    A problem with many positives takes more epochs; one that is started last would be waited for with empty lanes.
-    """
-    by_size = sorted(range(len(problems)), key=lambda k: -len(problems[k].positives))
+def _deal(problems: Sequence[Numbered], n_jobs: int) -> list[list[Numbered]]:
+    """Deal problems, the longest first, into blocks of about equal work for processes that share no queue."""
     n_blocks = max(1, min(n_jobs, len(problems)))
     if len(problems) > 8 * N_LANES * n_blocks > 8 * N_LANES:
         n_blocks *= 4  # many problems: smaller blocks even out what the dealing got wrong
-    blocks: list[list[int]] = [[] for _ in range(n_blocks)]
-    for turn, k in enumerate(by_size):
+    blocks: list[list[Numbered]] = [[] for _ in range(n_blocks)]
+    for turn, numbered in enumerate(problems):
         there, back = turn % n_blocks, n_blocks - 1 - turn % n_blocks
-        blocks[there if turn // n_blocks % 2 == 0 else back].append(k)
+        blocks[there if turn // n_blocks % 2 == 0 else back].append(numbered)
     return blocks
 
 
@@ -287,16 +290,16 @@ def _solve_block(
     keep_weights: bool,
     out: np.ndarray | None,
     control: _Control,
-    numbered: list[tuple[int, Problem]],
+    problems: Iterable[Numbered],
 ) -> list[tuple[int, Solution]]:
     """Run problems through the lanes of one block; a lane that has finished takes the next problem."""
     indptr, indices, data, n_features = rows
     block = Block(indptr, indices, data, n_features, order)
     budget = max(1, int(_BUDGET / (len(data) / max(1, len(indptr) - 1) + _ROW_COST)))
-    waiting = iter(numbered)
+    waiting = iter(problems)
     at_work: dict[int, tuple[int, Problem]] = {}
     solved = []
-    for lane in range(min(lanes, len(numbered))):
+    for lane in range(lanes):
         _load_next(block, lane, waiting, at_work)
     while at_work and not control.stop.is_set():
         finished = block.run(budget)
