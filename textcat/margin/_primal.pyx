@@ -73,6 +73,8 @@ cdef class Block:
                   const int64_t[::1] order=None, int level=-1):
         cdef const float[::1] single
         cdef const double[::1] double
+        cdef const float *s
+        cdef const double *d
         cdef const int64_t *at = &order[0] if order is not None and order.shape[0] else NULL
         # An empty array has no first element to point at; it is never read either.
         cdef const int32_t *columns = &indices[0] if indices.shape[0] else NULL
@@ -82,12 +84,14 @@ cdef class Block:
         self.n_features = n_features
         if data.dtype == np.float32:
             single = data
-            self.single = float_new(self.n_rows, n_features, &indptr[0], columns,
-                                    &single[0] if single.shape[0] else NULL, at, level)
+            s = &single[0] if single.shape[0] else NULL
+            with nogil:
+                self.single = float_new(self.n_rows, n_features, &indptr[0], columns, s, at, level)
         else:
             double = data
-            self.double = double_new(self.n_rows, n_features, &indptr[0], columns,
-                                     &double[0] if double.shape[0] else NULL, at, level)
+            d = &double[0] if double.shape[0] else NULL
+            with nogil:
+                self.double = double_new(self.n_rows, n_features, &indptr[0], columns, d, at, level)
         if self.single == NULL and self.double == NULL:
             raise MemoryError(f"no memory for {LANES} lanes of {n_features} weights and {self.n_rows} rows")
 
