@@ -19,7 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from textcat.margin import rules
 from textcat.margin.learners import LEARNERS, PA, PAM, PAUM, prevalence_tau
-from textcat.margin.solve import Problem, solve
+from textcat.margin.problems import Problem
+from textcat.margin.solve import solve
 
 CLASSES = list(LEARNERS.values())
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from textcat.margin._primal import N_LANES, Block
+from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA, PAM, PAUM, ROMMA
-from textcat.margin.solve import Problem, Solution, solve
+from textcat.margin.solve import solve
 
 NAIVE_LOOPS = {PA: naive.pa, PAM: naive.pam, PAUM: naive.paum, ROMMA: naive.romma}
 
@@ -540,7 +541,8 @@ def test_public_things_are_documented():
 ENDLESS = """
 import sys, joblib, numpy as np, scipy.sparse as sp
 from textcat.margin.rules import PA
-from textcat.margin.solve import Problem, solve
+from textcat.margin.problems import Problem
+from textcat.margin.solve import solve
 
 rng = np.random.default_rng(0)
 X = sp.random(2000, 500, 0.05, format="csr", random_state=0)

@@ -10,7 +10,7 @@ _HOMES = {
     "Corpus": "corpus.documents",
     "Document": "corpus.documents",
     "PAUM": "margin.learners",
-    "Problem": "margin.solve",
+    "Problem": "margin.problems",
     "Recipe": "recipe",
     "Tagger": "tagger",
     "TextcatError": "errors",

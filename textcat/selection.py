@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from textcat.corpus.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.margin.learners import PAUM, prevalence_tau
+from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PAUM as Rule  # noqa: N811  (the rule behind the learner of that name)
-from textcat.margin.solve import Problem, Solution, solve
+from textcat.margin.solve import solve
 from textcat.progress import Stages
 from textcat.ranking import Band, average_precision, average_precisions, bands, macro_average
 from textcat.recipe import Recipe

@@ -23,7 +23,8 @@ from textcat.corpus.documents import Corpus
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.margin import rules
-from textcat.margin.solve import N_LANES, Problem, solve
+from textcat.margin.problems import Problem
+from textcat.margin.solve import N_LANES, solve
 from textcat.ranking import average_precisions
 from textcat.recipe import Recipe, read_recipe
 from textcat.report import markdown_table

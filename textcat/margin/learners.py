@@ -18,7 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
-from textcat.margin.solve import Problem, Solution, solve
+from textcat.margin.problems import Problem, Solution
+from textcat.margin.solve import solve
 
 _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any
 
 import joblib
 import numpy as np
@@ -17,104 +14,12 @@ import scipy.sparse as sp
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
 from textcat.margin._primal import N_LANES, Block
-from textcat.margin.rules import Rule
-
-NONE = np.empty(0, np.int32)
+from textcat.margin.problems import Control, Numbered, Problem, Solution
 
 # Non-zeros presented between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered at once. A row
 # costs as much as some more of them, above all where it makes every lane update.
 _BUDGET = 20_000_000
 _ROW_COST = 10
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """One two-class problem over the rows of a shared X: labels and the parameters of its learner.
-
-    Parameters
-    ----------
-    positives : ndarray of int32
-        Rows labelled +1; every other row is labelled -1, unless left out.
-    rule : Rule
-        When to update and by how much, see `textcat.margin.rules`.
-    left_out : ndarray of int32
-        Rows with label 0: never trained on. Cross-validation leaves a fold out.
-    lambda_ : float >= 0
-        The λ trick: every row gets a private coordinate √λ, which makes any rows separable.
-    rho : float
-        Size of the constant coordinate appended to every row; 0 for no bias. The paper's ``b += ηyR²`` is ρ = R.
-    max_epochs : int
-        Give up after that many passes over the rows.
-    start : Solution, optional
-        Go on from there instead of from zero: a solution over the same rows and features, in the same number type.
-    """
-
-    positives: np.ndarray
-    rule: Rule
-    left_out: np.ndarray = field(default_factory=lambda: NONE)
-    lambda_: float = 0.0
-    rho: float = 1.0
-    max_epochs: int = 1000
-    start: Solution | None = None
-
-    @classmethod
-    def from_labels(cls, labels: np.ndarray, rule: Rule, **settings: Any) -> Problem:
-        """Make a problem from labels in {+1, -1, 0 = leave out}, shape (n_rows,)."""
-        labels = np.asarray(labels)
-        positives, left_out = (np.flatnonzero(chosen).astype(np.int32) for chosen in (labels > 0, labels == 0))
-        return cls(positives, rule, left_out=left_out, **settings)
-
-
-@dataclass(eq=False)
-class Solution:
-    """What came of a problem.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_features,), or None where only held-out scores were asked for
-    bias : float
-        ``f(x) = ⟨weights, x⟩ + bias``.
-    support : ndarray of int32
-        The rows with a non-zero coefficient; their number is what the PAUM paper calls sparsity.
-    alpha : ndarray
-        The sum of the signed steps made on each support row; ``weights = Σ alpha_i x_i``.
-    n_updates, n_epochs : int
-        Updates made and passes over the rows, the last one (without an update if converged) included.
-    converged : bool
-    stopped : str
-        Why training ended, in words.
-    held_out : ndarray
-        Scores of the problem's left-out rows, in their order.
-    """
-
-    weights: np.ndarray | None
-    bias: float
-    support: np.ndarray
-    alpha: np.ndarray
-    n_updates: int
-    n_epochs: int
-    converged: bool
-    stopped: str
-    held_out: np.ndarray
-
-
-Numbered = tuple[int, Problem]
-
-
-class _Control:
-    """What the blocks of one call share with it: a wish to stop, and the count of finished problems."""
-
-    def __init__(self, progress: Callable[[int], None] | None):
-        self.stop = threading.Event()
-        self._progress = progress
-
-    def finished(self) -> None:
-        if self._progress:
-            self._progress(1)
-
-    def __reduce__(self) -> tuple:
-        # Another process can neither be told to stop nor report progress through this object.
-        return _Control, (None,)
 
 
 def solve(
@@ -178,7 +83,7 @@ def solve(
     n_jobs = backend.effective_n_jobs(jobs if n_jobs is None else n_jobs)
     # joblib runs a single job in this process, whatever the backend
     shared = n_jobs == 1 or getattr(backend, "supports_sharedmem", False)
-    control = _Control(progress)
+    control = Control(progress)
     # A problem with many positives takes more epochs; one that is started last would be waited for with empty lanes.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
@@ -205,7 +110,7 @@ def solve(
 
 
 def _in_threads(
-    solve_block: Callable[[Iterable[Numbered]], list], problems: Sequence[Numbered], n_jobs: int, control: _Control
+    solve_block: Callable[[Iterable[Numbered]], list], problems: Sequence[Numbered], n_jobs: int, control: Control
 ) -> list[list]:
     """Run a block in this thread and each of n_jobs - 1 others; whichever has a free lane takes the next problem.
 
@@ -289,7 +194,7 @@ def _solve_block(
     lanes: int,
     keep_weights: bool,
     out: np.ndarray | None,
-    control: _Control,
+    control: Control,
     problems: Iterable[Numbered],
 ) -> list[tuple[int, Solution]]:
     """Run problems through the lanes of one block; a lane that has finished takes the next problem."""

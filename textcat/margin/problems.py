@@ -1,0 +1,123 @@
+"""The unit of all training: a problem with its rule, and the solution that comes of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from textcat.margin.rules import Rule
+
+NONE = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One two-class problem over the rows of a shared X: labels and the parameters of its learner.
+
+    Parameters
+    ----------
+    positives : ndarray of int32
+        Rows labelled +1; every other row is labelled -1, unless left out.
+    rule : Rule
+        When to update and by how much, see `textcat.margin.rules`.
+    left_out : ndarray of int32
+        Rows with label 0: never trained on. Cross-validation leaves a fold out.
+    lambda_ : float >= 0
+        The λ trick: every row gets a private coordinate √λ, which makes any rows separable.
+    rho : float
+        Size of the constant coordinate appended to every row; 0 for no bias. The paper's ``b += ηyR²`` is ρ = R.
+    max_epochs : int
+        Give up after that many passes over the rows.
+    mini_epochs : int
+        The active set ("red-" in the papers): after every epoch, the rows that caused an update in it are presented
+        again, cyclically, that many times, or fewer if once none of them causes one. Training still ends only with a
+        full epoch without an update. 0: full epochs alone.
+    start : Solution, optional
+        Go on from there instead of from zero: a solution over the same rows and features, in the same number type.
+    """
+
+    positives: np.ndarray
+    rule: Rule
+    left_out: np.ndarray = field(default_factory=lambda: NONE)
+    lambda_: float = 0.0
+    rho: float = 1.0
+    max_epochs: int = 1000
+    mini_epochs: int = 0
+    start: Solution | None = None
+
+    @classmethod
+    def from_labels(cls, labels: np.ndarray, rule: Rule, **settings: Any) -> Problem:
+        """Make a problem from labels in {+1, -1, 0 = leave out}, shape (n_rows,)."""
+        labels = np.asarray(labels)
+        positives, left_out = (np.flatnonzero(chosen).astype(np.int32) for chosen in (labels > 0, labels == 0))
+        return cls(positives, rule, left_out=left_out, **settings)
+
+
+@dataclass(eq=False)
+class Solution:
+    """What came of a problem.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_features,), or None with a kernel or where only held-out scores were asked for
+    bias : float
+        ``f(x) = ⟨weights, x⟩ + bias``.
+    support : ndarray of int32
+        The rows with a non-zero coefficient; their number is what the PAUM paper calls sparsity.
+    alpha : ndarray
+        The sum of the signed steps made on each support row; ``weights = Σ alpha_i x_i``.
+    n_updates, n_epochs : int
+        Updates made and full passes over the rows, the last one (without an update if converged) included.
+    converged : bool
+    stopped : str
+        Why training ended, in words.
+    held_out : ndarray
+        Scores of the problem's left-out rows, in their order.
+    directional_margin : float
+        ``min_i y_i f(x_i) / ‖a‖`` over the rows trained on, ``a`` being the whole weight vector, with its augmented and
+        private coordinates, and f the function that was trained, private coordinates included. Below 0 where a row is
+        on the wrong side; NaN where it was not asked for, or without any row or weight.
+    margin : float
+        The geometric margin: the same divided by ``‖w‖``, which leaves the augmented coordinate (the bias) out.
+    certificate : float
+        A proven lower bound on the fraction of the largest possible directional margin γ_d that was reached. Every
+        ``a`` is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules with
+        shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``.
+    """
+
+    weights: np.ndarray | None
+    bias: float
+    support: np.ndarray
+    alpha: np.ndarray
+    n_updates: int
+    n_epochs: int
+    converged: bool
+    stopped: str
+    held_out: np.ndarray
+    directional_margin: float = np.nan
+    margin: float = np.nan
+    certificate: float = np.nan
+
+
+Numbered = tuple[int, Problem]
+
+
+class Control:
+    """What the blocks of one call share with it: a wish to stop, and the count of finished problems."""
+
+    def __init__(self, progress: Callable[[int], None] | None):
+        self.stop = threading.Event()
+        self._progress = progress
+
+    def finished(self) -> None:
+        """Count one more problem."""
+        if self._progress:
+            self._progress(1)
+
+    def __reduce__(self) -> tuple:
+        # Another process can neither be told to stop nor report progress through this object.
+        return Control, (None,)
