@@ -13,6 +13,7 @@ LAYERS = (
     {"recipe"},
     {"report", "selection", "tagger"},
     {"storage"},
+    {"papers"},
     {"output"},
     {"cli"},
 )

@@ -85,8 +85,8 @@ class Solution:
         The geometric margin: the same divided by ``‖w‖``, which leaves the augmented coordinate (the bias) out.
     certificate : float
         A proven lower bound on the fraction of the largest possible directional margin γ_d that was reached. Every
-        ``a`` is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules with
-        shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``.
+        ``a`` is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules
+        with shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``.
     """
 
     weights: np.ndarray | None
