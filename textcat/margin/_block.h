@@ -257,8 +257,10 @@ static void B(refresh)(B(block) *s, int l)
     const lane *z = &s->lanes[l];
     const formula *r = &z->rule;
     s->bias[l] = (REAL)(z->rho * z->w_bias);
-    s->upper[l] = (REAL)(r->threshold(r->p, +1, z->N, z->t, z->R) / z->scale);
-    s->lower[l] = (REAL)(-r->threshold(r->p, -1, z->N, z->t, z->R) / z->scale);
+    const double of_positives = r->threshold(r->p, +1, z->N, z->t, z->R);
+    const double of_negatives = r->uneven ? r->threshold(r->p, -1, z->N, z->t, z->R) : of_positives;
+    s->upper[l] = (REAL)(of_positives / z->scale);
+    s->lower[l] = (REAL)(-of_negatives / z->scale);
 }
 
 /* Put a problem into the free lane l; its weights and alpha are zero, or set before by the caller (warm start). */

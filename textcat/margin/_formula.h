@@ -7,6 +7,7 @@ typedef struct {
     void (*step)(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow);
     double p[4];
     int constant; /* whether the threshold is the same for all N, t and R */
+    int uneven;   /* whether it differs between positive and negative rows */
 } formula;
 
 #endif

@@ -5,7 +5,9 @@ cdef extern from "_formula.h" nogil:
                      double *shrink, double *grow) noexcept nogil
         double p[4]
         bint constant
+        bint uneven
 
 
 cdef class Rule:
     cdef formula formula
+    cdef void use_formula(self)

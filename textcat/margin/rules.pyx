@@ -13,10 +13,50 @@ R    square root of the largest q
 ===  =====================================================================================
 
 A rule is a class below and two small functions beside it: the threshold, and the step. That is the one place for its formula;
-the compiled loop asks for nothing else.
+the compiled loops, with weights or with kernels, ask for nothing else. `RULES` names every member.
 """
 
-from libc.math cimport INFINITY, isfinite
+from inspect import Parameter as Argument
+from inspect import Signature
+from typing import Any, NamedTuple
+
+from libc.math cimport INFINITY, pow, sqrt
+
+
+class Parameter(NamedTuple):
+    """A parameter of a rule: its name, the interval it lies in, and its default (None: it must be given).
+
+    The interval is finite even where an end is infinite. A default that is a function takes the values before it.
+    """
+
+    name: str
+    low: float = -INFINITY
+    high: float = INFINITY
+    closed: str = "neither"  # which end belongs to the interval: "left", "right", "both" or "neither"
+    default: Any = None
+
+    def check(self, value: float) -> float:
+        """Return the value as a float, or raise ValueError if it lies outside the interval."""
+        number = float(value)
+        above = number >= self.low if self.closed in ("left", "both") else number > self.low
+        below = number <= self.high if self.closed in ("right", "both") else number < self.high
+        if not (above and below and -INFINITY < number < INFINITY):
+            raise ValueError(f"{self.name} must be {self.range_in_words}, got {number:g}")
+        return number
+
+    @property
+    def range_in_words(self) -> str:
+        """The interval, as an error says it."""
+        bounds = [] if self.low > -INFINITY and self.high < INFINITY else ["finite"]
+        if self.low > -INFINITY:
+            bounds.append(f"{'at least' if self.closed in ('left', 'both') else 'greater than'} {self.low:g}")
+        if self.high < INFINITY:
+            bounds.append(f"{'at most' if self.closed in ('right', 'both') else 'less than'} {self.high:g}")
+        return " and ".join(bounds)
+
+
+ETA = Parameter("eta", low=0, default=1.0)
+FRACTION = {"low": 0, "high": 1, "closed": "right"}  # of the largest possible margin that may be given up
 
 
 cdef double _no_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
@@ -31,16 +71,30 @@ cdef void _no_step(const double *p, double m, double q, double N, double t, doub
 cdef class Rule:
     """A member of the family; use one of its subclasses.
 
-    Rules are values: equal when their parameters are equal, hashable, picklable.
+    Rules are values: equal when their parameters are equal, hashable, picklable. Parameters are given in their order or by
+    name, and are attributes.
     """
 
-    def __cinit__(self):
+    PARAMETERS = ()
+
+    def __cinit__(self, *args, **kwargs):
         # An object made past its __init__ must not send the compiled loop to address 0.
         self.formula.threshold = _no_threshold
         self.formula.step = _no_step
 
-    def __init__(self):
-        raise TypeError("Rule is the whole family; use one of its members: PA, PAM, PAUM, ROMMA")
+    def __init__(self, *args, **kwargs):
+        if type(self) is Rule:
+            raise TypeError(f"Rule is the whole family; use one of its members: {', '.join(RULES)}")
+        given = self.__signature__.bind(*args, **kwargs).arguments
+        values = {}
+        for place, parameter in enumerate(self.PARAMETERS):
+            value = given.get(parameter.name, parameter.default)
+            values[parameter.name] = parameter.check(value(**values) if callable(value) else value)
+            self.formula.p[place] = values[parameter.name]
+        self.use_formula()
+
+    cdef void use_formula(self):
+        """Set the functions of the formula, and what the loop may rely on."""
 
     def threshold(self, int y, double N=0.0, double t=0.0, double R=1.0):
         """Return the margin at or below which a row of label ``y`` (+1 or -1) causes an update."""
@@ -55,7 +109,13 @@ cdef class Rule:
     @property
     def parameters(self):
         """The parameters by name, as the constructor takes them."""
-        return {name: getattr(self, name) for name in self._parameters}
+        return {parameter.name: self.formula.p[place] for place, parameter in enumerate(self.PARAMETERS)}
+
+    def __getattr__(self, name):
+        try:
+            return self.parameters[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
 
     def __eq__(self, other):
         return type(self) is type(other) and self.parameters == other.parameters
@@ -71,17 +131,100 @@ cdef class Rule:
         return f"{type(self).__name__}({settings})"
 
 
-cdef double _uneven_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+def _signature(*parameters):
+    """Return what ``inspect.signature`` says of a rule with these parameters."""
+    return Signature([
+        Argument(
+            parameter.name, Argument.POSITIONAL_OR_KEYWORD,
+            default=Argument.empty if parameter.default is None else parameter.default,
+        )
+        for parameter in parameters
+    ])
+
+
+cdef double _zero_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    return 0
+
+
+cdef void _pa_step(const double *p, double m, double q, double N, double t, double R,
+                   double *shrink, double *grow) noexcept nogil:
+    grow[0] = p[0]
+
+
+cdef class PA(Rule):
+    """The perceptron algorithm: update where a row is misclassified.
+
+    Test ``m ≤ 0``; shrink 1; grow η.
+
+    Parameters
+    ----------
+    eta : float > 0
+        Learning rate η. It scales the solution and changes nothing else.
+
+    Notes
+    -----
+    At most ``4(R/Γ)²`` updates on rows separable with margin Γ by a unit vector with ``|b| ≤ R``.
+
+    Source: Rosenblatt 1958; Novikoff, "On convergence proofs on perceptrons", 1962.
+    """
+
+    PARAMETERS = (ETA,)
+    __signature__ = _signature(*PARAMETERS)
+
+    cdef void use_formula(self):
+        self.formula.threshold = _zero_threshold
+        self.formula.step = _pa_step
+        self.formula.constant = True
+
+
+cdef double _pam_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    return p[0]
+
+
+cdef void _pam_step(const double *p, double m, double q, double N, double t, double R,
+                    double *shrink, double *grow) noexcept nogil:
+    grow[0] = p[1]
+
+
+cdef class PAM(Rule):
+    """The perceptron algorithm with margins: a row must do better than a margin τ.
+
+    Test ``m ≤ τ``; shrink 1; grow η.
+
+    Parameters
+    ----------
+    tau : float
+        Margin asked of every row. The perceptron with margin of the MICRA and margitron papers is this one, with ``τ = b``.
+    eta : float > 0
+        Learning rate η.
+
+    Notes
+    -----
+    The solution's directional margin is at least ``τ / (2τ + ηR²)`` of the largest possible one.
+
+    Source: Krauth and Mézard, "Learning algorithms with optimal stability in neural networks", J. Phys. A 20, 1987.
+    """
+
+    PARAMETERS = (Parameter("tau"), ETA)
+    __signature__ = _signature(*PARAMETERS)
+
+    cdef void use_formula(self):
+        self.formula.threshold = _pam_threshold
+        self.formula.step = _pam_step
+        self.formula.constant = True
+
+
+cdef double _paum_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return p[1] if y > 0 else p[0]
 
 
-cdef void _constant_step(const double *p, double m, double q, double N, double t, double R,
-                         double *shrink, double *grow) noexcept nogil:
+cdef void _paum_step(const double *p, double m, double q, double N, double t, double R,
+                     double *shrink, double *grow) noexcept nogil:
     grow[0] = p[2]
 
 
 cdef class PAUM(Rule):
-    """The perceptron algorithm with uneven margins.
+    """The perceptron algorithm with uneven margins: positive rows must do better than one margin, negative ones than another.
 
     Test ``m ≤ τ_y`` with ``τ_y = tau_pos`` for positive rows and ``tau_neg`` for negative ones; shrink 1; grow η.
 
@@ -101,83 +244,213 @@ cdef class PAUM(Rule):
     Algorithm 1 and Theorem 2.1.
     """
 
-    _parameters = ("tau_neg", "tau_pos", "eta")
+    PARAMETERS = (Parameter("tau_neg"), Parameter("tau_pos"), ETA)
+    __signature__ = _signature(*PARAMETERS)
 
-    def __init__(self, double tau_neg, double tau_pos, double eta=1.0):
-        if not (isfinite(tau_neg) and isfinite(tau_pos)):
-            raise ValueError(f"margins must be finite, got tau_neg={tau_neg:g} and tau_pos={tau_pos:g}")
-        if not 0 < eta < INFINITY:
-            raise ValueError(f"eta must be finite and greater than 0, got {eta:g}")
-        self.formula.threshold = _uneven_threshold
-        self.formula.step = _constant_step
-        self.formula.constant = True
-        self.formula.p[0] = tau_neg
-        self.formula.p[1] = tau_pos
-        self.formula.p[2] = eta
-
-    @property
-    def tau_neg(self):
-        """The margin asked of negative rows."""
-        return self.formula.p[0]
-
-    @property
-    def tau_pos(self):
-        """The margin asked of positive rows."""
-        return self.formula.p[1]
-
-    @property
-    def eta(self):
-        """The learning rate η."""
-        return self.formula.p[2]
+    cdef void use_formula(self):
+        self.formula.threshold = _paum_threshold
+        self.formula.step = _paum_step
+        self.formula.constant = self.formula.uneven = True
 
 
-cdef class PAM(PAUM):
-    """The perceptron algorithm with margins: PAUM with one margin, ``m ≤ τ``, for both classes.
+cdef void _unit_step(const double *p, double m, double q, double N, double t, double R,
+                     double *shrink, double *grow) noexcept nogil:
+    grow[0] = 1
+
+
+cdef double _t_margitron_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    return p[1] * pow(t, 1 - p[0]) if t > 0 else 0
+
+
+cdef class TMargitron(Rule):
+    """The t-margitron: the perceptron with a margin that follows a power of the number of updates.
+
+    Test ``m ≤ b·t^(1-ε)``, and ``m ≤ 0`` at ``t = 0``; shrink 1; grow 1.
 
     Parameters
     ----------
-    tau : float
-        Margin asked of every row.
-    eta : float > 0
-        Learning rate η.
+    epsilon : float in (0, 2)
+        ε = 1 is PAM with margin b.
+    b : float > 0
+        The larger, the closer the margin comes to the guarantee, and the more updates it takes.
 
     Notes
     -----
-    The solution's margin is at least ``τ / (2τ + R²)`` of the largest possible one (η = 1).
+    The fraction of the largest directional margin that is reached is at least
+    ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))`` with the final t; it tends to ``1 - ε/2`` with b.
 
-    Source: Krauth and Mézard, "Learning algorithms with optimal stability in neural networks", J. Phys. A 20, 1987.
+    Source: Panagiotakopoulos and Tsampouka, "The Margitron: A Generalised Perceptron with Margin", 2008, equation 3.
     """
 
-    _parameters = ("tau", "eta")
+    PARAMETERS = (Parameter("epsilon", low=0, high=2), Parameter("b", low=0))
+    __signature__ = _signature(*PARAMETERS)
 
-    def __init__(self, double tau, double eta=1.0):
-        super().__init__(tau, tau, eta)
-
-    @property
-    def tau(self):
-        """The margin asked of every row."""
-        return self.formula.p[0]
+    cdef void use_formula(self):
+        self.formula.threshold = _t_margitron_threshold
+        self.formula.step = _unit_step
 
 
-cdef class PA(PAUM):
-    """The perceptron algorithm: update where a row is misclassified, ``m ≤ 0``; shrink 1; grow η.
+cdef double _l_margitron_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    return p[1] * pow(N, (1 - p[0]) / 2) if t > 0 else 0
+
+
+cdef class LMargitron(Rule):
+    """The ℓ-margitron: the perceptron with a margin that follows a power of the length of the weight vector.
+
+    Test ``m ≤ b·‖a‖^(1-ε) = b·N^((1-ε)/2)``, and ``m ≤ 0`` at ``t = 0``; shrink 1; grow 1.
+
+    Parameters
+    ----------
+    epsilon : float > 0
+        ε = 1 is PAM with margin b.
+    b : float > 0
+        The larger, the closer the margin comes to the guarantee, and the more updates it takes.
+
+    Notes
+    -----
+    The guaranteed fraction of the largest directional margin tends to ``1/(1 + ε)`` with b.
+
+    Source: Panagiotakopoulos and Tsampouka, "The Margitron: A Generalised Perceptron with Margin", 2008, equation 4.
+    """
+
+    PARAMETERS = (Parameter("epsilon", low=0), Parameter("b", low=0))
+    __signature__ = _signature(*PARAMETERS)
+
+    cdef void use_formula(self):
+        self.formula.threshold = _l_margitron_threshold
+        self.formula.step = _unit_step
+
+
+cdef double _micra_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    return sqrt(N) * p[1] * pow(t, -p[2]) if N > 0 else INFINITY
+
+
+cdef void _micra_step(const double *p, double m, double q, double N, double t, double R,
+                      double *shrink, double *grow) noexcept nogil:
+    grow[0] = sqrt(N) * (p[0] / R) * pow(t, -p[3]) if N > 0 else 1
+
+
+cdef class MICRA(Rule):
+    """The mistake-controlled rule algorithm, MICRA^{ε,ζ}: steps and margins are fractions of ‖a‖ that shrink with t.
+
+    The first row starts it with ``a = y·x``, ``t = 1``. From then on: test ``m ≤ √N·β·t^(-ε)``; shrink 1; grow
+    ``√N·(η/R)·t^(-ζ)``.
 
     Parameters
     ----------
     eta : float > 0
-        Learning rate η. It scales the solution and changes nothing else.
+        Learning rate η, as a multiple of ``1/R``.
+    beta : float > 0
+        The directional margin β asked of every row at ``t = 1``; the papers give β/R.
+    epsilon : float > 0
+        How fast the margin asked for falls, ε.
+    zeta : float >= 0
+        How fast the steps become smaller, ζ.
 
     Notes
     -----
-    At most ``4(R/Γ)²`` updates on rows separable with margin Γ by a unit vector with ``|b| ≤ R``.
+    Converges for any β and η where ε > 0 and ε + ζ ≤ 1 or so; see the source for the exact conditions. The papers'
+    number of updates leaves the first row out: it is ``t - 1``.
 
-    Source: Rosenblatt 1958; Novikoff, "On convergence proofs on perceptrons", 1962.
+    Source: Tsampouka and Shawe-Taylor, "Approximate Maximum Margin Algorithms with Rules Controlled by the Number of
+    Mistakes", ICML 2007, equations 3 to 6.
     """
 
-    _parameters = ("eta",)
+    PARAMETERS = (
+        Parameter("eta", low=0), Parameter("beta", low=0), Parameter("epsilon", low=0, default=0.05),
+        Parameter("zeta", low=0, closed="left", default=0.9),
+    )
+    __signature__ = _signature(*PARAMETERS)
 
-    def __init__(self, double eta=1.0):
-        super().__init__(0.0, 0.0, eta)
+    cdef void use_formula(self):
+        self.formula.threshold = _micra_threshold
+        self.formula.step = _micra_step
+
+
+cdef double _cramma_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    return sqrt(N) * p[1] * pow(t, -p[2]) if N > 0 else INFINITY
+
+
+cdef void _cramma_step(const double *p, double m, double q, double N, double t, double R,
+                       double *shrink, double *grow) noexcept nogil:
+    grow[0] = sqrt(N) * (p[0] / R) if N > 0 else 1
+
+
+cdef class CRAMMA(Rule):
+    """The constant rate approximate maximum margin algorithm, CRAMMA^ε: MICRA with ζ = 0.
+
+    The first row starts it with ``a = y·x``, ``t = 1``. From then on: test ``m ≤ √N·β·t^(-ε)``; shrink 1; grow ``√N·η/R``.
+
+    Parameters
+    ----------
+    eta : float > 0
+        Learning rate η, as a multiple of ``1/R``.
+    beta : float > 0
+        The directional margin β asked of every row at ``t = 1``; the papers give β/R.
+    epsilon : float > 0
+        How fast the margin asked for falls, ε.
+
+    Notes
+    -----
+    Source: Tsampouka and Shawe-Taylor, "Constant Rate Approximate Maximum Margin Algorithms", ECML 2006.
+    """
+
+    PARAMETERS = (
+        Parameter("eta", low=0), Parameter("beta", low=0), Parameter("epsilon", low=0, default=0.5),
+    )
+    __signature__ = _signature(*PARAMETERS)
+
+    cdef void use_formula(self):
+        self.formula.threshold = _cramma_threshold
+        self.formula.step = _cramma_step
+
+
+cdef double _alma_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    return R * (1 - p[0]) * p[1] / sqrt(t + 1)
+
+
+cdef void _alma_step(const double *p, double m, double q, double N, double t, double R,
+                     double *shrink, double *grow) noexcept nogil:
+    cdef double length2
+    if R == 0:
+        return  # no row has a coordinate, so there is nothing to learn from
+    grow[0] = p[2] / sqrt(t + 1) / R
+    length2 = N + grow[0] * (2 * m + grow[0] * q)
+    if length2 > 1:
+        shrink[0] = 1 / sqrt(length2)
+        grow[0] *= shrink[0]
+
+
+cdef class ALMA(Rule):
+    """The approximate large margin algorithm, ALMA₂: steps and margins fall with √k, and the vector is kept in the unit ball.
+
+    Rows count as though scaled to a largest length of 1, ``x/R``. With ``k = t + 1``: test ``m/R ≤ (1 - α)·B/√k``; step
+    ``w + (C/√k)·y·x/R``, divided by its length if that is above 1.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1]
+        The directional margin reached is at least ``1 - α`` of the largest possible one.
+    B : float > 0
+        Size of the margins asked for; √8/α where not given, as in the theorem. Gentile's experiments have 1/α.
+    C : float > 0
+        Size of the steps; √2 in the theorem.
+
+    Notes
+    -----
+    Source: Gentile, "A New Approximate Maximal Margin Classification Algorithm", JMLR 2, 2001, figure 1 and theorem 3.
+    """
+
+    PARAMETERS = (
+        Parameter("alpha", **FRACTION),
+        Parameter("B", low=0, default=lambda alpha: sqrt(8) / alpha),
+        Parameter("C", low=0, default=sqrt(2)),
+    )
+    __signature__ = _signature(*PARAMETERS)
+
+    cdef void use_formula(self):
+        self.formula.threshold = _alma_threshold
+        self.formula.step = _alma_step
 
 
 cdef double _romma_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
@@ -206,7 +479,7 @@ cdef class ROMMA(Rule):
     Parameters
     ----------
     delta : float in (0, 1]
-        Training ends with all margins above ``1 - δ``; their geometric margin is at least ``1 - δ`` of the largest
+        Training ends with all margins above ``1 - δ``; their directional margin is at least ``1 - δ`` of the largest
         possible one.
 
     Notes
@@ -216,16 +489,43 @@ cdef class ROMMA(Rule):
     Source: Li and Long, "The relaxed online maximum margin algorithm", Machine Learning 46, 2002.
     """
 
-    _parameters = ("delta",)
+    PARAMETERS = (Parameter("delta", **FRACTION),)
+    __signature__ = _signature(*PARAMETERS)
 
-    def __init__(self, double delta):
-        if not 0 < delta <= 1:
-            raise ValueError(f"delta must be greater than 0 and at most 1, got {delta:g}")
+    cdef void use_formula(self):
         self.formula.threshold = _romma_threshold
         self.formula.step = _romma_step
-        self.formula.p[0] = delta
 
-    @property
-    def delta(self):
-        """How much smaller than the largest possible margin the solution's may be, δ."""
-        return self.formula.p[0]
+
+cdef double _pdm_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    return (1 - p[0]) * N / t if t > 0 else INFINITY
+
+
+cdef class PDM(Rule):
+    """The perceptron with dynamic margin: the margin asked for is a fraction of the bound that the run itself gives.
+
+    Test ``m ≤ (1 - ε)·N/t``, always failed at ``t = 0``; shrink 1; grow 1. Since ``γ_d ≤ √N/t``, every row that passes has
+    the margin ``(1 - ε)·γ_d`` at least.
+
+    Parameters
+    ----------
+    epsilon : float in (0, 1]
+        The directional margin reached is at least ``1 - ε`` of the largest possible one.
+
+    Notes
+    -----
+    Source: Panagiotakopoulos and Tsampouka, "The Perceptron with Dynamic Margin", ALT 2011.
+    """
+
+    PARAMETERS = (Parameter("epsilon", **FRACTION),)
+    __signature__ = _signature(*PARAMETERS)
+
+    cdef void use_formula(self):
+        self.formula.threshold = _pdm_threshold
+        self.formula.step = _unit_step
+
+
+# Every member by its name.
+RULES = {
+    rule.__name__: rule for rule in (PA, PAM, PAUM, TMargitron, LMargitron, MICRA, CRAMMA, ALMA, ROMMA, PDM)
+}
