@@ -50,7 +50,7 @@ class Dataset:
     ----------
     name : str
     X : csr_array of shape (n_rows, n_features), float64
-        In the order of the file; no zero is stored.
+        In the order of the file; no zero is stored, and indices have 32 bits.
     y : ndarray of shape (n_rows,), int8
         +1 or -1; for USPS the digit.
     X_test, y_test : the same for the test part, where the data set has one; None otherwise
@@ -184,8 +184,8 @@ def _missing_corpus(name: str) -> str:
     card = catalogue.card(name)
     fetch = f"run `textcat corpora fetch {name}`, or " if card.urls else ""
     return (
-        f"The corpus {name} is not here: {fetch}put {card.files[0]} into a folder that the variable TEXTCAT_CORPORA names "
-        f"or into {catalogue.cache_folder()}."
+        f"The corpus {name} is not here: {fetch}put {card.files[0]} into a folder that the variable TEXTCAT_CORPORA "
+        f"names or into {catalogue.cache_folder()}."
     )
 
 
@@ -198,6 +198,7 @@ def _rows(X: Any) -> sp.csr_array:
     rows = sp.csr_array(X, dtype=np.float64)
     rows.eliminate_zeros()
     rows.sort_indices()
+    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return rows
 
 
