@@ -30,13 +30,17 @@ typedef struct B(block) {
     /* per column or row and lane */
     REAL *W, *alpha;
     uint16_t *positive, *left_out, *moved; /* one bit a lane; moved: alpha is not zero */
+    uint16_t *in_set;                      /* one bit a lane: the row is in its active set, as it failed in this epoch */
 
     /* per lane, as the hot loop wants them: bias = rho * w_b; a row fails where f <= upper (positive) or f >= lower (negative) */
     REAL bias[LANES] ALIGNED, lambda[LANES] ALIGNED, upper[LANES] ALIGNED, lower[LANES] ALIGNED, f[LANES] ALIGNED;
     unsigned active, failed, finished;
+    unsigned revisiting; /* lanes with passes over their active sets to come, before the next epoch */
 
     lane lanes[LANES];
     ptrdiff_t position;
+    int64_t *set; /* the active set of the lowest lane of those, n_set rows in the order of their presentation */
+    ptrdiff_t n_set;
     ptrdiff_t (*scan)(struct B(block) *, ptrdiff_t, ptrdiff_t);
 } B(block);
 
@@ -128,6 +132,8 @@ static void B(free)(B(block) *s)
     free(s->positive);
     free(s->left_out);
     free(s->moved);
+    free(s->in_set);
+    free(s->set);
     aligned_free(s);
 }
 
@@ -227,7 +233,9 @@ static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *i
     s->positive = calloc((size_t)n_rows + 1, sizeof *s->positive);
     s->left_out = calloc((size_t)n_rows + 1, sizeof *s->left_out);
     s->moved = calloc((size_t)n_rows + 1, sizeof *s->moved);
-    if (!s->norm2 || !s->alpha || !s->positive || !s->left_out || !s->moved) {
+    s->in_set = calloc((size_t)n_rows + 1, sizeof *s->in_set);
+    s->set = malloc((size_t)(n_rows + 1) * sizeof *s->set);
+    if (!s->norm2 || !s->alpha || !s->positive || !s->left_out || !s->moved || !s->in_set || !s->set) {
         B(free)(s);
         return NULL;
     }
@@ -265,7 +273,7 @@ static void B(refresh)(B(block) *s, int l)
 
 /* Put a problem into the free lane l; its weights and alpha are zero, or set before by the caller (warm start). */
 static void B(load)(B(block) *s, int l, const formula *rule, double rho, double lambda, int64_t max_epochs,
-                    const int32_t *positives, ptrdiff_t n_positives, const int32_t *left_out, ptrdiff_t n_left_out)
+                    int64_t mini_epochs, const int32_t *positives, ptrdiff_t n_positives, const int32_t *left_out, ptrdiff_t n_left_out)
 {
     const uint16_t bit = (uint16_t)(1u << l);
     lane *z = &s->lanes[l];
@@ -275,6 +283,7 @@ static void B(load)(B(block) *s, int l, const formula *rule, double rho, double 
     z->rho = rho;
     z->scale = 1;
     z->max_epochs = max_epochs;
+    z->mini_epochs = mini_epochs;
     s->lambda[l] = (REAL)lambda;
     for (ptrdiff_t k = 0; k < n_positives; k++) s->positive[positives[k]] |= bit;
     for (ptrdiff_t k = 0; k < n_left_out; k++) {
@@ -289,8 +298,8 @@ static void B(load)(B(block) *s, int l, const formula *rule, double rho, double 
 }
 
 /* Start lane l from given weights, bias and alpha, as left behind by an earlier solution of the same problem. */
-static void B(warm)(B(block) *s, int l, const REAL *weights, double bias, const int32_t *support, const REAL *alpha,
-                    ptrdiff_t n_support)
+static void B(warm)(B(block) *s, int l, const REAL *weights, double bias, double t, const int32_t *support,
+                    const REAL *alpha, ptrdiff_t n_support)
 {
     const uint16_t bit = (uint16_t)(1u << l);
     lane *z = &s->lanes[l];
@@ -305,6 +314,7 @@ static void B(warm)(B(block) *s, int l, const REAL *weights, double bias, const 
         sum += (double)s->lambda[l] * (double)alpha[k] * (double)alpha[k];
     }
     z->N = sum;
+    z->t = t;
     B(refresh)(s, l);
 }
 
@@ -323,6 +333,7 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
     for (ptrdiff_t i = 0; i < s->n_rows; i++) {
         s->positive[i] &= others;
         s->left_out[i] &= others;
+        s->in_set[i] &= others;
         if (s->moved[i] & bit) {
             REAL *const a = &s->alpha[i * LANES + l];
             if (*a != 0) {
@@ -374,6 +385,7 @@ static void B(update)(B(block) *s, ptrdiff_t i, int l)
     }
     s->alpha[i * LANES + l] += step;
     s->moved[i] |= (uint16_t)(1u << l);
+    if (z->mini_epochs && !(s->revisiting & (1u << l))) s->in_set[i] |= (uint16_t)(1u << l);
     z->w_bias += unscaled * z->rho;
     z->N = shrink * shrink * z->N + grow * (2 * shrink * m + grow * q);
     z->t++;
@@ -382,10 +394,87 @@ static void B(update)(B(block) *s, ptrdiff_t i, int l)
     if (!z->rule.constant || shrink != 1) B(refresh)(s, l);
 }
 
-/* Present at most `budget` rows; stops early at the end of an epoch in which some lane has finished (see s->finished). */
+/* f of row i in lane l alone, summed as the hot loop sums it. */
+static REAL B(value)(const B(block) *s, ptrdiff_t i, int l)
+{
+    const int64_t end = s->indptr[i + 1];
+    int64_t p = s->indptr[i];
+    REAL f = 0, g = 0;
+    for (; ACCUMULATORS == 2 && p + 2 <= end; p += 2) {
+        f += s->data[p] * *B(weight)(s, p, l);
+        g += s->data[p + 1] * *B(weight)(s, p + 1, l);
+    }
+    for (; p < end; p++) f += s->data[p] * *B(weight)(s, p, l);
+    if (ACCUMULATORS == 2) f += g;
+    f += s->bias[l];
+    const REAL lone2 = s->own.lone2 ? s->own.lone2[i] : 0;
+    return f + (s->lambda[l] + lone2) * s->alpha[i * LANES + l];
+}
+
+/* Gather the active set of lane l, in the order of presentation. */
+static void B(gather_set)(B(block) *s, int l)
+{
+    const uint16_t bit = (uint16_t)(1u << l);
+    s->n_set = 0;
+    for (ptrdiff_t position = 0; position < s->n_rows; position++) {
+        const ptrdiff_t i = s->order ? s->order[position] : position;
+        if (!(s->in_set[i] & bit)) continue;
+        s->in_set[i] &= (uint16_t)~bit;
+        s->set[s->n_set++] = i;
+    }
+}
+
+/* Present the active set once to the lowest lane that has passes to come; returns the number of rows. */
+static ptrdiff_t B(mini_epoch)(B(block) *s)
+{
+    int l = 0;
+    while (!(s->revisiting & (1u << l))) l++;
+    lane *z = &s->lanes[l];
+    int64_t updates = 0;
+    if (z->mini_left == z->mini_epochs) B(gather_set)(s, l);
+    for (ptrdiff_t k = 0; k < s->n_set; k++) {
+        const ptrdiff_t i = s->set[k];
+        const REAL f = B(value)(s, i, l);
+        if (s->positive[i] & (1u << l) ? f <= s->upper[l] : f >= s->lower[l]) {
+            s->f[l] = f;
+            B(update)(s, i, l);
+            updates++;
+        }
+    }
+    if (!--z->mini_left || !updates) {
+        s->revisiting &= ~(1u << l);
+        z->epoch_updates = 0;
+    }
+    return s->n_set;
+}
+
+/* What follows an epoch: a lane goes over its active set, or goes on, or has finished. */
+static void B(end_epoch)(B(block) *s)
+{
+    s->position = 0;
+    for (int l = 0; l < LANES; l++) {
+        lane *z = &s->lanes[l];
+        if (!(s->active & (1u << l))) continue;
+        z->epochs++;
+        z->last_updates = z->epoch_updates;
+        z->epoch_updates = 0;
+        if (!z->last_updates || z->epochs >= z->max_epochs)
+            s->finished |= 1u << l;
+        else if (z->mini_epochs) {
+            z->mini_left = z->mini_epochs;
+            s->revisiting |= 1u << l;
+        }
+    }
+}
+
+/* Present at most about `budget` rows; stops early at the end of an epoch in which some lane has finished (see s->finished). */
 static void B(run)(B(block) *s, ptrdiff_t budget)
 {
     while (budget > 0 && s->active && !s->finished) {
+        if (s->revisiting) {
+            budget -= 1 + B(mini_epoch)(s);
+            continue;
+        }
         const ptrdiff_t stop = budget < s->n_rows - s->position ? s->position + budget : s->n_rows;
         budget -= stop - s->position;
         while ((s->position = s->scan(s, s->position, stop)) < stop) {
@@ -395,16 +484,7 @@ static void B(run)(B(block) *s, ptrdiff_t budget)
                 if (failed & (1u << l)) B(update)(s, i, l);
             s->position++;
         }
-        if (s->position < s->n_rows) continue;
-        s->position = 0;
-        for (int l = 0; l < LANES; l++) {
-            lane *z = &s->lanes[l];
-            if (!(s->active & (1u << l))) continue;
-            z->epochs++;
-            z->last_updates = z->epoch_updates;
-            z->epoch_updates = 0;
-            if (!z->last_updates || z->epochs >= z->max_epochs) s->finished |= 1u << l;
-        }
+        if (s->position == s->n_rows) B(end_epoch)(s);
     }
 }
 
@@ -416,5 +496,22 @@ static void B(score)(const B(block) *s, int l, const int32_t *rows, ptrdiff_t n,
         REAL f = 0; /* a held-out row has never updated: its lone features have no weight */
         for (int64_t p = s->indptr[rows[k]]; p < s->indptr[rows[k] + 1]; p++) f += s->data[p] * *B(weight)(s, p, l);
         scores[k] = scale * (f + s->bias[l]);
+    }
+}
+
+/* The least functional margin of every lane in work, over the rows it is trained on; infinite where there is none. */
+static void B(margins)(B(block) *s, double least[LANES])
+{
+    for (int l = 0; l < LANES; l++) {
+        least[l] = INFINITY;
+        s->upper[l] = (REAL)INFINITY; /* so that the hot loop stops at every row that has a label */
+        s->lower[l] = (REAL)-INFINITY;
+    }
+    for (ptrdiff_t position = 0; (position = s->scan(s, position, s->n_rows)) < s->n_rows; position++) {
+        const ptrdiff_t i = s->order ? s->order[position] : position;
+        for (int l = 0; l < LANES; l++) {
+            const double m = s->positive[i] & (1u << l) ? (double)s->f[l] : -(double)s->f[l];
+            if (s->failed & (1u << l) && m < least[l]) least[l] = m;
+        }
     }
 }

@@ -17,6 +17,7 @@ typedef struct {
     formula rule;
     double rho, w_bias, scale, N, t, R;
     int64_t epochs, max_epochs, epoch_updates, last_updates;
+    int64_t mini_epochs, mini_left; /* passes over the active set after an epoch, and those still to come */
 } lane;
 
 static void *aligned_zeros(size_t bytes)

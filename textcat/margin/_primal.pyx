@@ -12,7 +12,7 @@ cdef extern from "_lanes.h" nogil:
     enum: LANES
 
     ctypedef struct lane:
-        double w_bias, rho, scale, t
+        double w_bias, rho, scale, N, t
         int64_t epochs, last_updates
 
     ctypedef struct float_block:
@@ -27,21 +27,23 @@ cdef extern from "_lanes.h" nogil:
 
     float_block *float_new(Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const float *, const int64_t *, int)
     void float_free(float_block *)
-    void float_load(float_block *, int, const formula *, double, double, int64_t,
+    void float_load(float_block *, int, const formula *, double, double, int64_t, int64_t,
                     const int32_t *, Py_ssize_t, const int32_t *, Py_ssize_t)
-    void float_warm(float_block *, int, const float *, double, const int32_t *, const float *, Py_ssize_t)
+    void float_warm(float_block *, int, const float *, double, double, const int32_t *, const float *, Py_ssize_t)
     Py_ssize_t float_unload(float_block *, int, float *, int32_t *, float *)
     void float_run(float_block *, Py_ssize_t)
     void float_score(const float_block *, int, const int32_t *, Py_ssize_t, float *)
+    void float_margins(float_block *, double *)
 
     double_block *double_new(Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const double *, const int64_t *, int)
     void double_free(double_block *)
-    void double_load(double_block *, int, const formula *, double, double, int64_t,
+    void double_load(double_block *, int, const formula *, double, double, int64_t, int64_t,
                      const int32_t *, Py_ssize_t, const int32_t *, Py_ssize_t)
-    void double_warm(double_block *, int, const double *, double, const int32_t *, const double *, Py_ssize_t)
+    void double_warm(double_block *, int, const double *, double, double, const int32_t *, const double *, Py_ssize_t)
     Py_ssize_t double_unload(double_block *, int, double *, int32_t *, double *)
     void double_run(double_block *, Py_ssize_t)
     void double_score(const double_block *, int, const int32_t *, Py_ssize_t, double *)
+    void double_margins(double_block *, double *)
 
 
 N_LANES = LANES
@@ -109,30 +111,30 @@ cdef class Block:
         """Bits of the lanes whose problem has converged or reached its last epoch."""
         return self.single.finished if self.single else self.double.finished
 
-    def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs,
+    def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs,
              const int32_t[::1] positives, const int32_t[::1] left_out):
         """Put a problem into a free lane."""
         cdef const int32_t *p = &positives[0] if positives.shape[0] else NULL
         cdef const int32_t *z = &left_out[0] if left_out.shape[0] else NULL
         if self.single:
-            float_load(self.single, lane, &rule.formula, rho, lambda_, max_epochs,
+            float_load(self.single, lane, &rule.formula, rho, lambda_, max_epochs, mini_epochs,
                        p, positives.shape[0], z, left_out.shape[0])
         else:
-            double_load(self.double, lane, &rule.formula, rho, lambda_, max_epochs,
+            double_load(self.double, lane, &rule.formula, rho, lambda_, max_epochs, mini_epochs,
                         p, positives.shape[0], z, left_out.shape[0])
 
-    def warm(self, int lane, weights, double bias, const int32_t[::1] support, alpha):
-        """Start a loaded lane from an earlier solution instead of zero."""
+    def warm(self, int lane, weights, double bias, double t, const int32_t[::1] support, alpha):
+        """Start a loaded lane from an earlier solution, reached by t updates, instead of zero."""
         cdef const int32_t *rows = &support[0] if support.shape[0] else NULL
         cdef const float[::1] w32, a32
         cdef const double[::1] w64, a64
         if self.single:
             w32, a32 = weights, alpha
-            float_warm(self.single, lane, &w32[0] if w32.shape[0] else NULL, bias, rows,
+            float_warm(self.single, lane, &w32[0] if w32.shape[0] else NULL, bias, t, rows,
                        &a32[0] if a32.shape[0] else NULL, support.shape[0])
         else:
             w64, a64 = weights, alpha
-            double_warm(self.double, lane, &w64[0] if w64.shape[0] else NULL, bias, rows,
+            double_warm(self.double, lane, &w64[0] if w64.shape[0] else NULL, bias, t, rows,
                         &a64[0] if a64.shape[0] else NULL, support.shape[0])
 
     def run(self, Py_ssize_t budget):
@@ -161,6 +163,23 @@ cdef class Block:
             with nogil:
                 double_score(self.double, lane, &rows[0], rows.shape[0], &s64[0])
         return scores
+
+    def margins(self):
+        """Return ``(least functional margin, N, w_b)`` of every lane, each of shape (16,); training cannot go on after it."""
+        least, squared, biases = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+        cdef double[::1] m = least, N = squared, w_b = biases
+        cdef lane z
+        cdef int l
+        if self.single:
+            with nogil:
+                float_margins(self.single, &m[0])
+        else:
+            with nogil:
+                double_margins(self.double, &m[0])
+        for l in range(LANES):
+            z = self.single.lanes[l] if self.single else self.double.lanes[l]
+            N[l], w_b[l] = z.N, z.w_bias
+        return least, squared, biases
 
     def unload(self, int lane, weights):
         """Free a lane: write its weights, return ``(bias, support rows, alpha, updates, epochs, updates in the last epoch)``."""

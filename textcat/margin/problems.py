@@ -71,7 +71,8 @@ class Solution:
     alpha : ndarray
         The sum of the signed steps made on each support row; ``weights = Σ alpha_i x_i``.
     n_updates, n_epochs : int
-        Updates made and full passes over the rows, the last one (without an update if converged) included.
+        Updates made, those of a start included, and full passes over the rows, the last one (without an update if
+        converged) included.
     converged : bool
     stopped : str
         Why training ended, in words.
@@ -104,6 +105,27 @@ class Solution:
 
 
 Numbered = tuple[int, Problem]
+
+
+def in_words(n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool) -> str:
+    """Say why training ended, from the updates in its last epoch and whether all numbers are finite."""
+    if not finite:
+        # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
+        return f"overflowed {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
+    if last_updates == 0:
+        return f"converged: no update in epoch {n_epochs}"
+    return f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"
+
+
+def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
+    """Set a solution's margins from its least functional margin, ``N = ‖a‖²`` and the augmented coordinate's weight."""
+    length = np.sqrt(N)
+    if length > 0 and np.isfinite(least):
+        without_bias = np.sqrt(max(N - w_bias**2, 0.0))
+        solution.directional_margin = float(least / length)
+        solution.margin = float(least / without_bias) if without_bias else np.nan
+        total = np.abs(solution.alpha).sum(dtype=np.float64)
+        solution.certificate = float(solution.directional_margin * total / length)
 
 
 class Control:

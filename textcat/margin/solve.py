@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
 from textcat.margin._primal import N_LANES, Block
-from textcat.margin.problems import Control, Numbered, Problem, Solution
+from textcat.margin.problems import Control, Numbered, Problem, Solution, in_words, set_margins
 
 # Non-zeros presented between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered at once. A row
 # costs as much as some more of them, above all where it makes every lane update.
@@ -29,6 +29,7 @@ def solve(
     n_jobs: int | None = None,
     seed: int | None = None,
     keep_weights: bool = True,
+    margins: bool = False,
     progress: Callable[[int], None] | None = None,
     lanes: int = N_LANES,
     out: np.ndarray | None = None,
@@ -48,6 +49,9 @@ def solve(
         Present the rows in a random order drawn with this seed (the same in every epoch); None: as they stand.
     keep_weights : bool
         False: keep only the scores of left-out rows, for grids of thousands of problems.
+    margins : bool
+        Also measure the margins that were reached, and what is proven of them: a last pass over the rows. It needs
+        the weights.
     progress : callable, optional
         Called with 1 whenever a problem is finished, from the thread that finished it; where processes do the work,
         once at the end with the number of problems.
@@ -64,8 +68,8 @@ def solve(
     Raises
     ------
     ValueError
-        If X is not a CSR matrix of float32 or float64, `lanes` or `out` are out of shape, or a problem speaks of rows
-        that X does not have.
+        If X is not a CSR matrix of float32 or float64, `lanes` or `out` are out of shape, a problem speaks of rows
+        that X does not have, or margins are asked for without the weights.
     """
     rows = _read_rows(X)
     n_rows, n_features = X.shape
@@ -73,6 +77,8 @@ def solve(
         _check(problem, number, X)
     if not 1 <= lanes <= N_LANES:
         raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")
+    if margins and not keep_weights:
+        raise ValueError("margins can only be measured where the weights are kept: leave keep_weights=True")
     shape = len(problems), n_features
     if out is None:
         out = np.empty(shape, X.dtype) if keep_weights else None
@@ -87,7 +93,7 @@ def solve(
     # A problem with many positives takes more epochs; one that is started last would be waited for with empty lanes.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
-    solve_block = partial(_solve_block, rows, order, lanes, keep_weights, out if shared else None, control)
+    solve_block = partial(_solve_block, rows, order, lanes, keep_weights, margins, out if shared else None, control)
     if shared and isinstance(backend, ThreadingBackend | SequentialBackend):
         parts = _in_threads(solve_block, longest_first, n_jobs, control)
     else:
@@ -153,10 +159,12 @@ def _check(problem: Problem, number: int, X: sp.csr_matrix | sp.csr_array) -> No
     for name in ("positives", "left_out"):
         if not _are_rows(getattr(problem, name), n_rows):
             raise ValueError(f"{name} of problem {number} must be int32 row numbers from 0 to {n_rows - 1}")
-    if not 0 <= problem.lambda_ < np.inf or not np.isfinite(problem.rho) or problem.max_epochs < 1:
+    limits_hold = problem.max_epochs >= 1 and problem.mini_epochs >= 0
+    if not (0 <= problem.lambda_ < np.inf and np.isfinite(problem.rho) and limits_hold):
         raise ValueError(
-            f"problem {number} has lambda_={problem.lambda_:g}, rho={problem.rho:g}, max_epochs={problem.max_epochs}; "
-            "lambda_ must be finite and at least 0, rho finite, and max_epochs at least 1"
+            f"problem {number} has lambda_={problem.lambda_:g}, rho={problem.rho:g}, max_epochs={problem.max_epochs}, "
+            f"mini_epochs={problem.mini_epochs}; lambda_ must be finite and at least 0, rho finite, "
+            "max_epochs at least 1, and mini_epochs at least 0"
         )
     start = problem.start
     if start is not None and not (
@@ -193,6 +201,7 @@ def _solve_block(
     order: np.ndarray | None,
     lanes: int,
     keep_weights: bool,
+    margins: bool,
     out: np.ndarray | None,
     control: Control,
     problems: Iterable[Numbered],
@@ -202,8 +211,8 @@ def _solve_block(
     block = Block(indptr, indices, data, n_features, order)
     budget = max(1, int(_BUDGET / (len(data) / max(1, len(indptr) - 1) + _ROW_COST)))
     waiting = iter(problems)
-    at_work: dict[int, tuple[int, Problem]] = {}
-    solved = []
+    at_work: dict[int, Numbered] = {}
+    solved: list[tuple[int, Problem, Solution]] = []
     for lane in range(lanes):
         _load_next(block, lane, waiting, at_work)
     while at_work and not control.stop.is_set():
@@ -211,35 +220,52 @@ def _solve_block(
         for lane in [lane for lane in at_work if finished >> lane & 1]:
             k, problem = at_work.pop(lane)
             weights = out[k] if out is not None else np.empty(n_features, data.dtype)
-            solved.append((k, _unload(block, lane, problem, weights, keep_weights)))
+            solved.append((k, problem, _unload(block, lane, problem, weights, keep_weights)))
             control.finished()
             _load_next(block, lane, waiting, at_work)
-    return solved
+    if margins:
+        for start in range(0, len(solved), N_LANES):
+            _measure(block, solved[start : start + N_LANES])
+    return [(k, solution) for k, _, solution in solved]
 
 
-def _load_next(block: Block, lane: int, waiting: Iterator[tuple[int, Problem]], at_work: dict) -> None:
+def _load_next(block: Block, lane: int, waiting: Iterator[Numbered], at_work: dict[int, Numbered]) -> None:
     for k, problem in waiting:
-        positives, left_out = np.ascontiguousarray(problem.positives), np.ascontiguousarray(problem.left_out)
-        block.load(lane, problem.rule, problem.rho, problem.lambda_, problem.max_epochs, positives, left_out)
+        _load(block, lane, problem)
         if problem.start is not None:
-            start = problem.start
-            weights, support, alpha = map(np.ascontiguousarray, (start.weights, start.support, start.alpha))
-            block.warm(lane, weights, start.bias, support, alpha)
+            _warm(block, lane, problem.start)
         at_work[lane] = (k, problem)
         return
+
+
+def _load(block: Block, lane: int, problem: Problem) -> None:
+    positives, left_out = np.ascontiguousarray(problem.positives), np.ascontiguousarray(problem.left_out)
+    limits = problem.max_epochs, problem.mini_epochs
+    block.load(lane, problem.rule, problem.rho, problem.lambda_, *limits, positives, left_out)
+
+
+def _warm(block: Block, lane: int, start: Solution) -> None:
+    weights, support, alpha = map(np.ascontiguousarray, (start.weights, start.support, start.alpha))
+    block.warm(lane, weights, start.bias, start.n_updates, support, alpha)
 
 
 def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool) -> Solution:
     held_out = block.score(lane, problem.left_out)
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
+    stopped = in_words(n_epochs, last_updates, weights.dtype, finite)
     converged = last_updates == 0 and finite
-    if not finite:
-        # A row whose sum is not a number fails no test, so such a lane ends as though it had converged.
-        stopped = f"overflowed {weights.dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
-    elif converged:
-        stopped = f"converged: no update in epoch {n_epochs}"
-    else:
-        stopped = f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"
     kept = weights if keep_weights else None
     return Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
+
+
+def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]]) -> None:
+    """Put solutions back into the lanes, side by side, and measure their margins in one pass."""
+    for lane, (_, problem, solution) in enumerate(solved):
+        _load(block, lane, problem)
+        _warm(block, lane, solution)
+    for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):
+        set_margins(solution, least, N, w_bias)
+    scratch = np.empty_like(solved[0][2].weights)
+    for lane in range(len(solved)):
+        block.unload(lane, scratch)

@@ -1,0 +1,293 @@
+"""Rows → the rows of their kernel matrix, in blocks of 64 that are computed when they are first wanted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import sklearn
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from threadpoolctl import ThreadpoolController
+
+from textcat.errors import TextcatError
+
+Kernel = str | Callable[..., np.ndarray]
+
+BLOCK_ROWS = 64
+# Numbers of the kernel between new rows and support rows that are held at a time: 64 MB of float64.
+_SCORED_AT_ONCE = 2**23
+
+
+class KernelError(TextcatError, ValueError):
+    """A kernel that does not exist, does not fit the rows, or is none."""
+
+
+class KernelRows:
+    """The kernel matrix k(x_i, x_j) over the rows of X, made row block by row block.
+
+    Block b holds the rows ``64 b`` to ``64 b + 63`` (the last one those that are left) and is always computed as a
+    whole, by one BLAS thread, so that its bits depend neither on the order in which blocks are wanted nor on n_jobs.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_rows, n_features)
+        float32 gives a kernel of float32, everything else one of float64. With ``kernel="precomputed"`` it is the
+        kernel matrix itself, symmetric, of shape (n_rows, n_rows).
+    kernel : str or callable
+        A name that scikit-learn's `pairwise_kernels` knows, "precomputed", or a function that returns the matrix of
+        shape (n_X, n_Y) from ``(X, Y)``, as for scikit-learn's `SVC`.
+    kernel_params : dict, optional
+        Parameters of the kernel by name, such as gamma. Their defaults are those of `pairwise_kernels`.
+    cache_mb : float
+        Megabytes of memory that blocks may take. A matrix that fits is kept whole, for all threads together; of a
+        larger one each thread holds the blocks that it used last.
+    n_jobs : int
+        How many threads or processes share the memory.
+
+    Raises
+    ------
+    KernelError
+        If the kernel or one of its parameters is unknown, a precomputed one is not a square array, or a value on the
+        diagonal is negative or not finite.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        kernel: Kernel = "linear",
+        kernel_params: dict[str, Any] | None = None,
+        *,
+        cache_mb: float = 1000,
+        n_jobs: int = 1,
+    ):
+        self.X = _as_numbers(X)
+        self.kernel = kernel
+        self.kernel_params = dict(kernel_params or {})
+        self.cache_mb = cache_mb
+        self.n_jobs = n_jobs
+        self.n_rows = self.X.shape[0]
+        self.dtype = self.X.dtype
+        check_kernel(kernel, self.kernel_params)
+        if kernel == "precomputed" and (sp.issparse(self.X) or self.X.shape != (self.n_rows, self.n_rows)):
+            kind = "sparse" if sp.issparse(self.X) else f"of shape {self.X.shape}"
+            raise KernelError(f"A precomputed kernel must be a square array over the rows, this one is {kind}.")
+        self.n_blocks = -(-self.n_rows // BLOCK_ROWS)
+        self._keep_nothing()
+        self.diagonal  # noqa: B018  what is wrong with the kernel is said at once, and before threads ask for it
+
+    def _keep_nothing(self) -> None:
+        self._blocks: dict[int, np.ndarray] = {}
+        self._locks = [threading.Lock() for _ in range(self.n_blocks if self.fits else 0)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the blocks behind: another process has a cache of its own, with its share of the memory."""
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_blocks", "_locks")}
+        return {**kept, "cache_mb": self.cache_mb / self.n_jobs, "n_jobs": 1}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._keep_nothing()
+
+    @property
+    def _affordable(self) -> int:
+        """How many blocks all threads together may hold."""
+        return int(self.cache_mb * 1e6 / (BLOCK_ROWS * max(1, self.n_rows) * self.dtype.itemsize))
+
+    @property
+    def fits(self) -> bool:
+        """Whether the whole matrix may be kept."""
+        return self.kernel == "precomputed" or self._affordable >= self.n_blocks
+
+    @property
+    def capacity(self) -> int:
+        """How many blocks a thread may hold; at least one."""
+        return max(1, self.n_blocks if self.fits else self._affordable // self.n_jobs)
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """k(x_i, x_i) of every row, float64 of shape (n_rows,)."""
+        if self.kernel == "precomputed":
+            diagonal = self.X.diagonal().astype(np.float64)
+        else:
+            squares = (self.X[start : start + BLOCK_ROWS] for start in range(0, self.n_rows, BLOCK_ROWS))
+            parts = [self._between(rows, rows).diagonal().astype(np.float64) for rows in squares]
+            diagonal = np.concatenate([*parts, np.empty(0)])
+        self._check_diagonal(diagonal)
+        return np.maximum(diagonal, 0)
+
+    def _check_diagonal(self, diagonal: np.ndarray) -> None:
+        strange = np.flatnonzero(~np.isfinite(diagonal))
+        # A row at the mean of a centred kernel is of length 0 but for rounding, which may fall below.
+        tolerance = 100 * np.finfo(self.dtype).eps * np.abs(diagonal).max(initial=0)
+        negative = np.flatnonzero(diagonal < -tolerance)
+        for rows, what in (strange, "a finite number"), (negative, "at least 0, as it is a squared length"):
+            if len(rows):
+                raise KernelError(
+                    f"{self._name} of row {rows[0]} with itself is {diagonal[rows[0]]:g}; it must be {what}."
+                )
+
+    @property
+    def _name(self) -> str:
+        return f"Kernel {self.kernel!r}" if isinstance(self.kernel, str) else "The kernel"
+
+    def block(self, b: int) -> np.ndarray:
+        """Return block b, an array of shape (64 or fewer, n_rows); it is kept if the whole matrix fits.
+
+        Raises
+        ------
+        KernelError
+            If a value of the kernel is not finite, or the kernel cannot be computed between these rows.
+        """
+        if not self.fits:
+            return self._compute(b)
+        if not self._fill(b):
+            # Another thread is at it. Meanwhile compute a block that will be wanted next.
+            any(self._fill(later) for later in range(b + 1, self.n_blocks) if later not in self._blocks)
+            with self._locks[b]:
+                pass
+        return self._blocks[b] if b in self._blocks else self._compute(b)  # the other thread may have failed
+
+    def _fill(self, b: int) -> bool:
+        """Have block b kept, unless another thread is computing it; returns whether it is kept now."""
+        if not self._locks[b].acquire(blocking=False):
+            return False
+        try:
+            if b not in self._blocks:
+                self._blocks[b] = self._compute(b)
+        finally:
+            self._locks[b].release()
+        return True
+
+    def _compute(self, b: int) -> np.ndarray:
+        start = BLOCK_ROWS * b
+        rows = self.X[start : start + BLOCK_ROWS]
+        block = rows if self.kernel == "precomputed" else self._between(rows, self.X)
+        block = np.ascontiguousarray(block, self.dtype)
+        if not np.isfinite(block).all():
+            i, j = np.argwhere(~np.isfinite(block))[0]
+            raise KernelError(
+                f"{self._name} of the rows {start + i} and {j} is {block[i, j]:g}; it must be a finite number."
+            )
+        return block
+
+    def _between(self, X: Any, Y: Any) -> np.ndarray:
+        with _one_blas_thread():
+            return kernel_between(X, Y, self.kernel, self.kernel_params)
+
+
+def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
+    """Raise KernelError if there is no such kernel, or it has no such parameters."""
+    if callable(kernel) or kernel == "precomputed":
+        return
+    if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
+        known = ", ".join([*sorted(PAIRWISE_KERNEL_FUNCTIONS), "precomputed"])
+        raise KernelError(f"No kernel {kernel!r}; give a function of (X, Y), or one of: {known}.")
+    for name in kernel_params or ():
+        if name not in KERNEL_PARAMS[kernel]:
+            known = ", ".join(sorted(KERNEL_PARAMS[kernel])) or "none"
+            raise KernelError(f"Kernel {kernel!r} has no parameter {name!r}; known: {known}.")
+
+
+def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
+    """Return the kernel between each row of X and each of Y, shape (n_X, n_Y).
+
+    Raises
+    ------
+    KernelError
+        If the kernel cannot be computed between such rows, or a function returns another shape.
+    """
+    params = kernel_params or {}
+    # The rows have been looked at before, and what is not finite in the kernel is told by its rows.
+    with sklearn.config_context(assume_finite=True), np.errstate(over="ignore", invalid="ignore"):
+        if callable(kernel):
+            matrix = np.asarray(kernel(X, Y, **params))
+        else:
+            try:
+                matrix = pairwise_kernels(X, Y, metric=kernel, n_jobs=1, **params)
+            except (TypeError, ValueError) as error:
+                raise KernelError(f"Kernel {kernel!r} cannot be computed: {str(error).rstrip('.')}.") from error
+    if matrix.shape != (X.shape[0], Y.shape[0]):
+        raise KernelError(
+            f"The kernel returned an array of shape {matrix.shape} for {X.shape[0]} and {Y.shape[0]} rows; "
+            f"it must be of shape {(X.shape[0], Y.shape[0])}."
+        )
+    return matrix
+
+
+def scores(
+    X: Any,
+    support: Any,
+    alpha: np.ndarray,
+    bias: np.ndarray,
+    kernel: Kernel = "linear",
+    kernel_params: dict[str, Any] | None = None,
+) -> np.ndarray:
+    """Score new rows: ``f(x) = Σ alpha_i k(x, x_i) + bias``, for several problems over the same support rows.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_new, n_features)
+        With ``kernel="precomputed"`` the kernel between new rows and all training rows, shape (n_new, n_rows).
+    support : array or CSR matrix of shape (n_support, n_features)
+        The training rows that are the support of any problem; with ``kernel="precomputed"`` their numbers.
+    alpha : ndarray of shape (n_problems, n_support)
+    bias : ndarray of shape (n_problems,)
+    kernel, kernel_params
+        As in training.
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_problems), in alpha's number type
+    """
+    X = _as_numbers(X)
+    n_support = alpha.shape[1]
+    n_at_once = max(1, _SCORED_AT_ONCE // max(1, n_support))
+    found = np.empty((X.shape[0], alpha.shape[0]), alpha.dtype)
+    for start in range(0, X.shape[0], n_at_once):
+        rows = X[start : start + n_at_once]
+        if n_support == 0:
+            found[start : start + n_at_once] = 0
+            continue
+        matrix = rows[:, support] if kernel == "precomputed" else kernel_between(rows, support, kernel, kernel_params)
+        found[start : start + n_at_once] = matrix @ alpha.T
+    return found + bias.astype(alpha.dtype, copy=False)
+
+
+def _as_numbers(X: Any) -> Any:
+    """Return X as a CSR matrix or a C-contiguous array of float32 or float64."""
+    dtype = getattr(X, "dtype", None)
+    dtype = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return X.tocsr().astype(dtype, copy=False) if sp.issparse(X) else np.ascontiguousarray(X, dtype)
+
+
+_blas_lock = threading.Lock()
+_blas_limits: list[Any] = []  # one entry for each thread that is inside
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Let BLAS work in the calling thread alone: split among several its sums come out with other bits.
+
+    BLAS knows one limit for the whole process, so the first thread in sets it and the last one out takes it back.
+    """
+    with _blas_lock:
+        _blas_limits.append(_blas().limit(limits=1) if not _blas_limits else None)
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            if len(_blas_limits) == 1:
+                _blas_limits[0].restore_original_limits()
+                _blas_limits.clear()
+            else:
+                _blas_limits.pop()
