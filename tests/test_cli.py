@@ -21,7 +21,7 @@ import textcat
 from textcat import cli
 
 COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
-COMMANDS = ("train", "evaluate", "tag", "topics", "show", "tune", "corpora", "corpora fetch", "corpora show")
+COMMANDS = ("train", "evaluate", "tag", "topics", "show", "tune", "reproduce", "corpora", "corpora fetch", "corpora show")
 
 
 class Run:

@@ -28,6 +28,7 @@ COMMANDS = (
     "topics",
     "show",
     "tune",
+    "reproduce",
     "corpora",
     "corpora fetch",
     "corpora show",

@@ -17,6 +17,7 @@ from textcat.recipe import Recipe
 if TYPE_CHECKING:
     from textcat.corpus.cards import Card
     from textcat.corpus.documents import Corpus
+    from textcat.papers.runs import Result, State
     from textcat.ranking import Evaluation
     from textcat.selection import Trial
     from textcat.tagger import Tagger
@@ -121,11 +122,17 @@ def corpora(console: Console, found: Iterable[tuple[Card, Path | None]]) -> None
             "corpus": card.name,
             "documents": card.counts.get("documents", "?"),
             "topics": card.counts.get("topics", "?"),
-            "where": path or f"not here; `textcat corpora fetch {card.name}` downloads it from {card.urls[0]}",
+            "where": path or f"not here; {_how_to_get(card)}",
         }
         for card, path in found
     ]
     report.show(console, report.plain_table(rows))
+
+
+def _how_to_get(card: Card) -> str:
+    if card.urls:
+        return f"`textcat corpora fetch {card.name}` downloads it from {card.urls[0]}"
+    return f"it cannot be downloaded; put {card.files[0]} into a folder that TEXTCAT_CORPORA names"
 
 
 def fetched(console: Console, card: Card, path: Path) -> None:
@@ -187,6 +194,65 @@ def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stag
     if out is not None:
         write_atomically(out, report.markdown_table(rows))
         console.print(f"Table: {out}", soft_wrap=True)
+
+
+def experiments(console: Console, states: Sequence[State], *, as_json: bool) -> None:
+    """Print the papers' experiments: how long each takes, when it was run, what data it needs, and what is missing."""
+    rows = [
+        {
+            "experiment": state.experiment.name,
+            "minutes": state.experiment.minutes,
+            "data": ", ".join(f"{name} (missing)" * (name in state.missing) or name for name in state.experiment.data),
+            "last run": _last_run(state),
+            "what it shows": state.experiment.title,
+        }
+        for state in states
+    ]
+    if as_json:
+        found = [row | {"missing": state.missing} for row, state in zip(rows, states, strict=True)]
+        console.file.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+        return
+    report.show(console, report.plain_table(rows))
+    sentences = dict.fromkeys(sentence for state in states for sentence in state.missing.values())
+    for sentence in sentences:
+        console.print(f"\n{sentence}", soft_wrap=True, markup=False)
+
+
+def _last_run(state: State) -> str:
+    if state.last_run is None:
+        return "never"
+    n_tasks = len(state.experiment.tasks)
+    if 0 < state.n_finished < n_tasks:
+        return f"{state.n_finished} of {n_tasks} tasks"
+    changed = "" if state.n_finished else ", changed since"
+    return f"{state.last_run:%Y-%m-%d}{changed}"
+
+
+def reproductions(console: Console, results: Iterable[Result], out: Path | None, *, as_json: bool) -> None:
+    """Print the published figures of experiments beside ours, as they come or as JSON; write pages if asked."""
+    from textcat.papers import pages
+
+    ended = []
+    for result in results:
+        ended.append(result)
+        page = None if out is None else pages.write(out, result)
+        if not as_json:
+            _reproduction(console, result, page)
+    if as_json:
+        console.file.write(pages.to_json(ended))
+
+
+def _reproduction(console: Console, result: Result, page: Path | None) -> None:
+    experiment = result.experiment
+    console.print(f"{experiment.name}: {experiment.title}\n", soft_wrap=True, markup=False)
+    report.show(console, report.comparison_table(result.rows))
+    for number, note in enumerate(report.comparison_notes(result.rows), start=1):
+        console.print(f"({number}) {note}", soft_wrap=True, markup=False)
+    kept = f"; {result.n_kept} of {len(experiment.tasks)} tasks had been run before" if result.n_kept else ""
+    console.print(f"\n{result.seconds:.1f} s{kept}", soft_wrap=True)
+    if page is not None:
+        console.print(f"Page: {page}", soft_wrap=True, markup=False)
+    console.print()
 
 
 def _facts(console: Console, facts: Mapping[str, Any]) -> None:

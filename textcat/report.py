@@ -1,14 +1,17 @@
 """Evaluations and timings → tables for people, JSON, CSV and TREC files for programs."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
+import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -22,6 +25,9 @@ from scipy import sparse
 from textcat.errors import TextcatError
 from textcat.files import replacing
 from textcat.ranking import BandQuality, Evaluation, TopicQuality
+
+if TYPE_CHECKING:
+    from textcat.papers.experiment import Figure, Row
 
 _NO_VALUE = "-"
 _UNLIMITED = 100_000
@@ -121,7 +127,11 @@ def plain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Write rows that all have the same keys as a Markdown table."""
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *([_fact(value) for value in row.values()] for row in rows)]
+    cells = ([_fact(value) for value in row.values()] for row in rows)
+    return _markdown([list(rows[0]), ["---"] * len(rows[0]), *cells])
+
+
+def _markdown(lines: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -157,6 +167,79 @@ def _fact(value: Any) -> str:
         case float():
             return f"{value:.4g}"
     return str(value)
+
+
+# --- a paper's figures beside ours -----------------------------------------------------------------------------------
+
+
+def comparison_table(rows: Sequence[Row]) -> Table:
+    """Lay out the published figures, ours, and how they differ, in absolute terms and in percent."""
+    columns = _comparison(rows)
+    table = _table("", *(f"{column.title}\n{column.part}" for column in columns))
+    for number, row in enumerate(rows):
+        table.add_row(Text(row.label), *(column.cells[number] for column in columns))
+    return table
+
+
+def comparison_markdown(rows: Sequence[Row]) -> str:
+    """Write the same table as Markdown."""
+    columns = _comparison(rows)
+    heads = ["", *(" ".join(filter(None, (column.title, column.part))) for column in columns)]
+    lines = [[row.label, *(column.cells[number] for column in columns)] for number, row in enumerate(rows)]
+    return _markdown([heads, ["---", *["---:"] * len(columns)], *lines])
+
+
+def comparison_notes(rows: Sequence[Row]) -> list[str]:
+    """Return the notes of the rows, each once, as the table numbers them from 1."""
+    return list(dict.fromkeys(row.note for row in rows if row.note))
+
+
+@dataclass(frozen=True)
+class _Column:
+    title: str
+    part: str
+    cells: list[str]
+
+
+def _comparison(rows: Sequence[Row]) -> list[_Column]:
+    columns = []
+    for name in dict.fromkeys(name for row in rows for name in row.figures):
+        figures = [row.figures.get(name) for row in rows]
+        ours = [_printed(figure, "ours") for figure in figures]
+        if any(figure and figure.published is not None for figure in figures):
+            columns.append(_Column(name, "published", [_printed(figure, "published") for figure in figures]))
+            columns.append(_Column("", "ours", ours))
+            columns.append(_Column("", "difference", [_difference(figure) for figure in figures]))
+        else:
+            columns.append(_Column(name, "ours", ours))
+    if any(row.seconds is not None for row in rows):
+        columns.append(_Column("", "seconds", [_duration(row.seconds) for row in rows]))
+    if notes := comparison_notes(rows):
+        columns.append(_Column("", "note", [str(notes.index(row.note) + 1) if row.note else "" for row in rows]))
+    return columns
+
+
+def _printed(figure: Figure | None, part: str) -> str:
+    value = None if figure is None else getattr(figure, part)
+    return _NO_VALUE if figure is None or value is None or math.isnan(value) else f"{value:.{figure.digits}f}"
+
+
+def _difference(figure: Figure | None) -> str:
+    """Tell the difference of the figures as they are printed: ``+578 (+0.074 %)``, or ``=``."""
+    ours, published = _printed(figure, "ours"), _printed(figure, "published")
+    if _NO_VALUE in (ours, published) or figure is None:
+        return _NO_VALUE
+    gap = float(ours) - float(published)
+    if gap == 0:
+        return "="
+    percent = f" ({100 * gap / abs(float(published)):+.2g} %)" if float(published) else ""
+    return f"{gap:+.{figure.digits}f}{percent}"
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return _NO_VALUE
+    return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.2g}"
 
 
 # --- files for programs ----------------------------------------------------------------------------------------------

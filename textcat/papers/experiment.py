@@ -59,7 +59,7 @@ class Settings:
     slow_baselines : bool
         Whether to run the baselines that take more than a few minutes.
     pictures : Path, optional
-        Folder for an experiment's pictures (SVG); None: draw none.
+        Folder for a task's pictures (SVG), whose names begin with the experiment's; None: draw none.
     """
 
     n_jobs: int = -1

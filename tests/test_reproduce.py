@@ -1,0 +1,338 @@
+"""`textcat reproduce`, with experiments made up for the test: listing, running, going on after a break, pages, JSON."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from rich.console import Console
+from typer.testing import CliRunner
+
+from textcat import cli, report
+from textcat.papers import baselines, runs
+from textcat.papers.datasets import MissingData
+from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
+from textcat.papers.published import published
+
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+
+class Tasks:
+    """Two tasks that count how often they are run, and fail as they are told."""
+
+    def __init__(self):
+        self.ran, self.failure, self.settings = [], None, None
+
+    def first(self, settings):
+        self.ran.append("first")
+        self.settings = settings
+        (settings.pictures / "toy-slope.svg").write_text(PICTURE)
+        updates = Figure(np.int64(778990), 778412)
+        return [Row("PA", {"updates": updates, "10³γ'": Figure(np.float64(0.7234), 0.72, 2)}, seconds=1.25)]
+
+    def second(self, settings):
+        self.ran.append("second")
+        if self.failure is not None:
+            raise self.failure
+        rows = [Row("PAM(1)", {"updates": Figure(130), "10³γ'": Figure(float("nan"), 0.81, 2)}, note="τ is a guess.")]
+        return rows * (2 if settings.slow_baselines else 1)
+
+
+@pytest.fixture
+def tasks():
+    return Tasks()
+
+
+@pytest.fixture
+def toys(tasks, monkeypatch):
+    toy = Experiment(
+        "toy-table-1",
+        "Toys, Table 1: updates of the perceptron",
+        ("sonar", "newswire"),
+        0.5,
+        (Task("PA", tasks.first), Task("PAM(1)/τ", tasks.second)),
+        "Rows in the order of the file.",
+    )
+    other = Experiment("toy-table-2", "Toys, Table 2", (), 1, (Task("one", lambda _: [Row("one")]),))
+    monkeypatch.setattr(runs, "experiments", lambda: {"toy-table-1": toy, "toy-table-2": other})
+    return toy
+
+
+@pytest.fixture
+def reproduce(toys, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "results_folder", lambda: tmp_path / "results")
+    monkeypatch.setenv("TEXTCAT_DATASETS", str(tmp_path / "none"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(*arguments):
+        return CliRunner().invoke(cli.app, ["reproduce", *map(str, arguments)], catch_exceptions=False)
+
+    return run
+
+
+def printed(table):
+    console = Console(record=True, width=200)
+    with console.capture() as text:
+        report.show(console, table)
+    return [line.rstrip() for line in text.get().splitlines()]
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_without_a_name_the_experiments_are_listed_and_none_is_run(reproduce, tasks):
+    ended = reproduce()
+    lines = ended.stdout.splitlines()
+    assert ended.exit_code == 0
+    assert lines[0].split() == ["experiment", "minutes", "data", "last", "run", "what", "it", "shows"]
+    assert re.fullmatch(
+        r"toy-table-1 +0\.5 +sonar \(missing\), newswire +never +Toys, Table 1: updates of the perceptron", lines[1]
+    )
+    assert lines[-1].startswith("The data set sonar needs the file sonar.mines: put it,")
+    assert tasks.ran == []
+
+
+def test_the_list_tells_when_an_experiment_was_run_and_with_how_many_tasks(reproduce, tasks, monkeypatch):
+    tasks.failure = MissingData("No data.")
+    reproduce("toy-table-1")
+    assert "1 of 2 tasks" in reproduce().stdout
+    tasks.failure = None
+    reproduce("toy-table-1")
+    today = f"{runs._now():%Y-%m-%d}"
+    assert re.search(rf" {today}  +Toys, Table 1", reproduce().stdout)
+    monkeypatch.setattr(runs, "_code", lambda: "other")
+    assert f" {today}, changed since " in reproduce().stdout
+
+
+def test_an_experiment_stands_beside_the_published_figures(reproduce):
+    ended = reproduce("toy-table-1")
+    assert ended.exit_code == 0
+    assert [line.rstrip() for line in ended.stdout.splitlines()[:-2]] == [
+        "toy-table-1: Toys, Table 1: updates of the perceptron",
+        "",
+        "          updates                               10³γ'",
+        "        published    ours       difference  published  ours  difference  seconds  note",
+        "PA         778412  778990  +578 (+0.074 %)       0.72  0.72           =      1.2",
+        "PAM(1)          -     130                -       0.81     -           -        -     1",
+        "(1) τ is a guess.",
+        "",
+    ]
+    assert re.fullmatch(r"\d+\.\d s", ended.stdout.splitlines()[-2])
+
+
+def test_a_run_that_was_broken_off_goes_on_where_it_was(reproduce, tasks):
+    tasks.failure = RuntimeError("a bug")
+    with pytest.raises(RuntimeError, match="a bug"):
+        reproduce("--all")
+    tasks.failure = None
+    ended = reproduce("--all")
+    assert tasks.ran == ["first", "second", "second"]
+    assert "1 of 2 tasks had been run before" in ended.stdout
+    assert "toy-table-2: Toys, Table 2" in ended.stdout
+
+
+def test_what_was_run_is_not_run_again_but_for_restart(reproduce, tasks):
+    first, again = reproduce("toy-table-1").stdout, reproduce("toy-table-1").stdout
+    assert tasks.ran == ["first", "second"]
+    assert again.splitlines()[:-2] == first.splitlines()[:-2]
+    reproduce("toy-table-1", "--restart")
+    assert tasks.ran == ["first", "second"] * 2
+
+
+@pytest.mark.parametrize("change", ["code", "machine", "jobs", "damage"])
+def test_a_result_holds_only_with_the_same_code_machine_and_jobs(reproduce, tasks, tmp_path, monkeypatch, change):
+    reproduce("toy-table-2", "toy-table-1")
+    if change == "damage":
+        for path in (tmp_path / "results").rglob("*.json"):
+            path.write_text("{")
+    elif change != "jobs":
+        monkeypatch.setattr(runs, *{"code": ("_code", lambda: "other"), "machine": ("machine", dict)}[change])
+    reproduce("toy-table-1", *(["--jobs", 1] if change == "jobs" else []))
+    assert tasks.ran == ["first", "second"] * 2
+
+
+def test_slow_baselines_are_run_when_asked_for_and_then_kept(reproduce, tasks):
+    assert "PAM(1)" in reproduce("toy-table-1").stdout
+    assert reproduce("toy-table-1", "--slow-baselines").stdout.count("PAM(1)") == 2
+    assert tasks.ran == ["first", "second"] * 2
+    assert reproduce("toy-table-1").stdout.count("PAM(1)") == 2
+    assert tasks.ran == ["first", "second"] * 2
+
+
+def test_missing_data_is_a_row_that_says_so_and_is_tried_again(reproduce, tasks):
+    tasks.failure = MissingData("The data set toys needs the file toys.txt.")
+    lines = reproduce("toy-table-1").stdout.splitlines()
+    assert re.fullmatch(r"PAM\(1\)/τ +- +- +- +- +- +- +- +1", lines[5])
+    assert lines[6] == "(1) The data set toys needs the file toys.txt."
+    reproduce("toy-table-1")
+    assert tasks.ran == ["first", "second", "second"]
+
+
+def test_jobs_and_slow_baselines_reach_the_tasks(reproduce, tasks, tmp_path):
+    reproduce("toy-table-1", "--jobs", 2, "--slow-baselines", "--results", tmp_path / "elsewhere")
+    assert tasks.settings == Settings(2, True, tmp_path / "elsewhere" / "toy-table-1" / "PA")
+
+
+def test_json_has_every_figure_in_full_and_null_for_what_is_not_known(reproduce):
+    (result,) = json.loads(reproduce("toy-table-1", "--json").stdout)
+    assert result["experiment"] == "toy-table-1"
+    assert result["command"] == "textcat reproduce toy-table-1"
+    assert {"processor", "cores", "Python", "numpy", "textcat"} <= set(result["machine"])
+    assert result["rows"][0]["figures"] == {
+        "updates": {"ours": 778990, "published": 778412, "digits": 0},
+        "10³γ'": {"ours": 0.7234, "published": 0.72, "digits": 2},
+    }
+    assert result["rows"][1]["figures"]["10³γ'"]["ours"] is None
+    assert (result["rows"][0]["seconds"], result["rows"][1]["note"]) == (1.25, "τ is a guess.")
+
+
+def test_the_list_as_json_has_the_whole_sentences(reproduce):
+    first, second = json.loads(reproduce("--json").stdout)
+    assert first["missing"]["sonar"].startswith("The data set sonar needs")
+    assert second == {
+        "experiment": "toy-table-2",
+        "minutes": 1,
+        "data": "",
+        "last run": "never",
+        "what it shows": "Toys, Table 2",
+        "missing": {},
+    }
+
+
+def test_a_page_has_the_table_the_notes_the_picture_and_how_it_was_run(reproduce, tmp_path):
+    reproduce("toy-table-1", "--jobs", 1, "--out", tmp_path / "pages")
+    page = (tmp_path / "pages" / "toy-table-1.md").read_text()
+    assert page.startswith(
+        "# Toys, Table 1: updates of the perceptron\n\nRows in the order of the file.\n\n"
+        "|  | updates published | ours | difference | 10³γ' published | ours | difference | seconds | note |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| PA | 778412 | 778990 | +578 (+0.074 %) | 0.72 | 0.72 | = | 1.2 |  |\n"
+    )
+    assert "\n\n1. τ is a guess.\n\n" in page
+    assert "\n![toy-slope](toy-slope.svg)\n" in page
+    assert (tmp_path / "pages" / "toy-slope.svg").read_text() == PICTURE
+    assert "$ textcat reproduce toy-table-1 --jobs 1\n" in page
+    assert re.search(r"^- date: \d{4}-\d\d-\d\d \d\d:\d\d UTC$", page, re.MULTILINE)
+    assert re.search(r"^- processor: \S.*\n- cores: \d+\n", page, re.MULTILINE)
+
+
+def test_the_index_lists_the_pages_that_are_there_and_pictures_are_kept(reproduce, tasks, tmp_path):
+    reproduce("toy-table-1")
+    reproduce("toy-table-1", "--out", tmp_path)
+    index = (tmp_path / "README.md").read_text()
+    assert tasks.ran == ["first", "second"]
+    assert (tmp_path / "toy-slope.svg").exists()
+    assert "| [toy-table-1](toy-table-1.md) | Toys, Table 1: updates of the perceptron |" in index
+    assert "toy-table-2" not in index
+
+
+@pytest.mark.parametrize("name", ["toy-tabel-1", "Toy Table 1", "table-1"])
+def test_a_wrong_name_is_told_with_the_nearest(reproduce, tasks, name):
+    with pytest.raises(cli.TextcatError, match=rf"no experiment '{name}'; .* Did you mean 'toy-table-1'\?"):
+        reproduce("toy-table-2", name)
+    assert tasks.ran == []
+
+
+def test_ctrl_c_ends_a_library_at_work_and_keeps_the_finished_tasks(tmp_path):
+    # The second task reads a pipe that nobody writes to, in a process of its own: it has begun, and cannot end.
+    program = """
+import sys
+from textcat.papers import baselines, runs
+from textcat.papers.experiment import Experiment, Row, Task
+tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: baselines.apart(open, "pipe"))
+runs.experiments = lambda: {"toy": Experiment("toy", "Toy", (), 1, tasks)}
+sys.argv = ["textcat", "reproduce", "toy", "--results", "results"]
+from textcat.cli import main
+main()
+"""
+    os.mkfifo(tmp_path / "pipe")
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process,
+        open(tmp_path / "pipe", "wb"),
+    ):  # opens once the task reads
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "textcat: interrupted; no file was left half written.\n")
+    assert [path.name for path in (tmp_path / "results").rglob("*.json")] == ["quick.json"]
+
+
+def test_names_and_all_exclude_each_other(reproduce):
+    ended = reproduce("toy-table-1", "--all")
+    assert ended.exit_code == 2
+    assert "choose one of names and --all" in ended.stderr
+
+
+# --- its parts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("figure", "cells"),
+    [
+        (Figure(820261, 820261), ["820261", "820261", "="]),
+        (Figure(0.8441111, 0.8441, 4), ["0.8441", "0.8441", "="]),
+        (Figure(0.743, 0.751, 3), ["0.751", "0.743", "-0.008 (-1.1 %)"]),
+        (Figure(206468, 206469), ["206469", "206468", "-1 (-0.00048 %)"]),
+        (Figure(3.0, 0.0, 1), ["0.0", "3.0", "+3.0"]),
+        (Figure(-2.0, -1.0, 0), ["-1", "-2", "-1 (-1e+02 %)"]),
+        (Figure(None, 5.0, 1), ["5.0", "-", "-"]),
+    ],
+)
+def test_a_difference_is_that_of_the_printed_figures(figure, cells):
+    assert [
+        cell.strip() for cell in re.split(r"  +", printed(report.comparison_table([Row("x", {"c": figure})]))[2])
+    ] == [
+        "x",
+        *cells,
+    ]
+
+
+def test_a_column_without_a_published_figure_has_ours_alone():
+    table = printed(report.comparison_table([Row("x", {"seconds of LIBSVM": Figure(12.5, None, 1)}), Row("y")]))
+    assert [line.split() for line in table] == [["seconds", "of", "LIBSVM"], ["ours"], ["x", "12.5"], ["y", "-"]]
+
+
+def test_the_digest_of_the_code_changes_with_any_source(tmp_path, monkeypatch):
+    for name in ("margin/rules.pyx", "papers/figures.toml", "ranking.py", "cli.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1")
+    monkeypatch.setattr(runs, "_PACKAGE", tmp_path)
+    digests = [runs._code.__wrapped__()]
+    for name in ("cli.py", "margin/rules.pyx", "papers/figures.toml", "ranking.py"):
+        (tmp_path / name).write_text("2")
+        digests.append(runs._code.__wrapped__())
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 4
+
+
+def test_the_published_figures_are_there_for_every_table():
+    figures = published()
+    assert set(figures["micra"]) == {f"table{number}" for number in range(1, 9)}
+    assert figures["paum"]["table2"]["PAUM(1,50)"]["map"] == [0.751, 0.924, 0.636]
+    assert figures["micra"]["table1"]["micra"][-1] == [4.95, 8.37, 11610899]
+
+
+def test_libsvm_finds_the_margin_of_two_points():
+    rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0]])), np.array([-1, 1])
+    margin, seconds = baselines.libsvm_margin(rows, labels)
+    assert margin == pytest.approx(2.5)
+    assert seconds > 0
+    # The private coordinates stand at right angles to all others: the points move apart by Δ√2.
+    assert baselines.libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
+
+
+def test_a_large_svm_is_trained_apart_with_the_same_answer(monkeypatch):
+    rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0], [0.0, 1.0]])), np.array([-1, 1, -1])
+    here = baselines.libsvm_margin(rows, labels, 1.0)[0]
+    monkeypatch.setattr(baselines, "_AT_ONCE", 2)
+    assert baselines.libsvm_margin(rows, labels, 1.0)[0] == here
