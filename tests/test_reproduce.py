@@ -67,6 +67,7 @@ def toys(tasks, monkeypatch):
 def reproduce(toys, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "results_folder", lambda: tmp_path / "results")
     monkeypatch.setenv("TEXTCAT_DATASETS", str(tmp_path / "none"))
+    monkeypatch.setattr(runs, "_can_draw", lambda: True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(*arguments):
@@ -229,6 +230,14 @@ def test_the_index_lists_the_pages_that_are_there_and_pictures_are_kept(reproduc
     assert (tmp_path / "toy-slope.svg").exists()
     assert "| [toy-table-1](toy-table-1.md) | Toys, Table 1: updates of the perceptron |" in index
     assert "toy-table-2" not in index
+
+
+def test_without_matplotlib_nothing_is_drawn_until_it_is_there(reproduce, monkeypatch):
+    task = Task("draw", lambda settings: [Row("drawn" if settings.pictures else "not")])
+    monkeypatch.setattr(runs, "experiments", lambda: {"toy": Experiment("toy", "Toy", (), 1, (task,))})
+    for can_draw, label in ((False, "not"), (True, "drawn")):
+        monkeypatch.setattr(runs, "_can_draw", lambda can_draw=can_draw: can_draw)
+        assert label in reproduce("toy").stdout.splitlines()
 
 
 @pytest.mark.parametrize("name", ["toy-tabel-1", "Toy Table 1", "table-1"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from datetime import datetime, timezone
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,6 +27,7 @@ from textcat.papers.datasets import MissingData, missing
 from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
 from textcat.progress import Stages
 
+_log = logging.getLogger(__name__)
 _PACKAGE = Path(__file__).parent.parent
 # What a task's rows hang on; sources of compiled code are in a checkout only, a wheel's are told by its version.
 _CODE = ("corpus", "features", "margin", "papers", "ranking.py")
@@ -131,7 +134,7 @@ def run(
     ----------
     experiment : Experiment
     settings : Settings
-        `pictures` is chosen here: they are kept beside the results.
+        `pictures` is chosen here: they are kept beside the results, and none is drawn without matplotlib.
     folder : Path
         Where results are kept.
     restart : bool
@@ -139,6 +142,8 @@ def run(
     stages : Stages, optional
         Times every task, and draws its bar.
     """
+    if not _can_draw():
+        _tell_once("No picture is drawn, as matplotlib is not installed: pip install 'textcat[pictures]'.")
     stages = stages or Stages()
     records, n_kept = [], 0
     for number, task in enumerate(experiment.tasks, start=1):
@@ -192,7 +197,7 @@ def _run(experiment: Experiment, task: Task, settings: Settings, folder: Path) -
         old.unlink()
     started, whole = perf_counter(), True
     try:
-        rows: Sequence[Row] = task.run(replace(settings, pictures=pictures))
+        rows: Sequence[Row] = task.run(replace(settings, pictures=pictures if _can_draw() else None))
     except MissingData as error:
         rows, whole = [Row(task.name, note=str(error))], False
     record = {
@@ -245,8 +250,17 @@ def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
+def _can_draw() -> bool:
+    return find_spec("matplotlib") is not None
+
+
+@cache
+def _tell_once(sentence: str) -> None:
+    _log.warning(sentence)
+
+
 def _key(experiment: Experiment, task: Task, settings: Settings) -> str:
-    facts = [experiment.name, task.name, settings.n_jobs, *machine().items(), _code()]
+    facts = [experiment.name, task.name, settings.n_jobs, *machine().items(), _code(), _can_draw()]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
