@@ -116,10 +116,10 @@ def test_an_experiment_stands_beside_the_published_figures(reproduce):
     assert [line.rstrip() for line in ended.stdout.splitlines()[:-2]] == [
         "toy-table-1: Toys, Table 1: updates of the perceptron",
         "",
-        "          updates                               10³γ'",
-        "        published    ours       difference  published  ours  difference  seconds  note",
-        "PA         778412  778990  +578 (+0.074 %)       0.72  0.72           =      1.2",
-        "PAM(1)          -     130                -       0.81     -           -        -     1",
+        "          updates                          10³γ'",
+        "        published    ours  difference  published  ours  difference  seconds  note",
+        "PA         778412  778990    +0.074 %       0.72  0.72           =      1.2",
+        "PAM(1)          -     130           -       0.81     -           -        -     1",
         "(1) τ is a guess.",
         "",
     ]
@@ -212,7 +212,7 @@ def test_a_page_has_the_table_the_notes_the_picture_and_how_it_was_run(reproduce
         "# Toys, Table 1: updates of the perceptron\n\nRows in the order of the file.\n\n"
         "|  | updates published | ours | difference | 10³γ' published | ours | difference | seconds | note |\n"
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-        "| PA | 778412 | 778990 | +578 (+0.074 %) | 0.72 | 0.72 | = | 1.2 |  |\n"
+        "| PA | 778412 | 778990 | +0.074 % | 0.72 | 0.72 | = | 1.2 |  |\n"
     )
     assert "\n\n1. τ is a guess.\n\n" in page
     assert "\n![toy-slope](toy-slope.svg)\n" in page
@@ -290,10 +290,10 @@ def test_names_and_all_exclude_each_other(reproduce):
     [
         (Figure(820261, 820261), ["820261", "820261", "="]),
         (Figure(0.8441111, 0.8441, 4), ["0.8441", "0.8441", "="]),
-        (Figure(0.743, 0.751, 3), ["0.751", "0.743", "-0.008 (-1.1 %)"]),
-        (Figure(206468, 206469), ["206469", "206468", "-1 (-0.00048 %)"]),
-        (Figure(3.0, 0.0, 1), ["0.0", "3.0", "+3.0"]),
-        (Figure(-2.0, -1.0, 0), ["-1", "-2", "-1 (-1e+02 %)"]),
+        (Figure(0.743, 0.751, 3), ["0.751", "0.743", "-1.1 %"]),
+        (Figure(206468, 206469), ["206469", "206468", "-0.00048 %"]),
+        (Figure(3.0, 0.0, 1), ["0.0", "3.0", "+3"]),
+        (Figure(-2.0, -1.0, 0), ["-1", "-2", "-100 %"]),
         (Figure(None, 5.0, 1), ["5.0", "-", "-"]),
     ],
 )

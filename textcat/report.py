@@ -173,7 +173,7 @@ def _fact(value: Any) -> str:
 
 
 def comparison_table(rows: Sequence[Row]) -> Table:
-    """Lay out the published figures, ours, and how they differ, in absolute terms and in percent."""
+    """Lay out the published figures, ours, and by how many percent these differ."""
     columns = _comparison(rows)
     table = _table("", *(f"{column.title}\n{column.part}" for column in columns))
     for number, row in enumerate(rows):
@@ -225,15 +225,17 @@ def _printed(figure: Figure | None, part: str) -> str:
 
 
 def _difference(figure: Figure | None) -> str:
-    """Tell the difference of the figures as they are printed: ``+578 (+0.074 %)``, or ``=``."""
+    """Tell by how much the figures differ as they are printed: ``+0.074 %``, or ``=``."""
     ours, published = _printed(figure, "ours"), _printed(figure, "published")
-    if _NO_VALUE in (ours, published) or figure is None:
+    if _NO_VALUE in (ours, published):
         return _NO_VALUE
     gap = float(ours) - float(published)
     if gap == 0:
         return "="
-    percent = f" ({100 * gap / abs(float(published)):+.2g} %)" if float(published) else ""
-    return f"{gap:+.{figure.digits}f}{percent}"
+    if float(published) == 0:
+        return f"{gap:+g}"
+    percent = 100 * gap / abs(float(published))
+    return f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
 
 
 def _duration(seconds: float | None) -> str:
