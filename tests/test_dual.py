@@ -19,7 +19,7 @@ from naive_dual import Coefficients
 
 from textcat.margin._dual import Expansion
 from textcat.margin.dual import solve_block
-from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows
+from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, one_blas_thread
 from textcat.margin.problems import Control, Problem
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, RULES, LMargitron, TMargitron
 from textcat.margin.solve import solve
@@ -44,7 +44,7 @@ def solve_dual(X, problems, kernel="linear", kernel_params=None, *, order=None, 
     """Train on a kernel, the problems dealt to n_jobs threads; solutions in the order of the problems."""
     rows = X if isinstance(X, KernelRows) else KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
     dealt = [list(enumerate(problems))[job::n_jobs] for job in range(n_jobs)]
-    with ThreadPoolExecutor(n_jobs) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         parts = list(pool.map(lambda part: solve_block(rows, order, margins, Control(None), part), dealt))
     solutions = dict(pair for part in parts for pair in part)
     return [solutions[number] for number in range(len(problems))]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from threadpoolctl import ThreadpoolController
 
 from textcat.errors import TextcatError
@@ -32,6 +32,7 @@ class KernelRows:
 
     Block b holds the rows ``64 b`` to ``64 b + 63`` (the last one those that are left) and is always computed as a
     whole, by one BLAS thread, so that its bits depend neither on the order in which blocks are wanted nor on n_jobs.
+    Whoever starts threads for it does so in `one_blas_thread`.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ class KernelRows:
         return block
 
     def _between(self, X: Any, Y: Any) -> np.ndarray:
-        with _one_blas_thread():
+        with one_blas_thread():
             return kernel_between(X, Y, self.kernel, self.kernel_params)
 
 
@@ -208,7 +209,7 @@ def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any]
             matrix = np.asarray(kernel(X, Y, **params))
         else:
             try:
-                matrix = pairwise_kernels(X, Y, metric=kernel, n_jobs=1, **params)
+                matrix = PAIRWISE_KERNEL_FUNCTIONS[kernel](X, Y, **params)
             except (TypeError, ValueError) as error:
                 raise KernelError(f"Kernel {kernel!r} cannot be computed: {str(error).rstrip('.')}.") from error
     if matrix.shape != (X.shape[0], Y.shape[0]):
@@ -265,29 +266,15 @@ def _as_numbers(X: Any) -> Any:
     return X.tocsr().astype(dtype, copy=False) if sp.issparse(X) else np.ascontiguousarray(X, dtype)
 
 
-_blas_lock = threading.Lock()
-_blas_limits: list[Any] = []  # one entry for each thread that is inside
-
-
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Let BLAS work in the calling thread alone: split among several its sums come out with other bits.
+def one_blas_thread() -> AbstractContextManager:
+    """Let BLAS work in the calling thread alone while in the context: split among several its sums get other bits.
 
-    BLAS knows one limit for the whole process, so the first thread in sets it and the last one out takes it back.
+    Most builds of BLAS have one limit for the whole process, which only one thread may set, others one for each thread:
+    enter it where threads are started as well as in each of them.
     """
-    with _blas_lock:
-        _blas_limits.append(_blas().limit(limits=1) if not _blas_limits else None)
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            if len(_blas_limits) == 1:
-                _blas_limits[0].restore_original_limits()
-                _blas_limits.clear()
-            else:
-                _blas_limits.pop()
+    return _blas().limit(limits=1)
