@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from textcat import cli, report
-from textcat.papers import baselines, runs
+from textcat.papers import baselines, datasets, runs
 from textcat.papers.datasets import MissingData
 from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
 from textcat.papers.published import published
@@ -251,7 +251,7 @@ def test_ctrl_c_ends_a_library_at_work_and_keeps_the_finished_tasks(tmp_path):
     # The second task reads a pipe that nobody writes to, in a process of its own: it has begun, and cannot end.
     program = """
 import sys
-from textcat.papers import baselines, runs
+from textcat.papers import baselines, datasets, runs
 from textcat.papers.experiment import Experiment, Row, Task
 tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: baselines.apart(open, "pipe"))
 runs.experiments = lambda: {"toy": Experiment("toy", "Toy", (), 1, tasks)}
@@ -280,6 +280,19 @@ def test_names_and_all_exclude_each_other(reproduce):
     ended = reproduce("toy-table-1", "--all")
     assert ended.exit_code == 2
     assert "choose one of names and --all" in ended.stderr
+
+
+# --- the real experiments --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("experiment", runs.experiments().values(), ids=lambda experiment: experiment.name)
+def test_an_experiment_says_what_it_is_and_needs(experiment):
+    assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", experiment.name)
+    assert experiment.title
+    assert experiment.minutes > 0
+    assert len({task.name for task in experiment.tasks}) == len(experiment.tasks) > 0
+    for name in experiment.data:
+        datasets.missing(name)  # raises if there is no such data set or corpus
 
 
 # --- its parts -------------------------------------------------------------------------------------------------------
