@@ -1,0 +1,5 @@
+"""The experiments of the PAUM paper: Li et al., "The Perceptron Algorithm with Uneven Margins", ICML 2002."""
+
+from textcat.papers import paum_reuters
+
+EXPERIMENTS = paum_reuters.EXPERIMENTS
