@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import re
+import stat
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
 from textcat.errors import TextcatError
 
 _TAR_NAMES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+_LARGEST = 1 << 30  # bytes a file may unpack to: no corpus has one as large, and a small archive may claim any size
+_DEPTH = 2  # zips that are opened inside of each other, below the source: one that holds itself must end
 _OPENERS: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
     b"\xfd7zXZ\x00": lzma.open,
@@ -23,6 +29,7 @@ _OPENERS: dict[bytes, Any] = {
 _READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
 # The last four are what tarfile lets through from headers with absurd numbers.
 _ARCHIVE_ERRORS = (*_READ_ERRORS, tarfile.TarError, ValueError, OverflowError, MemoryError, RecursionError)
+_ZIP_ERRORS = (*_ARCHIVE_ERRORS, zipfile.BadZipFile, RuntimeError)  # RuntimeError: an unknown way to compress
 
 
 class DamagedError(TextcatError):
@@ -71,15 +78,11 @@ class Member(NamedTuple):
             raise TextcatError(f"There is no encoding {encoding!r}: use for example 'utf-8' or 'latin-1'.") from None
 
 
-def is_archive(path: Path) -> bool:
-    """Tell by its name whether a path is a tar archive."""
-    return path.name.lower().endswith(_TAR_NAMES)
-
-
 def members(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Iterator[Member]:
-    """Read the files of a folder, of a tar archive (plain, gz, xz, bz2), or the one file itself.
+    """Read the files of a folder, of an archive (zip; tar: plain, gz, xz, bz2), or the one file itself.
 
-    Hidden files are passed over, and a ``.gz`` file in a folder is read uncompressed.
+    Hidden files are passed over, and a ``.gz`` file is read uncompressed. A zip that is not itself wanted is opened,
+    and what it holds has names such as ``19960820.zip/2286newsML.xml``; so is a zip in that zip, but none in that.
 
     Parameters
     ----------
@@ -95,22 +98,24 @@ def members(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> It
     Raises
     ------
     DamagedError
-        If a file or archive is cut off or changed.
+        If a file or archive is cut off or changed, or claims to hold a file of more than 1 GiB.
     TextcatError
-        If `path` is missing, or an archive holds a link, a device, or a path that leads out of it.
+        If `path` is missing, or an archive holds a link, a device, a path that leads out of it, or an encrypted file.
     """
     if not path.exists():
         raise TextcatError(f"{path} does not exist: check the path.")
     if path.is_dir():
         yield from _folder_members(path, wanted)
-    elif is_archive(path):
-        yield from _archive_members(path, wanted)
+    elif path.name.lower().endswith(_TAR_NAMES):
+        yield from _tar_members(path, wanted)
+    elif path.name.lower().endswith(".zip"):
+        yield from _zip_members(path, "", path, wanted)
     elif wanted(_plain(path.name)):
         yield Member(path, _plain(path.name), _content(path))
 
 
 def names(path: Path) -> list[str]:
-    """List the names `members` would yield, without keeping any content."""
+    """List the names `members` asks about, those of zips too, without keeping any content."""
     found: list[str] = []
 
     def note(name: str) -> bool:
@@ -132,17 +137,31 @@ def _hidden(name: str) -> bool:
 
 def _content(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
+        return _unpacked(path.name, path.read_bytes())
     except _READ_ERRORS as error:
         raise DamagedError(path, error) from None
+
+
+def _unpacked(name: str, data: bytes) -> bytes:
+    if not name.endswith(".gz"):
+        return data
+    unpacked = bytearray()
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        while piece := stream.read(1 << 20):
+            unpacked += piece
+            _check_size(name, len(unpacked))
+    return bytes(unpacked)
 
 
 def _folder_members(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     files = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*") if path.is_file())
     for name, path in files:
-        if not _hidden(name) and wanted(_plain(name)):
+        if _hidden(name):
+            continue
+        if wanted(_plain(name)):
             yield Member(folder, _plain(name), _content(path))
+        elif name.lower().endswith(".zip"):
+            yield from _zip_members(folder, name, path, wanted, depth=1)
 
 
 class _StrictTarInfo(tarfile.TarInfo):
@@ -158,18 +177,18 @@ class _StrictTarInfo(tarfile.TarInfo):
             raise tarfile.ReadError(str(error)) from None
 
 
-def _archive_members(path: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
+def _tar_members(path: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     try:
         with (
             _uncompressed(path) as stream,
             tarfile.open(fileobj=stream, mode="r:", tarinfo=_StrictTarInfo) as archive,
         ):
             for entry in archive:
-                name = _safe_name(path, entry)
-                if name is not None and not _hidden(name) and wanted(_plain(name)):
-                    content = archive.extractfile(entry)
-                    assert content is not None  # _safe_name lets only regular files through
-                    yield Member(path, _plain(name), _whole(content.read(), entry))
+                name = _safe_name(path, entry.name)
+                if not (entry.isdir() or entry.isreg()):
+                    _refuse(path, entry.name, "a link or device")
+                if entry.isreg() and not _hidden(name):
+                    yield from _entry_members(path, name, partial(_tar_content, archive, entry), wanted)
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             while stream.read(1 << 16):  # the checksum of a compressed stream is compared only at its very end
                 pass
@@ -184,23 +203,63 @@ def _uncompressed(path: Path) -> IO[bytes]:
     return next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), open)(path, "rb")
 
 
-def _whole(data: bytes, entry: tarfile.TarInfo) -> bytes:
+def _tar_content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
+    _check_size(entry.name, entry.size)
+    content = archive.extractfile(entry)
+    assert content is not None  # the entry is a regular file
+    data = content.read()
     if len(data) != entry.size:
         raise EOFError(f"{entry.name} is cut off")
     return data
 
 
-def _safe_name(path: Path, entry: tarfile.TarInfo) -> str | None:
-    """Return the name of a regular file, None for a folder."""
-    parts = re.split(r"[/\\]", entry.name)
+def _zip_members(
+    source: Path, name: str, file: Path | io.BytesIO, wanted: Callable[[str], bool], depth: int = 0
+) -> Iterator[Member]:
+    """Read a zip: the source itself if `name` is "", else a file of that name in the source."""
+    path, where = (source / name, "") if source.is_dir() else (source, f"{name}: " if name else "")
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for entry in archive.infolist():
+                inside = _safe_name(path, entry.filename)
+                if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                    _refuse(path, entry.filename, "a link or device")
+                if not entry.is_dir() and not _hidden(inside):
+                    full = f"{name}/{inside}" if name else inside
+                    yield from _entry_members(source, full, partial(_zip_content, path, archive, entry), wanted, depth)
+    except _ZIP_ERRORS as error:
+        raise DamagedError(path, f"{where}{error}") from None
+
+
+def _zip_content(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    _check_size(entry.filename, entry.file_size)  # zipfile reads no more than that
+    if entry.flag_bits & 1:
+        _refuse(path, entry.filename, "an encrypted file")
+    return archive.read(entry)
+
+
+def _entry_members(
+    source: Path, name: str, read: Callable[[], bytes], wanted: Callable[[str], bool], depth: int = 0
+) -> Iterator[Member]:
+    """Yield the one member a file of an archive is, or those it holds if it is a zip."""
+    if wanted(_plain(name)):
+        yield Member(source, _plain(name), _unpacked(name, read()))
+    elif name.lower().endswith(".zip") and depth < _DEPTH:
+        # In memory: a zip is read from its end, to which no other archive can go fast.
+        yield from _zip_members(source, name, io.BytesIO(read()), wanted, depth + 1)
+
+
+def _safe_name(path: Path, name: str) -> str:
+    parts = re.split(r"[/\\]", name)
     if not parts[0] or ".." in parts or parts[0].endswith(":"):
-        _refuse(path, entry, "a path that leads out of the archive")
-    if entry.isdir():
-        return None
-    if not entry.isreg():
-        _refuse(path, entry, "a link or device")
+        _refuse(path, name, "a path that leads out of the archive")
     return "/".join(part for part in parts if part not in ("", "."))
 
 
-def _refuse(path: Path, entry: tarfile.TarInfo, what: str) -> NoReturn:
-    raise TextcatError(f"{path} holds {what} ({entry.name!r}), so nothing of it is read: get it from its source again.")
+def _check_size(name: str, n_bytes: int) -> None:
+    if n_bytes > _LARGEST:
+        raise OSError(f"{name} unpacks to more than {_LARGEST} bytes")
+
+
+def _refuse(path: Path, name: str, what: str) -> NoReturn:
+    raise TextcatError(f"{path} holds {what} ({name!r}), so nothing of it is read: get it from its source again.")
