@@ -105,20 +105,21 @@ def write_card(tmp_path):
 
 def test_the_shipped_cards_are_whole():
     shipped = cards()
-    assert list(shipped) == ["20newsgroups", "newswire", "reuters21578"]
+    assert list(shipped) == ["20newsgroups", "newswire", "rcv1", "rcv1-lyrl2004", "reuters21578"]
     for name, it in shipped.items():
         assert it.name == name
         assert it.title
         assert it.licence
         assert it.citation
-        assert it.sha256 or it.tree
+        # Of what is not given to everybody nobody here could take a sum.
+        assert it.sha256 or it.tree or it.obtain
         assert it.counts.keys() == {"documents", "train", "test", "topics"}
 
 
 def test_an_unknown_name_is_told_with_the_nearest_one():
     with pytest.raises(
         TextcatError,
-        match=r"^No corpus 'reuter21578'\. Known corpora: 20newsgroups, newswire, reuters21578\. "
+        match=r"^No corpus 'reuter21578'\. Known corpora: 20newsgroups, newswire, rcv1, rcv1-lyrl2004, reuters21578\. "
         r"Did you mean 'reuters21578'\?$",
     ):
         card("reuter21578")
@@ -135,7 +136,7 @@ def test_an_unknown_name_is_told_with_the_nearest_one():
         ('reader = "reuters"\nfiles = []', "names no 'files'"),
         (
             'reader = "reuter"\nfiles = ["a"]',
-            "'reader' names 'reuter'. Known: folders, reuters. Did you mean 'reuters'",
+            "'reader' names 'reuter'. Known: folders, rcv1, reuters. Did you mean 'reuters'",
         ),
         ('reader = "reuters"\nfiles = "a"', "'files' is 'a': it must be a list of strings"),
         ('reader = "reuters"\nfiles = [1]', "'files' is .1.: it must be a list of strings"),
@@ -208,7 +209,7 @@ def test_documents_come_in_the_order_of_their_files_however_packed(tmp_path):
 
 def test_data_of_no_known_kind_is_told(tmp_path):
     (tmp_path / "note.txt").write_text("text")
-    with pytest.raises(TextcatError, match=r"holds neither \.sgm files nor a folder per topic"):
+    with pytest.raises(TextcatError, match=r"holds neither \.sgm nor newsML\.xml files nor a folder per topic"):
         open_corpus(tmp_path)
 
 

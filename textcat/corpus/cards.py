@@ -33,12 +33,14 @@ class Card:
     folder : Path
         The folder the card lies in; the corpus may lie there too.
     reader : str
-        ``"reuters"`` or ``"folders"``.
+        ``"folders"``, ``"rcv1"`` or ``"reuters"``.
     files : list of str
         Names of the archive, folder or file on disk, the first one being what a download is called.
     title, licence, citation : str
     urls : list of str
         Where to download the first of `files` from; tried in this order.
+    obtain : str
+        How to get it where no URL gives it to everybody: one or two sentences.
     topics : {"both", "train"}
         Which topics count, see `Corpus.from_documents`.
     options : dict of str to str
@@ -59,6 +61,7 @@ class Card:
     licence: str = ""
     citation: str = ""
     urls: list[str] = field(default_factory=list)
+    obtain: str = ""
     topics: str = "both"
     options: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -69,7 +72,7 @@ class Card:
         """Tell whether a file of the source belongs to the corpus."""
         if self.sha256:
             return PurePosixPath(name).name in self.sha256
-        return bool(READERS[self.reader].wanted(name))
+        return bool(READERS[self.reader].wanted(name, **self.options))
 
 
 # The types of the TOML values, for messages: (type, type of the entries, in words).
@@ -84,7 +87,9 @@ _KEYS = {f.name: f for f in fields(Card) if f.name not in ("name", "folder")}
 
 def cards() -> dict[str, Card]:
     """Return the cards that come with textcat, by name."""
-    return {path.stem: read_card(path) for path in sorted(shipped("corpora").glob("*.toml"))}
+    return {
+        path.stem: read_card(path) for path in sorted(shipped("corpora").glob("*.toml"), key=lambda path: path.stem)
+    }
 
 
 def card(name_or_path: str | Path) -> Card:

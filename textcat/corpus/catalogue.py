@@ -163,16 +163,20 @@ def fetch(card: Card, progress: Progress | None = None) -> Path:
     Raises
     ------
     TextcatError
-        If no mirror gives the file as the card describes it, with what went wrong at each.
+        If no mirror gives the file as the card describes it, with what went wrong at each; or the card names none, with
+        how to get the corpus.
     """
     target = cache_folder() / card.files[0]
-    if target.exists():
+    kept = next((path for file in card.files if (path := cache_folder() / file).exists()), None)
+    if kept is not None:
         try:
-            verify(card, target)
+            verify(card, kept)
         except TextcatError as error:
+            if not card.urls:
+                raise
             _log.warning("%s It is fetched again.", error)
         else:
-            return target
+            return kept
     if not card.urls:
         raise TextcatError(f"The card of {card.name} names no URL to download from. {_by_hand(card)}")
     _log.info("%s. %s", card.title, card.licence)
@@ -200,7 +204,7 @@ def open_corpus(
     ----------
     name_or_path : str, Path or Card
         The name of a shipped corpus; the path of a card (``.toml``); or the path of the data itself: SGML files in
-        Reuters' format or a folder per topic, each as a folder or a tar archive. A name goes before a path.
+        Reuters' format, RCV1's XML, or a folder per topic, each as a folder or an archive. A name goes before a path.
     corpus_dir : str or Path, optional
         Folder to look in first.
     download : bool
@@ -216,7 +220,8 @@ def open_corpus(
     Raises
     ------
     TextcatError
-        If there is no such corpus, or its files are missing, damaged or not as the card describes them.
+        If there is no such corpus, its files are missing, damaged or not as the card describes them, or two documents
+        have the same id.
     """
     if not isinstance(name_or_path, Card):
         path = Path(name_or_path).expanduser()
@@ -238,14 +243,19 @@ def guess_card(path: Path) -> Card:
     Raises
     ------
     TextcatError
-        If there are neither SGML files nor folders with files.
+        If there are neither SGML files, nor RCV1's, nor folders with files.
     """
     found = names(path)
     if any(map(reuters.wanted, found)):
         return Card(path.name, path.parent, "reuters", [path.name])
+    # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
+    if any(name.lower().endswith("newsml.xml") for name in found):
+        return Card(path.name, path.parent, "rcv1", [path.name])
     if any(map(READERS["folders"].wanted, found)):
         return Card(path.name, path.parent, "folders", [path.name])
-    raise TextcatError(f"{path} holds neither .sgm files nor a folder per topic: give it a card (.toml) with a reader.")
+    raise TextcatError(
+        f"{path} holds neither .sgm nor newsML.xml files nor a folder per topic: give it a card (.toml) with a reader."
+    )
 
 
 def _open(card: Card, path: Path) -> Corpus:
@@ -261,8 +271,14 @@ def _documents(card: Card, path: Path) -> Iterator[Document]:
         parsed[member.name] = list(READERS[card.reader].parse(member, **card.options))
     _check_complete(card, path, sums)
     # The order of training follows that of the documents, so it must not hang on how an archive was packed.
+    seen: dict[str, str] = {}
     for name in sorted(parsed):
-        yield from parsed[name]
+        for document in parsed[name]:
+            if document.id in seen:
+                places = f"in {seen[document.id]} and in {name}"
+                raise TextcatError(f"{path} has two documents {document.id!r}, {places}: remove one of them.")
+            seen[document.id] = name
+            yield document
 
 
 def _sum(card: Card, path: Path, member: Member) -> str:
@@ -313,4 +329,5 @@ def _reason(error: Exception) -> str:
 
 
 def _by_hand(card: Card) -> str:
-    return f"Put {card.files[0]} into a folder and name the folder in TEXTCAT_CORPORA."
+    lead = f"{card.obtain} " if card.obtain else ""
+    return f"{lead}Put {card.files[0]} into a folder and name the folder in TEXTCAT_CORPORA."

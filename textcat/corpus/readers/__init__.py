@@ -1,20 +1,21 @@
 """One module per format, each turning the bytes of one file into Documents.
 
-A reader has two functions: ``wanted(name) -> bool`` tells by its name whether a file holds documents, and
-``parse(member, **options)`` yields the Documents of one file.
+A reader has two functions: ``wanted(name, **options) -> bool`` tells by its name whether a file holds documents that
+are to be read, and ``parse(member, **options)`` yields the Documents of one file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 from textcat.corpus.documents import Document
 from textcat.corpus.members import members
-from textcat.corpus.readers import folders, reuters
+from textcat.corpus.readers import folders, rcv1, reuters
 
-READERS: dict[str, ModuleType] = {"folders": folders, "reuters": reuters}
+READERS: dict[str, ModuleType] = {"folders": folders, "rcv1": rcv1, "reuters": reuters}
 
 
 def read(reader: str, *paths: str | Path, **options: str) -> Iterator[Document]:
@@ -22,11 +23,11 @@ def read(reader: str, *paths: str | Path, **options: str) -> Iterator[Document]:
 
     Parameters
     ----------
-    reader : {"folders", "reuters"}
+    reader : {"folders", "rcv1", "reuters"}
     *paths : str or Path
     **options
-        Those of the reader's ``parse``.
+        Those of the reader's ``wanted`` and ``parse``.
     """
     for path in paths:
-        for member in members(Path(path), READERS[reader].wanted):
+        for member in members(Path(path), partial(READERS[reader].wanted, **options)):
             yield from READERS[reader].parse(member, **options)

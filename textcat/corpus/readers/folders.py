@@ -15,7 +15,7 @@ _HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
 _SUBJECT = re.compile(r"^Subject:[ \t]*(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
 
 
-def wanted(name: str) -> bool:
+def wanted(name: str, **options: str) -> bool:
     """Tell whether a file lies in a topic's folder; a README beside the folders does not."""
     return "/" in name
 

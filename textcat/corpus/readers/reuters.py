@@ -39,7 +39,7 @@ SPLITS = {
 }
 
 
-def wanted(name: str) -> bool:
+def wanted(name: str, **options: str) -> bool:
     """Tell whether a file holds stories."""
     return name.lower().endswith(".sgm")
 

@@ -1,0 +1,194 @@
+"""Reuters Corpus Volume 1's XML: one file, one story, in a folder or zip per day."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+from xml.parsers import expat
+
+from textcat.corpus.documents import Document
+from textcat.corpus.members import Member
+from textcat.errors import TextcatError
+
+VERSIONS = ("1", "2")
+_TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"
+_ZONES = frozenset({"title", "headline", "dateline", "p"})
+# The distribution also has lists of codes and DTDs, whose names do not start with an item's number.
+_STORY = re.compile(r"(?:^|/)[0-9]+[^/]*\.xml$", re.IGNORECASE)
+_DAY = re.compile(r"(?:^|/)([0-9]{4})([0-9]{2})([0-9]{2})(?:\.zip)?/", re.IGNORECASE)
+_SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2})|([0-9]+) to ([0-9]+)")
+
+
+def wanted(name: str, train: str = "", test: str = "", **options: str) -> bool:
+    """Tell whether a file holds a story.
+
+    Where `train` and `test` are dates, a story in another day's folder or zip is none of them, and so need not be read.
+    """
+    if not _STORY.search(name):
+        return False
+    day = _DAY.search(name)
+    spans = [_span(text) for text in (train, test) if text]
+    return not (day and spans) or any(span.may_hold_day("-".join(day.groups())) for span in spans)
+
+
+def parse(
+    member: Member, train: str = "", test: str = "", version: str = "1", encoding: str = ""
+) -> Iterator[Document]:
+    """Yield the one story a file is.
+
+    The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
+    per paragraph), each ``""`` where the story has none. The topics are the codes of class bip:topics:1.0. The byline,
+    which names the author, is left out.
+
+    Parameters
+    ----------
+    member : Member
+    train, test : str
+        Which stories are for training and for test, first and last included: ``"1996-08-26 to 1996-09-01"`` by date,
+        ``"2286 to 26150"`` by itemid. The others are unused; ``""`` is no story, and both ``""`` make no parts.
+    version : {"1", "2"}
+        ``"1"``: the codes as they stand. ``"2"``: corrected as RCV1-v2; each topic brings those above it in the
+        hierarchy, and a story without any topic or any country is unused.
+    encoding : str
+        Instead of the one the file declares.
+
+    Yields
+    ------
+    Document
+
+    Raises
+    ------
+    TextcatError
+        If the file is no such XML, declares an entity, or lacks an itemid or date; if `train`, `test` or `version` is
+        not of its form.
+
+    References
+    ----------
+    D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark collection for text categorization research,
+    Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3 (the codes' hierarchy) and 4 (RCV1-v2).
+    """
+    if version not in VERSIONS:
+        raise TextcatError(f"There is no version {version!r} of RCV1: use one of {', '.join(VERSIONS)}.")
+    story = _story(member, encoding)
+    document_id = _attribute(member, story, "itemid", "[0-9]+")
+    date = _attribute(member, story, "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
+    topics, part = story.codes[_TOPICS], _part(int(document_id), date, train, test)
+    if version == "2":
+        part = part if topics and story.codes[_COUNTRIES] else "unused"
+        topics = [code for topic in topics for code in _with_ancestors(topic)]
+    yield Document(document_id, _zones(story.texts), tuple(dict.fromkeys(topics)), date, part)
+
+
+class _Span(NamedTuple):
+    """The stories from one date or itemid to another, both included."""
+
+    first: str | int
+    last: str | int
+
+    def holds(self, itemid: int, date: str) -> bool:
+        value = itemid if isinstance(self.first, int) else date
+        return self.first <= value <= self.last  # type: ignore[operator]  # both are dates, or both itemids
+
+    def may_hold_day(self, date: str) -> bool:
+        return isinstance(self.first, int) or self.holds(0, date)
+
+
+@lru_cache(maxsize=8)
+def _span(text: str) -> _Span:
+    match = _SPAN.fullmatch(text)
+    if not match:
+        raise TextcatError(f"{text!r} is no range of stories: write '1996-08-26 to 1996-09-01' or '2286 to 26150'.")
+    first_date, last_date, first_id, last_id = match.groups()
+    return _Span(first_date, last_date) if first_date else _Span(int(first_id), int(last_id))
+
+
+def _part(itemid: int, date: str, train: str, test: str) -> str:
+    if not (train or test):
+        return ""
+    parts = (part for part, text in (("train", train), ("test", test)) if text and _span(text).holds(itemid, date))
+    return next(parts, "unused")
+
+
+def _with_ancestors(topic: str) -> list[str]:
+    """Return a topic and those above it: C1511, C151, C15, CCAT; GSPO, GCAT."""
+    chain = [topic]
+    while chain[-1][1:] != "CAT":
+        code = chain[-1]
+        chain.append(code[:-1] if code[1:].isdigit() and len(code) > 3 else f"{code[0]}CAT")
+    return chain
+
+
+def _zones(texts: Mapping[str, list[str]]) -> dict[str, str]:
+    # The title is the headline, with the name of a country before it.
+    title = " ".join(texts["headline"]) or " ".join(texts["title"])
+    return {"title": title, "dateline": " ".join(texts["dateline"]), "body": "\n".join(texts["p"])}
+
+
+class _Story:
+    """What the parser has met of a story; its methods are the parser's handlers."""
+
+    def __init__(self) -> None:
+        self.root = ""
+        self.attributes: dict[str, str] = {}
+        self.texts: dict[str, list[str]] = defaultdict(list)
+        self.codes: dict[str, list[str]] = defaultdict(list)
+        self._class = ""  # of the codes that come
+        self._pieces: list[str] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == "code":
+            if attributes.get("code"):
+                self.codes[self._class].append(attributes["code"])
+        elif tag == "codes":
+            self._class = attributes.get("class", "")
+        elif tag in _ZONES:
+            self._pieces.clear()
+        elif not self.root:
+            self.root, self.attributes = tag, attributes
+
+    def characters(self, text: str) -> None:
+        self._pieces.append(text)
+
+    def end(self, tag: str) -> None:
+        if tag in _ZONES:
+            text = "".join(self._pieces).strip()
+            if text:
+                self.texts[tag].append(text)
+
+    def entity(self, name: str, *declaration: object) -> None:
+        # No story declares one, and entities of entities may grow without bound.
+        raise _FaultError(f"it declares the entity {name!r}")
+
+
+class _FaultError(Exception):
+    """What is wrong with a story, as a clause."""
+
+
+def _story(member: Member, encoding: str) -> _Story:
+    story = _Story()
+    parser = expat.ParserCreate(encoding or None)
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = story.start, story.end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = story.characters, story.entity
+    try:
+        parser.Parse(member.data, True)
+    except _FaultError as error:
+        raise _malformed(member, error) from None
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: an encoding Python does not know
+        raise _malformed(member, error, ", or set the reader's encoding, for example to 'latin-1'") from None
+    return story
+
+
+def _attribute(member: Member, story: _Story, name: str, form: str) -> str:
+    if story.root != "newsitem":
+        raise _malformed(member, "it has no newsitem")
+    if not re.fullmatch(form, story.attributes.get(name, "")):
+        raise _malformed(member, f"its newsitem has the {name} {story.attributes.get(name, '')!r}")
+    return story.attributes[name]
+
+
+def _malformed(member: Member, fault: object, or_else: str = "") -> TextcatError:
+    return TextcatError(f"{member} is no story of RCV1 ({fault}): mend the file or get it again{or_else}.")
