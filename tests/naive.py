@@ -161,7 +161,7 @@ def micra(eta, beta, epsilon, zeta):
     """The mistake-controlled rule algorithm (Tsampouka and Shawe-Taylor 2007, Algorithm 1)."""
 
     def step(a, i, y):
-        if a.t == 0:
+        if a.N <= 0:  # a = 0, or what rounding leaves of it
             a.update(i, y, 1, 1)
             return True
         eta_t = sqrt(a.N) * (eta / a.R) * a.t**-zeta
@@ -178,12 +178,12 @@ def cramma(eta, beta, epsilon):
     """The constant rate approximate maximum margin algorithm (Tsampouka and Shawe-Taylor 2006)."""
 
     def step(a, i, y):
-        if a.t == 0:
+        if a.N <= 0:  # a = 0, or what rounding leaves of it
             a.update(i, y, 1, 1)
             return True
         failed = y * a.f(i) <= sqrt(a.N) * beta * a.t**-epsilon
         if failed:
-            a.update(i, y, 1, sqrt(a.N) * eta / a.R)
+            a.update(i, y, 1, sqrt(a.N) * (eta / a.R))
         return failed
 
     return step

@@ -18,15 +18,28 @@ from hypothesis.extra.numpy import arrays
 
 from textcat.margin._primal import N_LANES, Block
 from textcat.margin.problems import Problem, Solution
-from textcat.margin.rules import PA, PAM, PAUM, ROMMA
+from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, LMargitron, TMargitron
 from textcat.margin.solve import solve
 
-NAIVE = {PA: naive.pa, PAM: naive.pam, PAUM: naive.paum, ROMMA: naive.romma}
+NAIVE = {
+    PA: naive.pa, PAM: naive.pam, PAUM: naive.paum, TMargitron: naive.t_margitron, LMargitron: naive.l_margitron,
+    MICRA: naive.micra, CRAMMA: naive.cramma, ALMA: naive.alma, ROMMA: naive.romma, PDM: naive.pdm,
+}  # fmt: skip
 
 ETAS = st.sampled_from([1.0, 0.3, 7.0])
+EPSILONS = st.sampled_from([0.3, 0.5, 1.0, 1.5])
 MARGINS = st.sampled_from([-1.0, -0.5, 0.0, 0.1, 1.0, 5.0])
 PERCEPTRONS = st.one_of(
     st.builds(PA, ETAS), st.builds(PAM, MARGINS, ETAS), st.builds(PAUM, tau_neg=MARGINS, tau_pos=MARGINS, eta=ETAS)
+)
+SIZES = st.sampled_from([0.5, 3.0])
+# Without the ℓ-margitron: opposite rows cancel here, and what rounding leaves of N has no root.
+UNSCALED = st.one_of(
+    PERCEPTRONS,
+    st.builds(TMargitron, EPSILONS, SIZES),
+    st.builds(MICRA, SIZES, SIZES, EPSILONS, st.sampled_from([0.0, 0.5, 0.9])),
+    st.builds(CRAMMA, st.sampled_from([0.01, 0.1]), SIZES, EPSILONS),
+    st.builds(PDM, st.sampled_from([0.2, 0.5, 1.0])),
 )
 # Zeros make the rows sparse, and some of them empty; the others are short and long binary fractions.
 VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 0.5, 0.1, -0.3, 2.7])
@@ -99,15 +112,16 @@ def alone(request):
 @settings(max_examples=300, deadline=None)
 @given(
     rows_and_labels(),
-    PERCEPTRONS,
+    UNSCALED,
     st.sampled_from([0.0, 0.5, 1.0]),
     st.sampled_from([0.0, 1.0, 2.5]),
     st.sampled_from([1, 2, 5, 40]),
+    st.sampled_from([0, 0, 1, 4]),
     st.sampled_from([None, 0, 1, 2]),
 )
-def test_a_lane_makes_the_updates_of_the_naive_loop_to_the_bit(drawn, rule, lambda_, rho, max_epochs, seed):
+def test_a_lane_makes_the_updates_of_the_naive_loop_to_the_bit(drawn, rule, lambda_, rho, max_epochs, minis, seed):
     X, labels = drawn
-    problem = Problem.from_labels(labels, rule, lambda_=lambda_, rho=rho, max_epochs=max_epochs)
+    problem = Problem.from_labels(labels, rule, lambda_=lambda_, rho=rho, max_epochs=max_epochs, mini_epochs=minis)
     order = None if seed is None else np.random.default_rng(seed).permutation(X.shape[0])
     a, epochs, converged = naive_solution(X, labels, problem, order)
     (solution,) = solve(X, [problem], seed=seed)
@@ -120,17 +134,26 @@ def test_a_lane_makes_the_updates_of_the_naive_loop_to_the_bit(drawn, rule, lamb
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 0.1]), st.sampled_from([0.0, 1.0]), st.sampled_from([1, 5, 40]))
-def test_a_rule_that_shrinks_makes_the_updates_of_its_naive_loop(seed, delta, lambda_, max_epochs):
-    # Drawn from a normal distribution: ties with the threshold, which rounding would decide, do not happen.
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([ROMMA(0.5), ROMMA(0.1), ALMA(0.45), ALMA(0.15), ALMA(0.9, 1 / 0.9)]),
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([1, 5, 40]),
+    st.sampled_from([0, 3]),
+)
+def test_a_rule_that_shrinks_makes_the_updates_of_its_naive_loop(seed, rule, lambda_, max_epochs, mini_epochs):
+    # Drawn from a normal distribution: ties with the threshold, which rounding would decide, do not happen. (Nor does a
+    # unit vector along the longest row, as ALMA makes it, meet a threshold of 1 with these parameters.)
     rng = np.random.default_rng(seed)
     X = sp.csr_array(rng.normal(size=(rng.integers(1, 12), rng.integers(1, 6))))
     labels = rng.choice([-1, 1, 0], X.shape[0])
-    problem = Problem.from_labels(labels, ROMMA(delta), lambda_=lambda_, rho=0.3, max_epochs=max_epochs)
-    a, epochs, _ = naive_solution(X, labels, problem)
+    problem = Problem.from_labels(
+        labels, rule, lambda_=lambda_, rho=0.3, max_epochs=max_epochs, mini_epochs=mini_epochs
+    )
+    a, epochs, converged = naive_solution(X, labels, problem)
     assume(a.squared_length() < 1e6)  # rows that cannot be separated: every difference of rounding grows without bound
     (solution,) = solve(X, [problem])
-    assert (solution.n_updates, solution.n_epochs) == (len(a.updates), epochs)
+    assert (solution.n_updates, solution.n_epochs, solution.converged) == (len(a.updates), epochs, converged)
     np.testing.assert_allclose(solution.weights, a.w, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(solution.bias, a.bias, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(dense_alpha(solution, X.shape[0]), a.alpha, rtol=1e-9, atol=1e-12)
@@ -171,51 +194,6 @@ def test_the_weights_are_the_rows_weighted_by_alpha(drawn, rule):
     alpha = dense_alpha(solution, X.shape[0])
     np.testing.assert_allclose(solution.weights, alpha @ X.toarray(), rtol=1e-9, atol=1e-9)
     assert solution.bias == pytest.approx(2.0**2 * alpha.sum())
-
-
-# --- the papers' bounds ---
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.integers(0, 2**32 - 1), st.floats(0.02, 0.5), st.floats(-2, 2), st.floats(0, 20), st.sampled_from([0.1, 1, 5])
-)
-def test_paum_keeps_the_bound_of_theorem_2_1_on_the_number_of_updates(seed, gamma, tau_neg, tau_pos, eta):
-    rng = np.random.default_rng(seed)
-    separating = rng.normal(size=3)
-    separating /= np.linalg.norm(separating)
-    bias = rng.uniform(-0.5, 0.5)
-    X = rng.normal(size=(40, 3))
-    scores = X @ separating + bias
-    X, scores = X[np.abs(scores) >= gamma], scores[np.abs(scores) >= gamma]
-    longest = np.linalg.norm(X, axis=1).max(initial=0)
-    assume(len(X) and abs(bias) <= longest)
-    problem = Problem.from_labels(np.sign(scores), PAUM(tau_neg, tau_pos, eta), rho=longest, max_epochs=10**9)
-    (solution,) = solve(sp.csr_array(X), [problem])
-    assert solution.converged
-    assert solution.n_updates <= 4 * ((longest / gamma) ** 2 + max(tau_neg, tau_pos) / (eta * gamma**2))
-
-
-def nearly_inseparable():
-    """Thirty rows with a small margin."""
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(30, 3))
-    labels = np.sign(X @ [1, 2, -1])
-    X += 0.02 * labels[:, None] * np.array([1, 2, -1])
-    return sp.csr_array(X), labels
-
-
-@pytest.mark.parametrize("delta", [0.5, 0.1, 0.01])
-def test_romma_reaches_its_fraction_of_the_largest_margin(delta):
-    X, labels = nearly_inseparable()
-    fine, coarse = solve(X, [Problem.from_labels(labels, ROMMA(d), rho=1.0, max_epochs=10**6) for d in (1e-4, delta)])
-
-    def margin(solution):  # the directional margin, of the vector with its augmented coordinate
-        length = np.sqrt(solution.weights @ solution.weights + solution.bias**2)
-        return np.min(labels * (X @ solution.weights + solution.bias)) / length
-
-    assert margin(fine) > 0
-    assert margin(coarse) >= (1 - delta) * margin(fine)
 
 
 # --- nothing but the problem decides ---
@@ -392,7 +370,7 @@ def test_training_in_two_parts_makes_the_decisions_of_training_in_one(drawn, rul
     (first,) = solve(X, [replace(problem, max_epochs=pause)])
     assume(not first.converged)
     (second,) = solve(X, [replace(problem, max_epochs=30 - pause, start=first)])
-    assert first.n_updates + second.n_updates == whole.n_updates
+    assert second.n_updates == whole.n_updates
     assert first.n_epochs + second.n_epochs == whole.n_epochs
     assert second.weights.tobytes() == whole.weights.tobytes()
     assert second.bias == whole.bias
@@ -409,7 +387,7 @@ def test_a_converged_solution_makes_no_update_when_started_again(rule, dtype):
     assert first.converged
     assert first.n_updates > 0
     (second,) = solve(X, [replace(problem, start=first)])
-    assert (second.n_updates, second.n_epochs) == (0, 1)
+    assert (second.n_updates, second.n_epochs) == (first.n_updates, 1)
     assert second.weights.tobytes() == first.weights.tobytes()
     assert second.bias == first.bias
     assert second.alpha.tobytes() == first.alpha.tobytes()
