@@ -213,9 +213,10 @@ def test_without_a_folder_of_ones_own_the_variable_is_named(own, monkeypatch):
 
 def test_a_corpus_that_is_missing_is_told_with_how_to_fetch_it(own, monkeypatch):
     monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
-    with pytest.raises(MissingData, match=r"run `textcat corpora fetch reuters21578`, or put reuters21578\.tar\.gz"):
+    with pytest.raises(MissingData, match=r"`textcat corpora fetch reuters21578` downloads it\. Or put reuters21"):
         datasets.corpus("reuters21578")
     assert "TEXTCAT_CORPORA" in datasets.missing("reuters21578")
+    assert "apply as https://trec.nist.gov" in datasets.missing("rcv1")
 
 
 def test_a_corpus_that_ships_is_never_missing(own):

@@ -130,9 +130,8 @@ def corpora(console: Console, found: Iterable[tuple[Card, Path | None]]) -> None
 
 
 def _how_to_get(card: Card) -> str:
-    if card.urls:
-        return f"`textcat corpora fetch {card.name}` downloads it from {card.urls[0]}"
-    return f"it cannot be downloaded; put {card.files[0]} into a folder that TEXTCAT_CORPORA names"
+    fetch = f"`textcat corpora fetch {card.name}`"
+    return f"{fetch} downloads it from {card.urls[0]}" if card.urls else f"{fetch} tells how to get it"
 
 
 def fetched(console: Console, card: Card, path: Path) -> None:

@@ -182,10 +182,10 @@ def _missing_file(name: str, file: str, url: str) -> str:
 
 def _missing_corpus(name: str) -> str:
     card = catalogue.card(name)
-    fetch = f"run `textcat corpora fetch {name}`, or " if card.urls else ""
+    how = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
     return (
-        f"The corpus {name} is not here: {fetch}put {card.files[0]} into a folder that the variable TEXTCAT_CORPORA "
-        f"names or into {catalogue.cache_folder()}."
+        f"The corpus {name} is not here. {how} {card.files[0]} into a folder that the variable TEXTCAT_CORPORA names "
+        f"or into {catalogue.cache_folder()}."
     )
 
 
