@@ -324,6 +324,14 @@ def test_a_column_without_a_published_figure_has_ours_alone():
     assert [line.split() for line in table] == [["seconds", "of", "LIBSVM"], ["ours"], ["x", "12.5"], ["y", "-"]]
 
 
+def test_rows_without_figures_have_one_line_of_headers():
+    assert printed(report.comparison_table([Row("x", seconds=123.4), Row("y", note="No data.")])) == [
+        "   seconds  note",
+        "x      123",
+        "y        -     1",
+    ]
+
+
 def test_the_digest_of_the_code_changes_with_any_source(tmp_path, monkeypatch):
     for name in ("margin/rules.pyx", "papers/figures.toml", "ranking.py", "cli.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

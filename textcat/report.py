@@ -175,7 +175,8 @@ def _fact(value: Any) -> str:
 def comparison_table(rows: Sequence[Row]) -> Table:
     """Lay out the published figures, ours, and by how many percent these differ."""
     columns = _comparison(rows)
-    table = _table("", *(f"{column.title}\n{column.part}" for column in columns))
+    titled = any(column.title for column in columns)
+    table = _table("", *(f"{column.title}\n{column.part}" if titled else column.part for column in columns))
     for number, row in enumerate(rows):
         table.add_row(Text(row.label), *(column.cells[number] for column in columns))
     return table

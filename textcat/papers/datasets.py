@@ -174,19 +174,24 @@ def _path(name: str, file: str, url: str) -> Path:
 
 
 def _missing_file(name: str, file: str, url: str) -> str:
-    cache = folders()[-1]
-    named = os.environ.get("TEXTCAT_DATASETS")
-    where = f"{named} (TEXTCAT_DATASETS)" if named else "a folder that the variable TEXTCAT_DATASETS names"
-    return f"The data set {name} needs the file {file}: put it, from {url}, into {where} or into {cache}."
+    return (
+        f"The data set {name} needs the file {file}: put it, from {url}, into the folder that the variable "
+        f"TEXTCAT_DATASETS names or into {_at_home(folders()[-1])}."
+    )
 
 
 def _missing_corpus(name: str) -> str:
     card = catalogue.card(name)
     how = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
     return (
-        f"The corpus {name} is not here. {how} {card.files[0]} into a folder that the variable TEXTCAT_CORPORA names "
-        f"or into {catalogue.cache_folder()}."
+        f"The corpus {name} is not here. {how} {card.files[0]} into the folder that the variable TEXTCAT_CORPORA names "
+        f"or into {_at_home(catalogue.cache_folder())}."
     )
+
+
+def _at_home(folder: Path) -> str:
+    """Write ``~`` for the user's home: pages that others read say where to put what is missing."""
+    return f"~/{folder.relative_to(Path.home()).as_posix()}" if folder.is_relative_to(Path.home()) else str(folder)
 
 
 def _unpacked(path: Path) -> bytes:
