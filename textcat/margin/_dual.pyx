@@ -62,11 +62,10 @@ cdef struct problem:
     # the support of a warm start, and how much of it is in g
     const int32_t *support
     Py_ssize_t n_support, n_restored
-    # blocks of kernel rows at hand (0: not), and when each was used last
+    # blocks of kernel rows at hand (0: not), and how many updates have used each so far
     Py_ssize_t block_rows, itemsize
     const uintptr_t *blocks
     int64_t *used
-    int64_t clock
 
 
 cdef const void *_kernel_row(problem *z, Py_ssize_t i) noexcept nogil:
@@ -74,8 +73,7 @@ cdef const void *_kernel_row(problem *z, Py_ssize_t i) noexcept nogil:
     cdef Py_ssize_t b = i // z.block_rows
     if z.blocks[b] == 0:
         return NULL
-    z.clock += 1
-    z.used[b] = z.clock
+    z.used[b] += 1
     return <const void *> (z.blocks[b] + <uintptr_t> ((i - b * z.block_rows) * z.n_rows * z.itemsize))
 
 
@@ -326,7 +324,10 @@ cdef class Expansion:
         self.held[b] = block
 
     def drop(self):
-        """Let go of the block that has not been used for longest."""
+        """Let go of the block that the fewest updates have used so far.
+
+        Rows are presented in cycles, so the block not used for longest is the one that is wanted next.
+        """
         b = min(self.held, key=self.used.__getitem__)
         self.blocks[b] = 0
         del self.held[b]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,17 @@ class KernelRows:
         Parameters of the kernel by name, such as gamma. Their defaults are those of `pairwise_kernels`.
     cache_mb : float
         Megabytes of memory that blocks may take. A matrix that fits is kept whole, for all threads together; of a
-        larger one each thread holds the blocks that it used last.
+        larger one each thread holds the blocks that it uses most.
     n_jobs : int
         How many threads or processes share the memory.
+
+    Attributes
+    ----------
+    n_rows, n_blocks : int
+    dtype : float32 or float64
+        The number type of the kernel.
+    diagonal : ndarray of float64, shape (n_rows,)
+        k(x_i, x_i) of every row.
 
     Raises
     ------
@@ -78,8 +86,8 @@ class KernelRows:
             kind = "sparse" if sp.issparse(self.X) else f"of shape {self.X.shape}"
             raise KernelError(f"A precomputed kernel must be a square array over the rows, this one is {kind}.")
         self.n_blocks = -(-self.n_rows // BLOCK_ROWS)
+        self.diagonal = self._diagonal()
         self._keep_nothing()
-        self.diagonal  # noqa: B018  what is wrong with the kernel is said at once, and before threads ask for it
 
     def _keep_nothing(self) -> None:
         self._blocks: dict[int, np.ndarray] = {}
@@ -109,9 +117,7 @@ class KernelRows:
         """How many blocks a thread may hold; at least one."""
         return max(1, self.n_blocks if self.fits else self._affordable // self.n_jobs)
 
-    @cached_property
-    def diagonal(self) -> np.ndarray:
-        """k(x_i, x_i) of every row, float64 of shape (n_rows,)."""
+    def _diagonal(self) -> np.ndarray:
         if self.kernel == "precomputed":
             diagonal = self.X.diagonal().astype(np.float64)
         else:
