@@ -23,6 +23,7 @@ typedef struct B(block) {
     const int32_t *wide;    /* the column of W of every entry, or NULL */
     const uint16_t *narrow; /* the same, where 16 bits are enough, or NULL */
     const REAL *data;
+    int binary; /* whether every entry is 1 */
     const int64_t *order;
     double *norm2; /* squared length of every row */
     struct B(arrangement) own;
@@ -39,7 +40,12 @@ typedef struct B(block) {
 
     lane lanes[LANES];
     ptrdiff_t position;
-    int64_t *set; /* the active set of the lowest lane of those, n_set rows in the order of their presentation */
+
+    /* A lane that is presented rows by itself is taken out of the lanes for that time, so that its numbers lie together. */
+    int alone;  /* whether all of it is out, as no other lane has work */
+    int set_is_out; /* whether its weights and the alpha of its active set are */
+    REAL *W_alone, *alpha_alone; /* per column; per row */
+    int64_t *set; /* the active set in work, n_set rows in the order of presentation */
     ptrdiff_t n_set;
     ptrdiff_t (*scan)(struct B(block) *, ptrdiff_t, ptrdiff_t);
 } B(block);
@@ -133,7 +139,7 @@ static void B(free)(B(block) *s)
     free(s->left_out);
     free(s->moved);
     free(s->in_set);
-    free(s->set);
+    free(s->set), free(s->W_alone), free(s->alpha_alone);
     aligned_free(s);
 }
 
@@ -208,6 +214,18 @@ out:
     free(df), free(next), free(column);
     return complete;
 }
+#else
+/* Rows stay in coordinate order; columns of 16 bits, where they are enough. Returns 0 where memory is short. */
+static int B(arrange)(B(block) *s)
+{
+    const int64_t nnz = s->indptr[s->n_rows];
+    if (s->n_features > 65536) return 1;
+    s->own.narrow = malloc(((size_t)nnz + 1) * sizeof *s->own.narrow);
+    if (!s->own.narrow) return 0;
+    for (int64_t p = 0; p < nnz; p++) s->own.narrow[p] = (uint16_t)s->wide[p];
+    s->narrow = s->own.narrow;
+    return 1;
+}
 #endif
 
 /* The weights in lane l of the column that an entry belongs to. */
@@ -235,7 +253,9 @@ static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *i
     s->moved = calloc((size_t)n_rows + 1, sizeof *s->moved);
     s->in_set = calloc((size_t)n_rows + 1, sizeof *s->in_set);
     s->set = malloc((size_t)(n_rows + 1) * sizeof *s->set);
-    if (!s->norm2 || !s->alpha || !s->positive || !s->left_out || !s->moved || !s->in_set || !s->set) {
+    s->alpha_alone = malloc((size_t)(n_rows + 1) * sizeof *s->alpha_alone);
+    if (!s->norm2 || !s->alpha || !s->positive || !s->left_out || !s->moved || !s->in_set || !s->set ||
+        !s->alpha_alone) {
         B(free)(s);
         return NULL;
     }
@@ -244,14 +264,15 @@ static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *i
         for (int64_t p = indptr[i]; p < indptr[i + 1]; p++) sum += (double)data[p] * (double)data[p];
         s->norm2[i] = sum;
     }
-#ifdef ARRANGED
     if (!B(arrange)(s)) {
         B(free)(s);
         return NULL;
     }
-#endif
+    s->binary = 1;
+    for (int64_t p = 0; p < s->indptr[n_rows] && s->binary; p++) s->binary = s->data[p] == 1;
     s->W = aligned_zeros((size_t)(s->n_columns + 1) * LANES * sizeof *s->W);
-    if (!s->W) {
+    s->W_alone = malloc((size_t)(s->n_columns + 1) * sizeof *s->W_alone);
+    if (!s->W || !s->W_alone) {
         B(free)(s);
         return NULL;
     }
@@ -352,38 +373,65 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
     return n_support;
 }
 
-/* w <- shrink w + grow y x in one lane, where the margin test of row i has failed. */
-static void B(update)(B(block) *s, ptrdiff_t i, int l)
+/* Take the weights of lane l out of the lanes, and alpha of its active set or of all rows; or put them back. */
+static void B(take_out)(B(block) *s, int l)
+{
+    for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W_alone[c] = s->W[c * LANES + l];
+    if (s->alone)
+        for (ptrdiff_t i = 0; i < s->n_rows; i++) s->alpha_alone[i] = s->alpha[i * LANES + l];
+    else
+        for (ptrdiff_t k = 0; k < s->n_set; k++) s->alpha_alone[s->set[k]] = s->alpha[s->set[k] * LANES + l];
+}
+
+static void B(put_back)(B(block) *s, int l)
+{
+    for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W[c * LANES + l] = s->W_alone[c];
+    if (s->alone)
+        for (ptrdiff_t i = 0; i < s->n_rows; i++) s->alpha[i * LANES + l] = s->alpha_alone[i];
+    else
+        for (ptrdiff_t k = 0; k < s->n_set; k++) s->alpha[s->set[k] * LANES + l] = s->alpha_alone[s->set[k]];
+}
+
+/* Take the scale of lane l into its weights, long before float32 under- or overflows. */
+static void B(rescale)(B(block) *s, int l)
+{
+    lane *z = &s->lanes[l];
+    const REAL scale = (REAL)z->scale;
+    const int is_out = s->alone || s->set_is_out;
+    if (is_out) B(put_back)(s, l);
+    for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W[c * LANES + l] *= scale;
+    for (ptrdiff_t k = 0; k < s->n_rows; k++) s->alpha[k * LANES + l] *= scale;
+    z->w_bias *= z->scale;
+    z->scale = 1;
+    if (is_out) B(take_out)(s, l);
+}
+
+/* w <- shrink w + grow y x in lane l, where row i has failed the margin test with the value f. W and alpha are where the
+ * lane's weights and the row's coefficient lie: side by side with those of other lanes, or taken out of them. */
+static inline void B(update)(B(block) *s, ptrdiff_t i, int l, REAL f, REAL *restrict W, ptrdiff_t stride, REAL *alpha)
 {
     lane *z = &s->lanes[l];
     const double y = s->positive[i] & (1u << l) ? 1 : -1;
-    const double m = y * z->scale * (double)s->f[l];
+    const double m = y * z->scale * (double)f;
     const double q = s->norm2[i] + z->rho * z->rho + (double)s->lambda[l];
     double shrink = 1, grow = 0;
     z->rule.step(z->rule.p, m, q, z->N, z->t, z->R, &shrink, &grow);
     if (shrink != 1) {
         z->scale *= shrink;
-        if (fabs(z->scale) < 1e-9 || fabs(z->scale) > 1e9) { /* long before float32 under- or overflows */
-            const REAL scale = (REAL)z->scale;
-            for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W[c * LANES + l] *= scale;
-            for (ptrdiff_t k = 0; k < s->n_rows; k++) s->alpha[k * LANES + l] *= scale;
-            z->w_bias *= z->scale;
-            z->scale = 1;
-        }
+        if (fabs(z->scale) < 1e-9 || fabs(z->scale) > 1e9) B(rescale)(s, l);
     }
     const double unscaled = y * grow / z->scale;
     const REAL step = (REAL)unscaled;
-    REAL *const restrict W = s->W + l;
     const REAL *const restrict data = s->data;
     const int64_t end = s->indptr[i + 1];
     if (s->narrow) {
         const uint16_t *const restrict columns = s->narrow;
-        for (int64_t p = s->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * LANES] += step * data[p];
+        for (int64_t p = s->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * stride] += step * data[p];
     } else {
         const int32_t *const restrict columns = s->wide;
-        for (int64_t p = s->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * LANES] += step * data[p];
+        for (int64_t p = s->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * stride] += step * data[p];
     }
-    s->alpha[i * LANES + l] += step;
+    *alpha += step;
     s->moved[i] |= (uint16_t)(1u << l);
     if (z->mini_epochs && !(s->revisiting & (1u << l))) s->in_set[i] |= (uint16_t)(1u << l);
     z->w_bias += unscaled * z->rho;
@@ -394,54 +442,79 @@ static void B(update)(B(block) *s, ptrdiff_t i, int l)
     if (!z->rule.constant || shrink != 1) B(refresh)(s, l);
 }
 
-/* f of row i in lane l alone, summed as the hot loop sums it. */
-static REAL B(value)(const B(block) *s, ptrdiff_t i, int l)
-{
-    const int64_t end = s->indptr[i + 1];
-    int64_t p = s->indptr[i];
-    REAL f = 0, g = 0;
-    for (; ACCUMULATORS == 2 && p + 2 <= end; p += 2) {
-        f += s->data[p] * *B(weight)(s, p, l);
-        g += s->data[p + 1] * *B(weight)(s, p + 1, l);
+/* f += row i, summed as the hot loop sums it; `times` is `data[p] *`, or nothing where every entry is 1 */
+#define ADD_ROW(columns, times, times_next)                                                                            \
+    {                                                                                                                  \
+        for (; ACCUMULATORS == 2 && p + 2 <= end; p += 2) {                                                            \
+            f += times W[columns[p]];                                                                                  \
+            g += times_next W[columns[p + 1]];                                                                         \
+        }                                                                                                              \
+        UNROLL_4 for (; p < end; p++) f += times W[columns[p]];                                                        \
+        if (ACCUMULATORS == 2) f += g;                                                                                 \
     }
-    for (; p < end; p++) f += s->data[p] * *B(weight)(s, p, l);
-    if (ACCUMULATORS == 2) f += g;
-    f += s->bias[l];
-    const REAL lone2 = s->own.lone2 ? s->own.lone2[i] : 0;
-    return f + (s->lambda[l] + lone2) * s->alpha[i * LANES + l];
+
+/* Present n rows to lane l, which has been taken out: those of a list, or those that come after `first` where it is NULL. */
+static int64_t B(present_alone)(B(block) *s, int l, const int64_t *rows, ptrdiff_t first, ptrdiff_t n)
+{
+    const unsigned bit = 1u << l;
+    const uint16_t *const narrow = s->narrow;
+    const int32_t *const wide = s->wide;
+    const REAL *const data = s->data, *const W = s->W_alone;
+    const REAL lambda = s->lambda[l];
+    int64_t updates = 0;
+    for (ptrdiff_t k = first; k < first + n; k++) {
+        const ptrdiff_t i = rows ? rows[k] : k;
+        if (s->left_out[i] & bit) continue;
+        const int64_t end = s->indptr[i + 1];
+        int64_t p = s->indptr[i];
+        REAL f = 0, g = 0;
+        if (narrow && s->binary)
+            ADD_ROW(narrow, , )
+        else if (narrow)
+            ADD_ROW(narrow, data[p] *, data[p + 1] *)
+        else
+            ADD_ROW(wide, data[p] *, data[p + 1] *)
+        f += s->bias[l];
+        f += (lambda + (s->own.lone2 ? s->own.lone2[i] : 0)) * s->alpha_alone[i];
+        if (s->positive[i] & bit ? f <= s->upper[l] : f >= s->lower[l]) {
+            B(update)(s, i, l, f, s->W_alone, 1, &s->alpha_alone[i]);
+            updates++;
+        }
+    }
+    return updates;
 }
 
-/* Gather the active set of lane l, in the order of presentation. */
-static void B(gather_set)(B(block) *s, int l)
+#undef ADD_ROW
+
+static int B(lowest)(unsigned lanes)
 {
-    const uint16_t bit = (uint16_t)(1u << l);
-    s->n_set = 0;
-    for (ptrdiff_t position = 0; position < s->n_rows; position++) {
-        const ptrdiff_t i = s->order ? s->order[position] : position;
-        if (!(s->in_set[i] & bit)) continue;
-        s->in_set[i] &= (uint16_t)~bit;
-        s->set[s->n_set++] = i;
-    }
+    int l = 0;
+    while (!(lanes & (1u << l))) l++;
+    return l;
 }
 
 /* Present the active set once to the lowest lane that has passes to come; returns the number of rows. */
 static ptrdiff_t B(mini_epoch)(B(block) *s)
 {
-    int l = 0;
-    while (!(s->revisiting & (1u << l))) l++;
+    const int l = B(lowest)(s->revisiting);
     lane *z = &s->lanes[l];
-    int64_t updates = 0;
-    if (z->mini_left == z->mini_epochs) B(gather_set)(s, l);
-    for (ptrdiff_t k = 0; k < s->n_set; k++) {
-        const ptrdiff_t i = s->set[k];
-        const REAL f = B(value)(s, i, l);
-        if (s->positive[i] & (1u << l) ? f <= s->upper[l] : f >= s->lower[l]) {
-            s->f[l] = f;
-            B(update)(s, i, l);
-            updates++;
+    if (z->mini_left == z->mini_epochs) { /* the first of its passes: gather the set */
+        s->n_set = 0;
+        for (ptrdiff_t position = 0; position < s->n_rows; position++) {
+            const ptrdiff_t i = s->order ? s->order[position] : position;
+            if (!(s->in_set[i] & (1u << l))) continue;
+            s->in_set[i] &= (uint16_t)~(1u << l);
+            s->set[s->n_set++] = i;
         }
     }
+    if (!s->alone && !s->set_is_out) {
+        B(take_out)(s, l);
+        s->set_is_out = 1;
+    }
+    const int64_t updates = B(present_alone)(s, l, s->set, 0, s->n_set);
     if (!--z->mini_left || !updates) {
+        if (s->set_is_out) B(put_back)(s, l);
+        s->set_is_out = 0;
         s->revisiting &= ~(1u << l);
         z->epoch_updates = 0;
     }
@@ -467,25 +540,40 @@ static void B(end_epoch)(B(block) *s)
     }
 }
 
+/* Present rows from s->position to `stop` to all lanes. */
+static void B(present)(B(block) *s, ptrdiff_t stop)
+{
+    while ((s->position = s->scan(s, s->position, stop)) < stop) {
+        const ptrdiff_t i = s->order ? s->order[s->position] : s->position;
+        const unsigned failed = s->failed;
+        for (int l = 0; l < LANES; l++)
+            if (failed & (1u << l)) B(update)(s, i, l, s->f[l], s->W + l, LANES, &s->alpha[i * LANES + l]);
+        s->position++;
+    }
+}
+
 /* Present at most about `budget` rows; stops early at the end of an epoch in which some lane has finished (see s->finished). */
 static void B(run)(B(block) *s, ptrdiff_t budget)
 {
-    while (budget > 0 && s->active && !s->finished) {
+    if (!s->active || s->finished) return;
+    const int lowest = B(lowest)(s->active);
+    s->alone = s->active == 1u << lowest && !s->set_is_out;
+    if (s->alone) B(take_out)(s, lowest);
+    while (budget > 0 && !s->finished) {
         if (s->revisiting) {
             budget -= 1 + B(mini_epoch)(s);
             continue;
         }
         const ptrdiff_t stop = budget < s->n_rows - s->position ? s->position + budget : s->n_rows;
-        budget -= stop - s->position;
-        while ((s->position = s->scan(s, s->position, stop)) < stop) {
-            const ptrdiff_t i = s->order ? s->order[s->position] : s->position;
-            const unsigned failed = s->failed;
-            for (int l = 0; l < LANES; l++)
-                if (failed & (1u << l)) B(update)(s, i, l);
-            s->position++;
-        }
+        budget -= stop - s->position + 1;
+        if (s->alone) {
+            B(present_alone)(s, lowest, s->order, s->position, stop - s->position);
+            s->position = stop;
+        } else
+            B(present)(s, stop);
         if (s->position == s->n_rows) B(end_epoch)(s);
     }
+    if (s->alone) B(put_back)(s, lowest);
 }
 
 /* Scores of chosen rows in lane l, without the private coordinate: what a new document would get. */

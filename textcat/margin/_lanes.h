@@ -46,8 +46,10 @@ static void aligned_free(void *memory)
 #define ALIGNED __attribute__((aligned(64)))
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL_4 _Pragma("clang loop unroll_count(4)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL_4 _Pragma("GCC unroll 4")
 #endif
 #ifdef __x86_64__
 #define X86
@@ -57,6 +59,7 @@ static void aligned_free(void *memory)
 #define VECTOR(width)
 #define ALIGNED
 #define UNROLL
+#define UNROLL_4
 #endif
 
 #define PASTE_(a, b) a##b
