@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from textcat.margin.rules import PA, PAM, PAUM, Rule
 from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
-from textcat.papers.paum_vectors import Vectors, support_sizes, vectors
+from textcat.papers.paum_vectors import Vectors, gram, support_sizes, vectors
 from textcat.papers.published import published
 from textcat.ranking import average_precisions, macro_average
 
@@ -23,8 +23,6 @@ SVM_C = 1.0
 # Passes after which PA is given up on a topic. It needs at most 143 on a topic of Reuters-21578 that is separable.
 PATIENCE = 1000
 SEPARABLE = 77  # topics, in the paper
-
-_GRAM_ROWS = 512
 
 
 # --- tables 2 and 3 --------------------------------------------------------------------------------------------------
@@ -67,15 +65,6 @@ def train_svm(vectors: Vectors, C: float) -> tuple[np.ndarray, np.ndarray]:
         weights[:, topic] = machine.dual_coef_[0] @ rows[machine.support_]
         support[topic] = len(machine.support_)
     return weights, support
-
-
-def gram(rows: sp.csr_matrix) -> np.ndarray:
-    """Return the inner products of all pairs of rows; by blocks, for one sparse product would take twice the memory."""
-    products = np.empty((rows.shape[0], rows.shape[0]))
-    for start in range(0, rows.shape[0], _GRAM_ROWS):
-        block = slice(start, start + _GRAM_ROWS)
-        products[:, block] = rows @ np.ascontiguousarray(rows[block].toarray().T)
-    return products
 
 
 def _perceptrons(corpus: str, table: str, settings: Settings) -> list[Row]:

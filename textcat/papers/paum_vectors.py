@@ -23,6 +23,8 @@ from textcat.recipe import read_recipe
 # The paper's numbers of terms. Which ones it leaves out it does not say; here, those in the fewest training documents.
 N_TERMS = {"reuters21578": 20_000, "rcv1": 120_000}
 
+_GRAM_ROWS = 512
+
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
@@ -123,3 +125,12 @@ def vectors(name: str) -> Vectors:
 def support_sizes(solutions: Sequence[Solution]) -> np.ndarray:
     """Return the number of support documents of each solution, which the paper calls sparsity."""
     return np.array([len(solution.support) for solution in solutions])
+
+
+def gram(rows: sp.csr_matrix) -> np.ndarray:
+    """Return the inner products of all pairs of rows; by blocks, for one sparse product would take twice the memory."""
+    products = np.empty((rows.shape[0], rows.shape[0]))
+    for start in range(0, rows.shape[0], _GRAM_ROWS):
+        block = slice(start, start + _GRAM_ROWS)
+        products[:, block] = rows @ np.ascontiguousarray(rows[block].toarray().T)
+    return products
