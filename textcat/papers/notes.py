@@ -1,0 +1,375 @@
+"""The lecture notes' experiments: a toy table, a topic learnt document by document, and the bounds on mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from textcat.margin.problems import Problem, Solution
+from textcat.margin.rules import PA
+from textcat.margin.solve import solve
+from textcat.papers import datasets, pictures
+from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
+from textcat.papers.paum_vectors import Vectors, vectors
+
+# --- the toy table ---------------------------------------------------------------------------------------------------
+
+# Words: nuclear, atom, salt, pepper, water, heat, and.
+COUNTS = np.array([[1, 2, 0, 0, 2, 0, 2], [0, 0, 0, 3, 0, 1, 1], [0, 2, 1, 0, 0, 0, 3], [0, 0, 1, 1, 1, 1, 1]])
+IS_PHYSICS = np.array([1, -1, 1, -1])
+GIVEN_W, GIVEN_B = np.array([2, 3, -1, -3, -1, -1, 0]), 1
+
+
+def given_rows(settings: Settings) -> list[Row]:
+    """Classify the four documents with the given (w, b)."""
+    scores = COUNTS @ GIVEN_W + GIVEN_B
+    margin = Figure(float(np.min(IS_PHYSICS * scores) / np.linalg.norm(GIVEN_W)), digits=2)
+    return [*_classified("given (w, b)", scores), Row("given (w, b), all", {"margin": margin})]
+
+
+def learnt_rows(settings: Settings) -> list[Row]:
+    """Train the perceptron on the four documents, and classify them; α counts the mistakes made on each."""
+    X = sp.csr_array(COUNTS, dtype=np.float64)
+    R = longest(X)
+    (solution,) = solve(X, [Problem.from_labels(IS_PHYSICS, PA(), rho=R)], margins=True)
+    alpha = np.zeros(len(IS_PHYSICS))
+    alpha[solution.support] = np.abs(solution.alpha)
+    gamma = np.min(IS_PHYSICS * (COUNTS @ GIVEN_W + GIVEN_B)) / np.linalg.norm(GIVEN_W)
+    whole = {
+        "margin": Figure(solution.margin, digits=2),
+        "mistakes": Figure(solution.n_updates),
+        "bound": Figure(float((2 * R / gamma) ** 2), digits=1),
+    }
+    assert solution.weights is not None
+    w = ", ".join(f"{weight:g}" for weight in solution.weights)
+    note = f"w = ({w}), b = {solution.bias:g}, after {solution.n_epochs} epochs. γ is the given (w, b)'s margin."
+    return [
+        *_classified("perceptron", X @ solution.weights + solution.bias, alpha),
+        Row("perceptron, all", whole, note=note),
+    ]
+
+
+def _classified(classifier: str, scores: np.ndarray, alpha: np.ndarray | None = None) -> list[Row]:
+    rows = []
+    for number, (score, y) in enumerate(zip(scores, IS_PHYSICS, strict=True)):
+        figures = {"y": Figure(1 if score > 0 else -1, int(y)), "f(x)": Figure(float(score))}
+        if alpha is not None:
+            figures["α"] = Figure(float(alpha[number]))
+        rows.append(Row(f"{classifier}, D{number + 1}", figures))
+    return rows
+
+
+def longest(X: sp.csr_array) -> float:
+    """Return R, the length of the longest row."""
+    return float(np.sqrt(X.multiply(X).sum(axis=1).max()))
+
+
+TOY = Experiment(
+    "notes-toy",
+    "Lecture notes: physics (+1) against recipes (-1), four documents and seven words",
+    (),
+    0.1,
+    (Task("given (w, b)", given_rows), Task("perceptron", learnt_rows)),
+    """The table of Joachims' notes (CS678, 2003) with its given w = (2, 3, -1, -3, -1, -1, 0) and b = 1, and the
+perceptron as the notes have it (η = 1, b ← b + y·R²). *y* is the class, +1 where f(x) > 0. *α* is the number of
+mistakes made on a document, as in the dual form. *margin* is min y·f(x)/‖w‖, *bound* is the (2R/γ)² of Shalizi's
+notes.""",
+)
+
+# --- learning a topic ------------------------------------------------------------------------------------------------
+
+TOPIC = "acq"
+N_EACH = 1000  # training documents with and without the topic
+N_DRAWS = 10
+AFTER = (100, 200, 500, 1000, 2000)  # documents
+EPOCHS = (1, 2, 3, 5, 10, 20)
+STRIDE = 20  # documents between two points of the picture
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Training documents drawn at random, and in random order, with the test part.
+
+    Parameters
+    ----------
+    X, X_test : csr_array, float64
+    y, y_test : ndarray, +1 or -1
+    """
+
+    X: sp.csr_array
+    y: np.ndarray
+    X_test: sp.csr_array
+    y_test: np.ndarray
+
+    @classmethod
+    def of(cls, vectors: Vectors, topic: str, seed: int, n_each: int = N_EACH) -> Draw:
+        """Draw `n_each` training documents that have the topic, and as many that have not."""
+        column = vectors.topics.index(topic)
+        y, y_test = (
+            np.where(labels[:, [column]].toarray().ravel() > 0, 1, -1)
+            for labels in (vectors.train_labels, vectors.test_labels)
+        )
+        random = np.random.default_rng(seed)
+        sides = [random.choice(np.flatnonzero(y == side), n_each, replace=False) for side in (1, -1)]
+        chosen = random.permutation(np.concatenate(sides))
+        train, test = (sp.csr_array(rows, dtype=np.float64) for rows in (vectors.train, vectors.test))
+        return cls(train[chosen], y[chosen], test, y_test)
+
+    @cached_property
+    def R(self) -> float:
+        """The length of the longest training document; 1 but for rounding."""
+        return longest(self.X)
+
+    @property
+    def parts(self) -> tuple[tuple[sp.csr_array, np.ndarray], ...]:
+        """The documents drawn, and the test part."""
+        return (self.X, self.y), (self.X_test, self.y_test)
+
+    def mistakes(self, n_documents: Iterable[int], n_jobs: int) -> np.ndarray:
+        """Return how many mistakes the perceptron makes while it sees the first n documents, each once."""
+        return np.array([solution.n_updates for solution in self.partly(n_documents, n_jobs)])
+
+    def partly(self, n_documents: Iterable[int], n_jobs: int) -> list[Solution]:
+        """Show the perceptron the first n documents once."""
+        later = (np.arange(n, len(self.y), dtype=np.int32) for n in n_documents)
+        positives = np.flatnonzero(self.y > 0).astype(np.int32)
+        problems = [Problem(positives, PA(), left_out=rest, rho=self.R, max_epochs=1) for rest in later]
+        return solve(self.X, problems, n_jobs=n_jobs)
+
+    def repeatedly(self, n_epochs: Iterable[int], n_jobs: int) -> list[Solution]:
+        """Show the perceptron all documents so many times, or until it makes no mistake."""
+        problems = [Problem.from_labels(self.y, PA(), rho=self.R, max_epochs=n) for n in n_epochs]
+        return solve(self.X, problems, n_jobs=n_jobs)
+
+    def errors(self, solutions: Sequence[Solution]) -> np.ndarray:
+        """Return the percentage of training and of test documents that are misclassified, shape (n_solutions, 2)."""
+        return np.array([[error(X, y, found.weights, found.bias) for X, y in self.parts] for found in solutions])
+
+
+def error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> float:
+    """Return the percentage of rows that (w, b) misclassifies; f(x) = 0 counts as -1, as in the notes."""
+    return 100 * float(np.mean(np.where(X @ w + b > 0, 1, -1) != y))
+
+
+def document_rows(draws: Sequence[Draw], n_jobs: int) -> list[Row]:
+    """Tell the error while learning, and that on test documents, after some numbers of documents; means over draws."""
+    solutions = [draw.partly(AFTER, n_jobs) for draw in draws]
+    mistakes = np.array([[solution.n_updates for solution in per_draw] for per_draw in solutions])
+    so_far = 100 * mistakes / AFTER
+    since = 100 * np.diff(mistakes, axis=1, prepend=0) / np.diff(AFTER, prepend=0)
+    test = np.array([draw.errors(found)[:, 1] for draw, found in zip(draws, solutions, strict=True)])
+    table = []
+    for k, n in enumerate(AFTER):
+        figures = {"mistakes": mistakes[:, k], "% so far": so_far[:, k], "% since": since[:, k], "% test": test[:, k]}
+        table.append(Row(f"after {n} documents", _means(figures)))
+    return table
+
+
+def epoch_rows(draws: Sequence[Draw], n_jobs: int) -> list[Row]:
+    """Tell the mistakes made, and the errors of what was learnt, after some numbers of epochs; means over draws."""
+    solutions = [draw.repeatedly(EPOCHS, n_jobs) for draw in draws]
+    errors = np.array([draw.errors(found) for draw, found in zip(draws, solutions, strict=True)])
+    table = []
+    for k, n in enumerate(EPOCHS):
+        found = [per_draw[k] for per_draw in solutions]
+        mistakes = np.array([solution.n_updates for solution in found])
+        figures = {"mistakes": mistakes, "% training": errors[:, k, 0], "% test": errors[:, k, 1]}
+        done = sum(solution.converged for solution in found)
+        note = f"{done} of {len(draws)} draws have converged." if done else ""
+        table.append(Row(f"after {n} epoch{'s' if n > 1 else ''}", _means(figures), note=note))
+    return table
+
+
+def machine_row(draws: Sequence[Draw]) -> Row:
+    """Tell the errors of LIBSVM's machine with a hard margin; means over draws."""
+    planes = [hard_margin(draw.X, draw.y, tol=1e-3) for draw in draws]
+    errors = np.array(
+        [[error(X, y, plane.w, plane.b) for X, y in draw.parts] for draw, plane in zip(draws, planes, strict=True)]
+    )
+    return Row("SVM, hard margin", _means({"% training": errors[:, 0], "% test": errors[:, 1]}))
+
+
+def _means(figures: Mapping[str, np.ndarray]) -> dict[str, Figure]:
+    return {name: Figure(float(np.mean(values)), digits=1) for name, values in figures.items()}
+
+
+def draw_learning(path: Path, draws: Sequence[Draw], n_jobs: int) -> None:
+    """Draw the error while learning: of all documents so far, and of the last 100; each draw, and their mean."""
+    n_seen = np.arange(STRIDE, len(draws[0].y) + 1, STRIDE)
+    mistakes = np.array([draw.mistakes(n_seen, n_jobs) for draw in draws])
+    so_far = 100 * mistakes / n_seen
+    lag = 100 // STRIDE
+    lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent
+    axes = pictures.axes()
+    axes.plot(n_seen, so_far.T, color="silver", linewidth=0.5)
+    axes.plot(n_seen, so_far.mean(axis=0), color="black", label="of all documents so far")
+    axes.plot(n_seen[lag:], lately.mean(axis=0), color="firebrick", label="of the last 100 documents")
+    axes.set(xlabel="documents seen", ylabel="mistakes while learning [%]", ylim=(0, 50))
+    axes.legend()
+    pictures.save(axes, path)
+
+
+def draw_epochs(path: Path, draws: Sequence[Draw], n_jobs: int) -> None:
+    """Draw the training and the test error after each of ten epochs, means over draws."""
+    epochs = range(1, 11)
+    errors = np.mean([draw.errors(draw.repeatedly(epochs, n_jobs)) for draw in draws], axis=0)
+    axes = pictures.axes()
+    axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
+    axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
+    axes.set(xlabel="epochs", ylabel="misclassified [%]", ylim=(0, None), xticks=list(epochs))
+    axes.legend()
+    pictures.save(axes, path)
+
+
+def _draws() -> list[Draw]:
+    known = vectors("reuters21578")
+    return [Draw.of(known, TOPIC, seed) for seed in range(N_DRAWS)]
+
+
+def _documents(settings: Settings) -> list[Row]:
+    draws = _draws()
+    if settings.pictures:
+        draw_learning(settings.pictures / "notes-acq-documents.svg", draws, settings.n_jobs)
+    return document_rows(draws, settings.n_jobs)
+
+
+def _epochs(settings: Settings) -> list[Row]:
+    draws = _draws()
+    if settings.pictures:
+        draw_epochs(settings.pictures / "notes-acq-epochs.svg", draws, settings.n_jobs)
+    return [*epoch_rows(draws, settings.n_jobs), machine_row(draws)]
+
+
+ACQ = Experiment(
+    "notes-acq",
+    "Lecture notes: the perceptron learns 'acq' of Reuters-21578 from 1000 positive and 1000 negative documents",
+    ("reuters21578",),
+    0.5,
+    (Task("documents", _documents), Task("epochs", _epochs)),
+    f"""Joachims' notes (CS678, 2003) announce the experiment, and say neither how documents were drawn and weighted
+nor, in the text that is left of them, what their figure shows: there is no published number to compare with. Here: the
+vectors of the PAUM paper, {N_DRAWS} random draws of 1000 + 1000 training documents in random order, λ = 0, η = 1,
+b ← b + y·R². A mistake is a document that is misclassified when it is shown; *so far* is the percentage of documents
+shown, *since* that of those shown after the row above. *test* is the error on the whole test part (3299 documents, 719
+of them positive) of what has been learnt. The SVM is LIBSVM's with C = 10¹⁰. Figures are means over the draws.""",
+)
+
+# --- the bounds on mistakes ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """A plane of maximal margin.
+
+    Parameters
+    ----------
+    w : ndarray of shape (n_features,)
+    b : float
+    margin : float
+        ``min y f(x)/‖w‖``, what it reaches.
+    proven : float
+        What no plane exceeds.
+    """
+
+    w: np.ndarray
+    b: float
+    margin: float
+    proven: float
+
+
+def hard_margin(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5) -> Plane:
+    """Return LIBSVM's plane for C = 1e10, which leaves no slack to rows that can be separated.
+
+    Its coefficients prove how large the margin may be at most: twice the largest margin is the distance between the
+    classes' convex hulls, so that none is above ``‖Σ alpha_i x_i‖ / Σ|alpha_i|`` where ``Σ alpha_i = 0``. (A solution's
+    certificate is the same for planes through the origin.)
+    """
+    from sklearn.svm import SVC
+
+    # SVC takes no 64-bit indices.
+    rows = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    machine = SVC(kernel="linear", C=1e10, tol=tol, cache_size=500).fit(rows, y)
+    w, b = machine.coef_.toarray().ravel(), float(machine.intercept_[0])
+    length = float(np.linalg.norm(w))
+    return Plane(w, b, float(np.min(y * (X @ w + b))) / length, length / float(np.abs(machine.dual_coef_).sum()))
+
+
+def mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
+    """Return the augmented rows, and their mirror images in the other class: their best plane is through the origin."""
+    augmented = sp.csr_array(sp.hstack([X, np.full((X.shape[0], 1), rho)], format="csr"))
+    return sp.csr_array(sp.vstack([augmented, -augmented], format="csr")), np.concatenate([y, -y])
+
+
+def with_bias(name: str) -> Row:
+    """Set the perceptron's mistakes, with ρ = R, beside the bound 4(R/γ)²."""
+    data = datasets.load(name)
+    R, plane = longest(data.X), hard_margin(data.X, data.y)
+    return _bound_row(f"{name}, with bias", data, R, plane, R, 4 * (R / plane.margin) ** 2)
+
+
+def through_origin(name: str, rho: float, published: tuple[float, float] | None = None) -> Row:
+    """Set the perceptron's mistakes, with a bias coordinate ρ or none, beside the bound R²/δ².
+
+    `published` are R and the largest margin of the augmented space, where the MICRA paper has them.
+    """
+    data = datasets.load(name)
+    rows, y = mirrored(data.X, data.y, rho)
+    R, plane = longest(rows), hard_margin(rows, y)
+    label = f"{name}, augmented by ρ = {rho:g}" if rho else f"{name}, no bias"
+    return _bound_row(label, data, rho, plane, R, (R / plane.margin) ** 2, published or (None, None))
+
+
+def _bound_row(
+    label: str,
+    data: datasets.Dataset,
+    rho: float,
+    plane: Plane,
+    R: float,
+    bound: float,
+    published: tuple[float | None, float | None] = (None, None),
+) -> Row:
+    (solution,) = solve(data.X, [Problem.from_labels(data.y, PA(), rho=rho, max_epochs=10**6)])
+    digits = 5 if plane.margin < 0.01 else 4
+    figures = {
+        "R": Figure(R, published[0], 4),
+        "margin": Figure(plane.margin, published[1], digits),
+        "at most": Figure(plane.proven, digits=digits),
+        "mistakes": Figure(solution.n_updates),
+        "bound": Figure(bound),
+        "% of bound": Figure(100 * solution.n_updates / bound, digits=1),
+    }
+    return Row(label, figures, note="" if solution.converged else f"The perceptron {solution.stopped}.")
+
+
+# ρ of the MICRA paper, and its R and largest directional margin where it tells them.
+SEPARABLE: dict[str, tuple[float, tuple[float, float] | None]] = {
+    "sonar": (1, (3.8121, 0.00841)),
+    "wbc-11": (30, (1716**0.5, 0.0243)),
+    "mushroom": (0, None),
+}
+
+
+def _bounds(name: str, settings: Settings) -> list[Row]:
+    return [with_bias(name), through_origin(name, *SEPARABLE[name])]
+
+
+BOUNDS = Experiment(
+    "notes-bounds",
+    "Lecture notes: the bounds on the perceptron's mistakes, on separable data",
+    tuple(SEPARABLE),
+    0.1,
+    tuple(Task(name, partial(_bounds, name)) for name in SEPARABLE),
+    """Shalizi's notes (36-350, 2009): with b ← b + y·R², at most (2R/γ)² mistakes, γ being the largest margin
+min y·(⟨w, x⟩ + b) of any plane with ‖w‖ = 1. Joachims' notes (CS678, 2003; Novikoff): without a bias, at most R²/δ², δ
+being the largest min y·⟨w, x⟩; the bias may be the weight of a constant coordinate ρ, which then counts in R and δ.
+Nothing is published but the R and δ of the MICRA paper. *margin* is what LIBSVM reaches with C = 10¹⁰, *at most* what
+its coefficients prove that no plane exceeds (it keeps the kernel in single precision, which leaves a gap on sonar); the
+bound is that of the margin reached. Rows in the order of the file, η = 1.""",
+)
+
+EXPERIMENTS = (TOY, ACQ, BOUNDS)
