@@ -135,10 +135,10 @@ class Control:
         self.stop = threading.Event()
         self._progress = progress
 
-    def finished(self) -> None:
-        """Count one more problem."""
+    def finished(self, count: int = 1) -> None:
+        """Count finished problems."""
         if self._progress:
-            self._progress(1)
+            self._progress(count)
 
     def __reduce__(self) -> tuple:
         # Another process can neither be told to stop nor report progress through this object.

@@ -1,4 +1,4 @@
-"""Problems in, solutions out: many problems over one X, sixteen lanes a block, blocks in parallel."""
+"""Problems in, solutions out: the one door to training, over rows or over a kernel, in blocks that run in parallel."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
+from typing import Any
 
 import joblib
 import numpy as np
-import scipy.sparse as sp
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
-from textcat.margin._primal import N_LANES, Block
-from textcat.margin.problems import Control, Numbered, Problem, Solution, in_words, set_margins
+from textcat.margin import dual, primal
+from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
+from textcat.margin.primal import N_LANES
+from textcat.margin.problems import Control, Numbered, Problem, Solution
 
-# Non-zeros presented between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered at once. A row
-# costs as much as some more of them, above all where it makes every lane update.
-_BUDGET = 20_000_000
-_ROW_COST = 10
+Block = Callable[[Iterable[Numbered]], list[tuple[int, Solution]]]
 
 
 def solve(
-    X: sp.csr_matrix | sp.csr_array,
+    X: Any,
     problems: Sequence[Problem],
     *,
+    kernel: Kernel | None = None,
+    kernel_params: dict[str, Any] | None = None,
+    cache_mb: float = 1000,
     n_jobs: int | None = None,
     seed: int | None = None,
     keep_weights: bool = True,
@@ -41,8 +43,15 @@ def solve(
     Parameters
     ----------
     X : sparse CSR of shape (n_rows, n_features), float32 or float64
-        Training is done in its number type. float64 sums with one accumulator in coordinate order.
+        Training is done in its number type. float64 sums with one accumulator in coordinate order. With a kernel it may
+        be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix.
     problems : sequence of Problem
+    kernel : str or callable, optional
+        Train in the dual form, on this kernel: see `textcat.margin.kernels.KernelRows`. Solutions then have no weights.
+    kernel_params : dict, optional
+        The kernel's parameters by name, such as gamma.
+    cache_mb : float
+        Megabytes that rows of the kernel matrix may take.
     n_jobs : int, optional
         Blocks of problems at work at the same time; joblib's meaning. Threads unless a joblib backend is chosen.
     seed : int, optional
@@ -56,9 +65,9 @@ def solve(
         Called with 1 whenever a problem is finished, from the thread that finished it; where processes do the work,
         once at the end with the number of problems.
     lanes : int from 1 to 16
-        How many problems go side by side in a block.
+        How many problems go side by side in a block; a kernel takes them one after another.
     out : ndarray of shape (n_problems, n_features), optional
-        Where to put the weights; C-contiguous, in X's number type.
+        Where to put the weights; C-contiguous, in X's number type. Not with a kernel.
 
     Returns
     -------
@@ -71,12 +80,22 @@ def solve(
         If X is not a CSR matrix of float32 or float64, `lanes` or `out` are out of shape, a problem speaks of rows
         that X does not have, or margins are asked for without the weights.
     """
-    rows = _read_rows(X)
-    n_rows, n_features = X.shape
-    for number, problem in enumerate(problems):
-        _check(problem, number, X)
     if not 1 <= lanes <= N_LANES:
         raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")
+    backend, jobs = get_active_backend(prefer="threads")
+    n_jobs = backend.effective_n_jobs(jobs if n_jobs is None else n_jobs)
+    control = Control(progress)
+    if kernel is not None:
+        if out is not None:
+            raise ValueError("a solution on a kernel has no weights to put into out")
+        with one_blas_thread():
+            rows = KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
+            _check(problems, rows.n_rows, None, rows.dtype)
+            block = partial(dual.solve_block, rows, _order(seed, rows.n_rows), margins, control)
+            return _run(block, problems, backend, n_jobs, control)
+    read = primal.read_rows(X)
+    n_rows, n_features = X.shape
+    _check(problems, n_rows, n_features, X.dtype)
     if margins and not keep_weights:
         raise ValueError("margins can only be measured where the weights are kept: leave keep_weights=True")
     shape = len(problems), n_features
@@ -84,17 +103,34 @@ def solve(
         out = np.empty(shape, X.dtype) if keep_weights else None
     elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
         raise ValueError(f"out must be C-contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
-    order = None if seed is None else np.random.default_rng(seed).permutation(n_rows).astype(np.int64, copy=False)
-    backend, jobs = get_active_backend(prefer="threads")
-    n_jobs = backend.effective_n_jobs(jobs if n_jobs is None else n_jobs)
+    lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
+    into = out if _in_this_process(backend, n_jobs) else None
+    block = partial(primal.solve_block, read, _order(seed, n_rows), lanes, keep_weights, margins, into, control)
+    solutions = _run(block, problems, backend, n_jobs, control)
+    if out is not None and into is None:
+        for solution, row in zip(solutions, out, strict=True):
+            row[:] = solution.weights
+            solution.weights = row
+    return solutions
+
+
+def _order(seed: int | None, n_rows: int) -> np.ndarray | None:
+    return None if seed is None else np.random.default_rng(seed).permutation(n_rows).astype(np.int64, copy=False)
+
+
+def _in_this_process(backend: Any, n_jobs: int) -> bool:
     # joblib runs a single job in this process, whatever the backend
-    shared = n_jobs == 1 or getattr(backend, "supports_sharedmem", False)
-    control = Control(progress)
+    return n_jobs == 1 or getattr(backend, "supports_sharedmem", False)
+
+
+def _run(
+    solve_block: Block, problems: Sequence[Problem], backend: Any, n_jobs: int, control: Control
+) -> list[Solution]:
+    """Run problems in as many blocks as there are jobs, in threads of our own or as joblib's backend has it."""
     # A problem with many positives takes more epochs; one that is started last would be waited for with empty lanes.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
-    lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
-    solve_block = partial(_solve_block, rows, order, lanes, keep_weights, margins, out if shared else None, control)
-    if shared and isinstance(backend, ThreadingBackend | SequentialBackend):
+    here = _in_this_process(backend, n_jobs)
+    if here and isinstance(backend, ThreadingBackend | SequentialBackend):
         parts = _in_threads(solve_block, longest_first, n_jobs, control)
     else:
         try:
@@ -104,20 +140,13 @@ def solve(
         except BaseException:
             control.stop.set()  # what runs in this process would otherwise go on to the end
             raise
+        if not here:
+            control.finished(len(problems))
     solutions: dict[int, Solution] = dict(pair for part in parts for pair in part)
-    if keep_weights and not shared:
-        assert out is not None
-        for k, solution in solutions.items():
-            out[k] = solution.weights
-            solution.weights = out[k]
-        if progress:
-            progress(len(problems))
     return [solutions[k] for k in range(len(problems))]
 
 
-def _in_threads(
-    solve_block: Callable[[Iterable[Numbered]], list], problems: Sequence[Numbered], n_jobs: int, control: Control
-) -> list[list]:
+def _in_threads(solve_block: Block, problems: Sequence[Numbered], n_jobs: int, control: Control) -> list[list]:
     """Run a block in this thread and each of n_jobs - 1 others; whichever has a free lane takes the next problem.
 
     joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.
@@ -140,44 +169,33 @@ def _in_threads(
             raise
 
 
-def _read_rows(X: sp.csr_matrix | sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return ``(indptr, indices, data, n_features)`` as the block takes them: it reads by them without a look."""
-    if not sp.issparse(X) or X.format != "csr" or X.dtype not in (np.float32, np.float64):
-        kind = f"{X.format} of {X.dtype}" if sp.issparse(X) else type(X).__name__
-        raise ValueError(f"X must be a sparse CSR matrix of float32 or float64, got {kind}; convert it first")
-    if max(X.shape) > np.iinfo(np.int32).max:
-        raise ValueError(f"X may have at most 2**31 - 1 rows and features, got shape {X.shape}")
-    X.check_format(full_check=True)
-    if not X.has_canonical_format:  # columns in order and each but once, for the sums and the lengths of rows
-        X = X.copy()
-        X.sum_duplicates()
-    return X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), np.ascontiguousarray(X.data), X.shape[1]
+def _check(problems: Sequence[Problem], n_rows: int, n_features: int | None, dtype: np.dtype) -> None:
+    """Raise ValueError if a problem is not one over these rows; without features (None) it is one on a kernel."""
+    for number, problem in enumerate(problems):
+        for name in ("positives", "left_out"):
+            if not _are_rows(getattr(problem, name), n_rows):
+                raise ValueError(f"{name} of problem {number} must be int32 row numbers from 0 to {n_rows - 1}")
+        limits_hold = problem.max_epochs >= 1 and problem.mini_epochs >= 0
+        if not (0 <= problem.lambda_ < np.inf and np.isfinite(problem.rho) and limits_hold):
+            raise ValueError(
+                f"problem {number} has lambda_={problem.lambda_:g}, rho={problem.rho:g}, "
+                f"max_epochs={problem.max_epochs}, mini_epochs={problem.mini_epochs}; lambda_ must be finite and at "
+                "least 0, rho finite, max_epochs at least 1, and mini_epochs at least 0"
+            )
+        if problem.start is not None and not _is_start(problem.start, n_rows, n_features, dtype):
+            weights = "" if n_features is None else " with weights"
+            features = "" if n_features is None else f" and {n_features} features"
+            raise ValueError(
+                f"the start of problem {number} must be a solution{weights}, in {dtype} and over {n_rows} rows"
+                f"{features}, as X is"
+            )
 
 
-def _check(problem: Problem, number: int, X: sp.csr_matrix | sp.csr_array) -> None:
-    n_rows, n_features = X.shape
-    for name in ("positives", "left_out"):
-        if not _are_rows(getattr(problem, name), n_rows):
-            raise ValueError(f"{name} of problem {number} must be int32 row numbers from 0 to {n_rows - 1}")
-    limits_hold = problem.max_epochs >= 1 and problem.mini_epochs >= 0
-    if not (0 <= problem.lambda_ < np.inf and np.isfinite(problem.rho) and limits_hold):
-        raise ValueError(
-            f"problem {number} has lambda_={problem.lambda_:g}, rho={problem.rho:g}, max_epochs={problem.max_epochs}, "
-            f"mini_epochs={problem.mini_epochs}; lambda_ must be finite and at least 0, rho finite, "
-            "max_epochs at least 1, and mini_epochs at least 0"
-        )
-    start = problem.start
-    if start is not None and not (
-        start.weights is not None
-        and start.weights.shape == (n_features,)
-        and start.weights.dtype == start.alpha.dtype == X.dtype
-        and start.support.shape == start.alpha.shape
-        and _are_rows(start.support, n_rows)
-    ):
-        raise ValueError(
-            f"the start of problem {number} must be a solution with weights, in {X.dtype} and over {n_rows} rows and "
-            f"{n_features} features, as X is"
-        )
+def _is_start(start: Solution, n_rows: int, n_features: int | None, dtype: np.dtype) -> bool:
+    fits = start.alpha.dtype == dtype and start.support.shape == start.alpha.shape and _are_rows(start.support, n_rows)
+    if n_features is None:
+        return fits
+    return fits and start.weights is not None and start.weights.shape == (n_features,) and start.weights.dtype == dtype
 
 
 def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
@@ -194,78 +212,3 @@ def _deal(problems: Sequence[Numbered], n_jobs: int) -> list[list[Numbered]]:
         there, back = turn % n_blocks, n_blocks - 1 - turn % n_blocks
         blocks[there if turn // n_blocks % 2 == 0 else back].append(numbered)
     return blocks
-
-
-def _solve_block(
-    rows: tuple,
-    order: np.ndarray | None,
-    lanes: int,
-    keep_weights: bool,
-    margins: bool,
-    out: np.ndarray | None,
-    control: Control,
-    problems: Iterable[Numbered],
-) -> list[tuple[int, Solution]]:
-    """Run problems through the lanes of one block; a lane that has finished takes the next problem."""
-    indptr, indices, data, n_features = rows
-    block = Block(indptr, indices, data, n_features, order)
-    budget = max(1, int(_BUDGET / (len(data) / max(1, len(indptr) - 1) + _ROW_COST)))
-    waiting = iter(problems)
-    at_work: dict[int, Numbered] = {}
-    solved: list[tuple[int, Problem, Solution]] = []
-    for lane in range(lanes):
-        _load_next(block, lane, waiting, at_work)
-    while at_work and not control.stop.is_set():
-        finished = block.run(budget)
-        for lane in [lane for lane in at_work if finished >> lane & 1]:
-            k, problem = at_work.pop(lane)
-            weights = out[k] if out is not None else np.empty(n_features, data.dtype)
-            solved.append((k, problem, _unload(block, lane, problem, weights, keep_weights)))
-            control.finished()
-            _load_next(block, lane, waiting, at_work)
-    if margins:
-        for start in range(0, len(solved), N_LANES):
-            _measure(block, solved[start : start + N_LANES])
-    return [(k, solution) for k, _, solution in solved]
-
-
-def _load_next(block: Block, lane: int, waiting: Iterator[Numbered], at_work: dict[int, Numbered]) -> None:
-    for k, problem in waiting:
-        _load(block, lane, problem)
-        if problem.start is not None:
-            _warm(block, lane, problem.start)
-        at_work[lane] = (k, problem)
-        return
-
-
-def _load(block: Block, lane: int, problem: Problem) -> None:
-    positives, left_out = np.ascontiguousarray(problem.positives), np.ascontiguousarray(problem.left_out)
-    limits = problem.max_epochs, problem.mini_epochs
-    block.load(lane, problem.rule, problem.rho, problem.lambda_, *limits, positives, left_out)
-
-
-def _warm(block: Block, lane: int, start: Solution) -> None:
-    weights, support, alpha = map(np.ascontiguousarray, (start.weights, start.support, start.alpha))
-    block.warm(lane, weights, start.bias, start.n_updates, support, alpha)
-
-
-def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool) -> Solution:
-    held_out = block.score(lane, problem.left_out)
-    bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
-    finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
-    stopped = in_words(n_epochs, last_updates, weights.dtype, finite)
-    converged = last_updates == 0 and finite
-    kept = weights if keep_weights else None
-    return Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
-
-
-def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]]) -> None:
-    """Put solutions back into the lanes, side by side, and measure their margins in one pass."""
-    for lane, (_, problem, solution) in enumerate(solved):
-        _load(block, lane, problem)
-        _warm(block, lane, solution)
-    for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):
-        set_margins(solution, least, N, w_bias)
-    scratch = np.empty_like(solved[0][2].weights)
-    for lane in range(len(solved)):
-        block.unload(lane, scratch)
