@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +70,8 @@ def solutions(rows: sp.csr_array, positives: np.ndarray) -> dict[str, np.ndarray
     for name, solution in zip(RULES, solve(rows, problems), strict=True):
         assert solution.weights is not None
         found[name] = np.append(solution.weights, solution.bias)
-    return {name: vector / np.linalg.norm(vector) for name, vector in found.items()}
+    # A negative τ₋ may be content with no update at all.
+    return {name: vector / (np.linalg.norm(vector) or 1) for name, vector in found.items()}
 
 
 def labels_of(rows: sp.csr_array, positives: np.ndarray) -> np.ndarray:
@@ -169,13 +170,9 @@ def figure_rows(vectors: Vectors, topic: str, picture: Path | None) -> list[Row]
     if (y * (whole @ found["SVM"])).min() <= 0:
         raise TextcatError(f"The topic {topic!r} is inseparable, so it has no version space; choose another one.")
     plane = Plane.through(*(found[name] for name in SPANNING))
-    table = solution_rows(found, plane, whole, y)
     if picture is not None:
-        try:
-            draw(picture, {name: plane.place(vector) for name, vector in found.items()}, plane.lines(whole, y), y)
-        except pictures.NoMatplotlib as error:
-            table[0] = replace(table[0], note=str(error))
-    return table
+        draw(picture, {name: plane.place(vector) for name, vector in found.items()}, plane.lines(whole, y), y)
+    return solution_rows(found, plane, whole, y)
 
 
 def _figure(settings: Settings) -> list[Row]:

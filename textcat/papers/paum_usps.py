@@ -148,8 +148,8 @@ TABLE_1 = Experiment(
     (*(Task(name, partial(_perceptron, name)) for name in RULES), Task("SVM", _svm)),
     f"""7291 images to train on, 2007 to test on, pixels in [-1, 1], kernel exp(-|x - x'|²/(2σ)²) with σ = {SIGMA}, no
 bias, λ = 0. A perceptron per digit against all others; an image is of the digit whose perceptron puts out most. Errors
-are the means over {N_ORDERS} random orders; seconds are those of all orders and stages, each stage trained anew. Epochs are
-the means over orders and digits; the paper says "≈ {USUAL_EPOCHS}" of all.
+are the means over {N_ORDERS} random orders; seconds are those of all orders and stages, each stage trained anew. Epochs
+are the means over orders and digits; the paper says "≈ {USUAL_EPOCHS}" of all.
 
 ALMA(α) has the test y·f(x) ≤ (1-α)·B/√k with B = 1/α and C = √2, as in the experiments of Gentile (2001), from which
 the paper takes its figures; their orders are other ones.""",

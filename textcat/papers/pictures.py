@@ -8,22 +8,18 @@ from typing import Any
 from textcat.errors import TextcatError
 
 
-class NoMatplotlib(TextcatError):  # noqa: N818 - it is matplotlib that is missing
-    """A picture that was asked for where matplotlib is not installed."""
-
-
 def axes(width: float = 6.0, height: float = 4.0) -> Any:
     """Return empty axes to draw on, of a figure of that size in inches.
 
     Raises
     ------
-    NoMatplotlib
+    TextcatError
         If matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise NoMatplotlib("A picture needs matplotlib: pip install 'textcat[pictures]'.") from error
+        raise TextcatError("A picture needs matplotlib: pip install 'textcat[pictures]'.") from error
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
