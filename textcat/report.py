@@ -212,7 +212,7 @@ def _comparison(rows: Sequence[Row]) -> list[_Column]:
             columns.append(_Column("", "ours", ours))
             columns.append(_Column("", "difference", [_difference(figure) for figure in figures]))
         else:
-            columns.append(_Column(name, "ours", ours))
+            columns.append(_Column("", name, ours))
     if any(row.seconds is not None for row in rows):
         columns.append(_Column("", "seconds", [_duration(row.seconds) for row in rows]))
     if notes := comparison_notes(rows):
