@@ -37,7 +37,7 @@ SIZES = st.sampled_from([0.5, 3.0])
 UNSCALED = st.one_of(
     PERCEPTRONS,
     st.builds(TMargitron, EPSILONS, SIZES),
-    st.builds(MICRA, SIZES, SIZES, EPSILONS, st.sampled_from([0.0, 0.5, 0.9])),
+    st.builds(MICRA, SIZES, SIZES, EPSILONS, st.sampled_from([0.5, 0.9])),
     st.builds(CRAMMA, st.sampled_from([0.01, 0.1]), SIZES, EPSILONS),
     st.builds(PDM, st.sampled_from([0.2, 0.5, 1.0])),
 )
@@ -125,9 +125,14 @@ def test_a_lane_makes_the_updates_of_the_naive_loop_to_the_bit(drawn, rule, lamb
     order = None if seed is None else np.random.default_rng(seed).permutation(X.shape[0])
     a, epochs, converged = naive_solution(X, labels, problem, order)
     (solution,) = solve(X, [problem], seed=seed)
-    assert solution.weights.tolist() == a.w
-    assert solution.bias == a.bias
-    assert dense_alpha(solution, X.shape[0]).tolist() == a.alpha
+    unit = np.abs(a.alpha).max() / np.abs(solution.alpha).max() if len(solution.alpha) else 1
+    if isinstance(rule, MICRA | CRAMMA):
+        assert np.log2(unit) % 20 == 0, "only the direction counts, so long vectors are divided by 2²⁰, which is exact"
+    else:
+        assert unit == 1
+    assert (unit * solution.weights).tolist() == a.w
+    assert unit * solution.bias == a.bias
+    assert (unit * dense_alpha(solution, X.shape[0])).tolist() == a.alpha
     assert np.all(solution.alpha != 0)
     assert solution.n_updates == len(a.updates)
     assert (solution.n_epochs, solution.converged) == (epochs, converged)
