@@ -139,10 +139,11 @@ def test_rankers_of_table_2_are_as_sparse_as_the_papers_within_8_percent(reuters
         assert abs(figure.ours - figure.published) <= 0.08 * figure.published + 0.5
 
 
-def test_rankers_of_table_2_lose_as_much_to_the_papers_vectors_as_the_svm_does(reuters):
-    row = paum_reuters.perceptron_row(reuters, "PAUM(1,50)", PRINTED["table2"], 1)
-    assert row.figures["MAP TOP10"].ours == pytest.approx(0.924, abs=0.005)
-    assert row.figures["MAP ALL"].ours == pytest.approx(0.751, abs=0.035)
+def test_large_topics_are_ranked_as_in_the_paper_and_uneven_margins_gain_most(reuters):
+    rows = {name: paum_reuters.perceptron_row(reuters, name, PRINTED["table2"], 1) for name in paum_reuters.RULES}
+    for row in rows.values():
+        assert row.figures["MAP TOP10"].ours == pytest.approx(row.figures["MAP TOP10"].published, abs=0.011)
+    assert max(rows, key=lambda name: rows[name].figures["MAP ALL"].ours) == "PAUM(1,50)"
 
 
 def test_all_topics_of_reuters_are_either_separable_or_proven_not_to_be(reuters):
