@@ -282,7 +282,6 @@ def test_micra_keeps_the_bounds_of_theorem_1(space, eta, asked, epsilon, zeta, m
     beta = asked * space.gamma_d
     t_b, f_b = micra_bounds(eta, beta, epsilon, zeta, space.R, space.gamma_d)
     assume(t_b < 1e7)
-    assume(zeta == 1 or eta * t_b ** (1 - zeta) / (1 - zeta) < 300)  # ln ‖a‖ at most; float64 ends at 709
     solution = space.solve(MICRA(eta, beta, epsilon, zeta), mini_epochs)
     assert solution.n_updates <= t_b + 1  # an update is made at t_b at the latest
     assert space.fraction(solution) >= f_b * (1 - ROUNDING)
@@ -295,14 +294,14 @@ def test_micra_comes_to_the_largest_margin_with_beta():
     y = np.where(X @ u > 0, 1, -1)
     space = Space(Sample(X + 0.5 * y[:, None] * u, y, u, 0.0, 0.5), 0.0, 0.0)
     proven = []
-    for asked in (5, 20, 100, 500):
+    for asked in (5, 20, 100, 1000):
         t_b, f_b = micra_bounds(1.0, asked * space.gamma_d, 0.5, 0.5, space.R, space.gamma_d)
         solution = space.solve(MICRA(1.0, asked * space.gamma_d, 0.5, 0.5))
         assert solution.n_updates <= t_b + 1
         assert space.fraction(solution) >= f_b
         proven.append(f_b)
     assert proven == sorted(proven)
-    assert proven[-1] > 0.85
+    assert proven[-1] > 0.9
 
 
 @given(spaces(), st.floats(0.1, 0.9), st.floats(0.5, 3), st.sampled_from([0.3, 0.5, 1.0]), MINI_EPOCHS)
@@ -311,7 +310,6 @@ def test_cramma_keeps_the_bounds_where_its_rate_is_small_enough(space, part, ask
     eta = part * (sqrt(1 + 8 * space.gamma_d / space.R) - 1) / 2
     beta = asked * space.gamma_d
     t_b, f_b = micra_bounds(eta, beta, epsilon, 0.0, space.R, space.gamma_d)
-    assume(eta * t_b < 300)  # ln ‖a‖ at most; float64 ends at 709
     solution = space.solve(CRAMMA(eta, beta, epsilon), mini_epochs)
     assert solution.n_updates <= t_b + 1
     assert space.fraction(solution) >= f_b * (1 - ROUNDING)
