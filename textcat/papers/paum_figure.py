@@ -184,7 +184,7 @@ FIGURE_2_1 = Experiment(
     "paum-figure-2.1",
     "PAUM paper, Figure 2.1: a slice through version space for the topic 'earn' of Reuters-21578",
     ("reuters21578",),
-    0.5,
+    0.2,
     (Task(TOPIC, _figure),),
     """Vectors as for Table 2, λ = 0, ρ = 1. Every training document is a hyperplane in the space of weight vectors;
 version space is the region on the right side of all of them. The plane goes through the solutions of the SVM (LIBSVM,

@@ -176,7 +176,7 @@ GRID = Experiment(
     "paum-grid",
     "PAUM paper, choice of margins: 7 × 10 pairs by 10-fold cross-validation on Reuters-21578",
     ("reuters21578",),
-    0.5,
+    0.3,
     (Task("grid", _grid),),
     f"""Vectors as for Table 2. All τ₋ and τ₊ of the paper's footnote 3, on the topics with at least {COMMON} positive
 training documents. Folds spread the positives of each topic evenly; all pairs see the same ones. *MAP* is the average
@@ -188,7 +188,7 @@ ADAPTATION = Experiment(
     "paum-adaptation",
     "PAUM paper, section 4: τ₊ adapted to prevalence, and margins chosen on the training documents themselves",
     ("reuters21578",),
-    0.5,
+    0.3,
     (Task("PAUM(1,50)", _fixed), Task("prevalence", _prevalence), Task("training MAP", _training)),
     f"""Vectors as for Table 2; figures are those on the test documents. The paper proposes both and prints none.
 

@@ -158,7 +158,7 @@ TABLE_2 = _table(
     2,
     "reuters21578",
     "PAUM paper, Table 2: ranking quality and sparsity on Reuters-21578, ModApte split, 90 topics",
-    0.5,
+    0.4,
     f"""{_VECTORS.format(n_terms="20,000")}
 
 MAP is macro-averaged precision, *sparsity* the mean number of training documents with a non-zero coefficient: the

@@ -143,7 +143,7 @@ TABLE_1 = Experiment(
     "paum-table-1",
     "PAUM paper, Table 1: errors on USPS's digits after 1 epoch, 3 epochs and convergence",
     ("usps",),
-    1,
+    0.4,
     (*(Task(name, partial(_perceptron, name)) for name in RULES), Task("SVM", _svm)),
     f"""7291 images to train on, 2007 to test on, pixels in [-1, 1], kernel exp(-|x - x'|²/(2σ)²) with σ = {SIGMA}, no
 bias, λ = 0. A perceptron per digit against all others; an image is of the digit whose perceptron puts out most. Errors
