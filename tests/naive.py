@@ -6,7 +6,7 @@ compiled must make the same updates in the same order.
 """
 
 from dataclasses import dataclass, field
-from math import sqrt
+from math import inf, sqrt
 
 
 @dataclass
@@ -148,7 +148,10 @@ def l_margitron(epsilon, b):
     """The ℓ-margitron (Panagiotakopoulos and Tsampouka 2008, equation 4): the threshold grows with ‖a‖."""
 
     def step(a, i, y):
-        threshold = b * a.N ** ((1 - epsilon) / 2) if a.t > 0 else 0
+        N = max(a.N, 0)  # rounding may leave it just below
+        threshold = b * N ** ((1 - epsilon) / 2) if N > 0 or epsilon <= 1 else inf
+        if a.t == 0:
+            threshold = 0
         failed = y * a.f(i) <= threshold
         if failed:
             a.update(i, y, 1, 1)

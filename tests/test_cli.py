@@ -21,7 +21,18 @@ import textcat
 from textcat import cli
 
 COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
-COMMANDS = ("train", "evaluate", "tag", "topics", "show", "tune", "reproduce", "corpora", "corpora fetch", "corpora show")
+COMMANDS = (
+    "train",
+    "evaluate",
+    "tag",
+    "topics",
+    "show",
+    "tune",
+    "reproduce",
+    "corpora",
+    "corpora fetch",
+    "corpora show",
+)
 
 
 class Run:
@@ -209,8 +220,8 @@ def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
         ("[learner]\ntau_pos = true\n", "tau_pos in [learner] cannot be True; give a number or a text."),
         ("[learner]\nspeed = 1\n", "[learner] has no parameter 'speed'. Known parameters:"),
         ("[learner]\nn_jobs = 2\n", "[learner] has no parameter 'n_jobs'"),
-        ('[learner]\nname = "svm"\n', "asks for the learner 'svm'. Known learners:"),
-        ("[learner]\nname = 3\n", "asks for the learner '3'"),
+        ('[learner]\nname = "svm"\n', "No learner 'svm'. Known learners:"),
+        ("[learner]\nname = 3\n", "No learner '3'"),
         ("[learner]\neta = 1e39\nmax_epochs = 3\n", "grew beyond all numbers; lower eta or the margins."),
         ("[lerner]\n", "unknown entry 'lerner'. Known entries: features, learner, tokens. Did you mean 'learner'?"),
         ("title = 3\n", "title must be a text"),
@@ -249,7 +260,9 @@ def test_what_does_not_exist_is_told_in_a_sentence(run, model, tmp_path):
     assert "No topic 'weather'" in run.refuses("evaluate", model, "--band", "mine=weather")
     assert "No corpus 'absent'" in run.refuses("corpora", "show", "absent")
     assert "No corpus 'absent'" in run.refuses("corpora", "fetch", "absent")
-    assert "holds neither .sgm files nor a folder per topic" in run.refuses("train", _file("text.txt", b"text"))
+    assert "holds neither .sgm nor newsML.xml files nor a folder per topic" in run.refuses(
+        "train", _file("text.txt", b"text")
+    )
 
 
 def _folder(name):

@@ -33,10 +33,10 @@ PERCEPTRONS = st.one_of(
     st.builds(PA, ETAS), st.builds(PAM, MARGINS, ETAS), st.builds(PAUM, tau_neg=MARGINS, tau_pos=MARGINS, eta=ETAS)
 )
 SIZES = st.sampled_from([0.5, 3.0])
-# Without the ℓ-margitron: opposite rows cancel here, and what rounding leaves of N has no root.
 UNSCALED = st.one_of(
     PERCEPTRONS,
     st.builds(TMargitron, EPSILONS, SIZES),
+    st.builds(LMargitron, EPSILONS, SIZES),
     st.builds(MICRA, SIZES, SIZES, EPSILONS, st.sampled_from([0.5, 0.9])),
     st.builds(CRAMMA, st.sampled_from([0.01, 0.1]), SIZES, EPSILONS),
     st.builds(PDM, st.sampled_from([0.2, 0.5, 1.0])),

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,6 +50,7 @@ Jobs = Annotated[
     typer.Option("--jobs", "-j", callback=_not_zero, help="Blocks of topics trained at the same time; -1: one a core."),
 ]
 RecipeName = Annotated[str, typer.Option(help="Name of a shipped recipe, or path of a recipe file.")]
+LearnerOption = partial(typer.Option, rich_help_panel="Learner (instead of what the recipe says)")
 BandSpecs = Annotated[
     list[str] | None,
     typer.Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
@@ -65,9 +67,30 @@ def train(
         Path | None, typer.Option(help="Folder to write the model to.", show_default="models/CORPUS-RECIPE")
     ] = None,
     jobs: Jobs = -1,
-    tau_neg: Annotated[float | None, typer.Option(help="Margin τ₋ asked of negative documents.")] = None,
-    tau_pos: Annotated[str | None, typer.Option(help="Margin τ₊ asked of positive ones, or 'prevalence'.")] = None,
-    kappa: Annotated[float | None, typer.Option(help="How τ₊ changes with a topic's prevalence, κ.")] = None,
+    learner: Annotated[str | None, LearnerOption(help="Train by another learner than the recipe's.")] = None,
+    tau: Annotated[float | None, LearnerOption(help="Margin τ asked of all documents: pam.")] = None,
+    tau_neg: Annotated[float | None, LearnerOption(help="Margin τ₋ asked of negative documents: paum.")] = None,
+    tau_pos: Annotated[
+        str | None, LearnerOption(help="Margin τ₊ asked of positive ones, or 'prevalence': paum.")
+    ] = None,
+    kappa: Annotated[float | None, LearnerOption(help="How τ₊ changes with a topic's prevalence, κ: paum.")] = None,
+    eta: Annotated[float | None, LearnerOption(help="Learning rate η: pa, pam, paum, micra, cramma.")] = None,
+    beta: Annotated[float | None, LearnerOption(help="Directional margin β asked for at first: micra, cramma.")] = None,
+    epsilon: Annotated[
+        float | None, LearnerOption(help="Exponent ε of the margin: micra, cramma, margitrons; fraction: pdm.")
+    ] = None,
+    zeta: Annotated[float | None, LearnerOption(help="Exponent ζ of the steps: micra.")] = None,
+    b: Annotated[float | None, LearnerOption("--b", help="Size b of the margin: t-margitron, l-margitron.")] = None,
+    alpha: Annotated[float | None, LearnerOption(help="Fraction α of the margin that may be missed: alma.")] = None,
+    delta: Annotated[float | None, LearnerOption(help="Fraction δ of the margin that may be missed: romma.")] = None,
+    lambda_: Annotated[
+        float | None, LearnerOption("--lambda", help="λ = Δ² of each document's private coordinate.")
+    ] = None,
+    rho: Annotated[str | None, LearnerOption(help="Coordinate ρ behind the bias, or R.")] = None,
+    mini_epochs: Annotated[
+        int | None, LearnerOption(min=0, help="Passes over the active set after each epoch ('red-').")
+    ] = None,
+    max_epochs: Annotated[int | None, LearnerOption(min=1, help="Give up on a topic after so many epochs.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Train in a random order drawn with this seed.")] = None,
     band: BandSpecs = None,
     topics: PerTopic = False,
@@ -78,7 +101,11 @@ def train(
     from textcat.recipe import read_recipe
     from textcat.tagger import Tagger
 
-    chosen = read_recipe(recipe).changed(tau_neg=tau_neg, tau_pos=_margin(tau_pos), kappa=kappa, seed=seed)
+    chosen = read_recipe(recipe).changed(
+        learner, tau=tau, tau_neg=tau_neg, tau_pos=_number_or("prevalence", tau_pos, "--tau-pos"), kappa=kappa,
+        eta=eta, beta=beta, epsilon=epsilon, zeta=zeta, b=b, alpha=alpha, delta=delta, lambda_=lambda_,
+        rho=_number_or("R", rho, "--rho"), mini_epochs=mini_epochs, max_epochs=max_epochs, seed=seed,
+    )  # fmt: skip
     if kappa is not None and chosen.learner.get("tau_pos", "prevalence") != "prevalence":
         raise typer.BadParameter("--kappa adapts τ₊ to prevalence, and here τ₊ is fixed; add --tau-pos prevalence")
     stages = _stages()
@@ -364,10 +391,10 @@ def _known_corpus(trained_on: str) -> str:
     return trained_on
 
 
-def _margin(text: str | None) -> float | str | None:
-    if text is None or text == "prevalence":
+def _number_or(word: str, text: str | None, option: str) -> float | str | None:
+    if text is None or text == word:
         return text
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"--tau-pos is a number or 'prevalence', not {text!r}") from None
+        raise typer.BadParameter(f"{option} is a number or {word!r}, not {text!r}") from None

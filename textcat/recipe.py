@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _SECTIONS = ("tokens", "features", "learner")
 
-# Parameters of the classes that are no matter of a recipe: it has a section for the tokens, and a model does not depend
-# on the number of jobs.
-_NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start"}
+# Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
+# the number of jobs, and it has weights to explain itself by, which learners on a kernel have not.
+_NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start", "kernel", "kernel_params", "cache_mb"}
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,17 @@ class Recipe:
     learner: dict[str, Any] = field(default_factory=dict)
     title: str = ""
 
-    def changed(self, **parameters: Any) -> Recipe:
-        """Return the recipe with parameters of the learner replaced; None leaves a parameter as it is."""
+    def changed(self, learner: str | None = None, **parameters: Any) -> Recipe:
+        """Return the recipe with another learner, or other parameters of it; None leaves things as they are.
+
+        Of the recipe's parameters another learner keeps those that it takes, too.
+        """
+        kept = dict(self.learner)
+        if learner is not None and learner != kept.get("name", "paum"):
+            takes = self._parameters_of(_learner_class(learner))
+            kept = {"name": learner, **{name: value for name, value in kept.items() if name in takes}}
         given = {name: value for name, value in parameters.items() if value is not None}
-        return replace(self, learner={**self.learner, **given})
+        return replace(self, learner={**kept, **given})
 
     def make_features(self) -> TfIdf:
         """Make the transformer from documents to rows."""
@@ -64,15 +71,9 @@ class Recipe:
 
     def make_learner(self, **more: Any) -> MarginClassifier:
         """Make the learner; further keywords such as `n_jobs` are passed on."""
-        from textcat.margin.learners import LEARNERS
-
         settings = dict(self.learner)
-        name = str(settings.pop("name", "paum"))
-        if name not in LEARNERS:
-            raise TextcatError(
-                f"Recipe {self.name} asks for the learner {name!r}. {_known('learners', name, LEARNERS)}"
-            )
-        learner = self._make(LEARNERS[name], "learner", settings, **more)
+        cls = _learner_class(str(settings.pop("name", "paum")), f"Recipe {self.name}: ")
+        learner = self._make(cls, "learner", settings, **more)
         try:
             learner._validate_params()  # as `fit` does, but before the documents are read
         except ValueError as error:
@@ -81,7 +82,7 @@ class Recipe:
 
     def _make(self, cls: Callable[..., Any], section: str, settings: dict[str, Any] | None = None, **more: Any) -> Any:
         settings = getattr(self, section) if settings is None else settings
-        known = set(inspect.signature(cls).parameters) - _NOT_IN_RECIPES
+        known = self._parameters_of(cls)
         types_of = get_type_hints(cls.__init__)
         for key, value in settings.items():
             if key not in known:
@@ -94,9 +95,21 @@ class Recipe:
                 )
         return cls(**{**settings, **more})
 
+    @staticmethod
+    def _parameters_of(cls: Callable[..., Any]) -> set[str]:
+        return set(inspect.signature(cls).parameters) - _NOT_IN_RECIPES
+
     def as_dict(self) -> dict[str, Any]:
         """Return what a file of this recipe holds."""
         return {"title": self.title, "tokens": self.tokens, "features": self.features, "learner": self.learner}
+
+
+def _learner_class(name: str, where: str = "") -> type[MarginClassifier]:
+    from textcat.margin.learners import LEARNERS
+
+    if name not in LEARNERS:
+        raise TextcatError(f"{where}No learner {name!r}. {_known('learners', name, LEARNERS)}")
+    return LEARNERS[name]
 
 
 def recipes() -> dict[str, Path]:

@@ -109,8 +109,7 @@ class Tagger:
             if isinstance(error, TextcatError):
                 raise
             raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
-        finite = np.isfinite(learner.coef_).all(axis=1)
-        if broken := [topic for topic, good in zip(corpus.topics, finite, strict=True) if not good]:
+        if broken := [t for t, w in zip(corpus.topics, learner.coef_, strict=True) if not np.isfinite(w).all()]:
             raise TextcatError(
                 f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} grew beyond all numbers; "
                 "lower eta or the margins."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 import warnings
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,12 +21,83 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
+from textcat.margin.kernels import KernelRows, check_kernel, scores
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.solve import solve
 
 _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
-_POSITIVE = Interval(Real, 0, np.inf, closed="neither")
+
+# Parameters by name: kinds, default, what scikit-learn is to check, meaning.
+_Parameters = dict[str, tuple[Any, Any, list, str]]
+
+# What every learner takes beside its rule's own parameters.
+_SHARED: _Parameters = {
+    "lambda_": (
+        float, 1.0, [_NOT_NEGATIVE],
+        "λ = Δ² of the λ trick: a private coordinate √λ for every row, so that any training sample is separable.",
+    ),
+    "rho": (
+        float | str, 1.0, [_NOT_NEGATIVE, StrOptions({"R"})],
+        'Size of the constant coordinate behind the bias; 0: no bias; "R": the length of the longest row.',
+    ),
+    "max_epochs": (
+        int, 1000, [Interval(Integral, 1, None, closed="left")],
+        "Give up on a topic after that many passes; `converged_` then says so, and a ConvergenceWarning is given.",
+    ),
+    "mini_epochs": (
+        int, 0, [Interval(Integral, 0, None, closed="left")],
+        'The active set ("red-" in the papers): after every epoch the rows that failed in it are presented again, at '
+        "most that many times.",
+    ),
+    "kernel": (
+        str | Callable | None, None, [str, callable, None],
+        "Train in the dual form: a name of scikit-learn's `pairwise_kernels`, a function that returns the matrix from "
+        '``(X, Y)``, or "precomputed". None: linear, with weights.',
+    ),
+    "kernel_params": (dict | None, None, [dict, None], "Parameters of the kernel by name, such as gamma."),
+    "cache_mb": (
+        float, 1000.0, [Interval(Real, 0, np.inf, closed="left")],
+        "Megabytes of memory that rows of the kernel matrix may take.",
+    ),
+    "seed": (
+        int | None, None, [Interval(Integral, 0, None, closed="left"), None],
+        "Present the rows in a random order drawn with this seed; None: as they come.",
+    ),
+    "n_jobs": (
+        int | None, None, [Integral, None],
+        "How many blocks of topics are trained at the same time. The result is the same to the bit.",
+    ),
+    "warm_start": (
+        bool, False, ["boolean"],
+        "Start from the solution of the previous call of `fit`, where it was given as many rows, topics and features "
+        "in the same number type: train on after `max_epochs`, or with other parameters, on the same rows.",
+    ),
+}  # fmt: skip
+
+_ATTRIBUTES = """
+Attributes
+----------
+coef_ : ndarray of shape (n_topics, n_features)
+    Without a kernel only.
+dual_coef_ : ndarray of shape (n_topics, n_support)
+    With a kernel only: the coefficients of `support_vectors_`, the rows that any topic's ranker is made of.
+intercept_ : ndarray of shape (n_topics,)
+classes_ : ndarray of shape (n_classes,)
+n_iter_ : int
+    The largest number of epochs.
+n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
+    Per topic: epochs, updates, rows with a non-zero coefficient ("sparsity"), whether it converged, and the fraction of
+    positives.
+support_ : list of ndarray of int32
+    Per topic: the rows with a non-zero coefficient.
+directional_margin_, margin_, certificate_ : ndarray of shape (n_topics,)
+    Per topic: the margin reached in the space that was trained in, with the bias as a coordinate and without; and the
+    proven fraction of the largest possible directional margin (see `textcat.margin.problems.Solution`).
+stopped_ : list of str
+    Why training ended, in words.
+solutions_ : list of textcat.margin.problems.Solution
+"""
 
 
 def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
@@ -55,38 +129,16 @@ def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -
 class MarginClassifier(ClassifierMixin, BaseEstimator):
     """What the learners share: from labels to problems, from solutions to scores. Use one of its subclasses."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        "eta": [_POSITIVE],
-        "lambda_": [_NOT_NEGATIVE],
-        "rho": [_NOT_NEGATIVE, StrOptions({"R"})],
-        "max_epochs": [Interval(Integral, 1, None, closed="left")],
-        "seed": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "warm_start": ["boolean"],
-    }
+    _rule: ClassVar[type[rules.Rule]]
+    _parameter_constraints: ClassVar[dict]
 
-    def __init__(
-        self,
-        *,
-        eta: float = 1.0,
-        lambda_: float = 1.0,
-        rho: float | str = 1.0,
-        max_epochs: int = 1000,
-        seed: int | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-    ):
-        self.eta = eta
-        self.lambda_ = lambda_
-        self.rho = rho
-        self.max_epochs = max_epochs
-        self.seed = seed
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+    def __init__(self, **settings: Any):  # each learner's own says what it takes, see `_learner`
+        raise TypeError(f"MarginClassifier is what the learners share; use one of them: {', '.join(LEARNERS)}")
 
-    def _rules(self, prevalence: np.ndarray) -> list[rules.PAUM]:
+    def _rules(self, prevalence: np.ndarray) -> list[rules.Rule]:
         """Return the rule of each topic, given the fraction of its positives."""
-        raise NotImplementedError
+        given = {parameter.name: getattr(self, parameter.name) for parameter in self._rule.PARAMETERS}
+        return [self._rule(**{name: value for name, value in given.items() if value is not None})] * len(prevalence)
 
     def fit(self, X: Any, Y: Any, progress: Callable[[int], None] | None = None) -> MarginClassifier:
         """Train one ranker per topic.
@@ -94,7 +146,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_features)
-            float32 is trained in float32, everything else in float64.
+            float32 is trained in float32, everything else in float64. With ``kernel="precomputed"`` the kernel matrix,
+            of shape (n_documents, n_documents).
         Y : array-like of shape (n_documents,), or 0/1 indicator array or sparse matrix of shape (n_documents, n_topics)
             Two classes make one ranker, for the second in sorted order; more make one ranker a class; an indicator
             makes one a column.
@@ -108,29 +161,42 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not finite, Y does not fit X, or there is only one class.
+            If X is not finite, Y does not fit X, there is only one class, or the kernel is none.
         """
         self._validate_params()
+        if self.kernel is not None:
+            check_kernel(self.kernel, self.kernel_params)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        rows = X if sp.issparse(X) else sp.csr_array(X)
-        positives = self._read_labels(Y, rows.shape[0])
-        prevalence = np.array([len(topic) for topic in positives]) / rows.shape[0]
-        rho = float(np.sqrt(_longest_squared(rows))) if self.rho == "R" else float(self.rho)
-        chosen = self._rules(prevalence)
-        shape = rows.shape[0], len(positives), rows.shape[1]
-        again = self.warm_start and getattr(self, "_fitted_to", None) == (*shape, rows.dtype)
+        positives = self._read_labels(Y, X.shape[0])
+        prevalence = np.array([len(topic) for topic in positives]) / X.shape[0]
+        shape = X.shape[0], len(positives), X.shape[1]
+        again = self.warm_start and getattr(self, "_fitted_to", None) == (*shape, X.dtype, self.kernel)
         starts = self.solutions_ if again else [None] * len(positives)
+        settings = {"lambda_": self.lambda_, "rho": self._rho(X), "max_epochs": self.max_epochs}
         problems = [
-            Problem(topic, rule, lambda_=self.lambda_, rho=rho, max_epochs=self.max_epochs, start=start)
-            for topic, rule, start in zip(positives, chosen, starts, strict=True)
+            Problem(topic, rule, mini_epochs=self.mini_epochs, start=start, **settings)
+            for topic, rule, start in zip(positives, self._rules(prevalence), starts, strict=True)
         ]
-        coef = np.empty(shape[1:], rows.dtype)
-        solutions = solve(rows, problems, n_jobs=self.n_jobs, seed=self.seed, progress=progress, out=coef)
+        train = partial(solve, problems=problems, margins=True, n_jobs=self.n_jobs, seed=self.seed, progress=progress)
+        if self.kernel is None:
+            self.coef_ = np.empty(shape[1:], X.dtype)
+            solutions = train(X if sp.issparse(X) else sp.csr_array(X), out=self.coef_)
+        else:
+            solutions = train(X, kernel=self.kernel, kernel_params=self.kernel_params, cache_mb=self.cache_mb)
+            self._keep_support(X, solutions)
         self.prevalence_ = prevalence
-        self.tau_pos_ = np.array([rule.tau_pos for rule in chosen])
-        self._fitted_to = (*shape, rows.dtype)
-        self._keep(solutions, coef)
+        self._fitted_to = (*shape, X.dtype, self.kernel)
+        self._keep(solutions, X.dtype)
         return self
+
+    def _rho(self, X: Any) -> float:
+        if self.rho != "R":
+            return float(self.rho)
+        if self.kernel is not None:
+            rows = KernelRows(X, self.kernel, self.kernel_params)
+            return float(np.sqrt(rows.diagonal.max()))
+        rows = sp.csr_array(X)
+        return float(np.sqrt(rows.multiply(rows).sum(axis=1).max()))
 
     def _read_labels(self, Y: Any, n_rows: int) -> list[np.ndarray]:
         """Return the positive rows of each topic, and set `classes_`."""
@@ -157,10 +223,21 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         return [np.flatnonzero(codes == code).astype(np.int32) for code in wanted]
 
-    def _keep(self, solutions: list[Solution], coef: np.ndarray) -> None:
+    def _keep_support(self, X: Any, solutions: list[Solution]) -> None:
+        """Keep the rows that any ranker is made of; of a precomputed kernel their numbers."""
+        used = np.unique(np.concatenate([solution.support for solution in solutions]))
+        self.support_vectors_ = used if self.kernel == "precomputed" else X[used]
+        self.dual_coef_ = np.zeros((len(solutions), len(used)), X.dtype)
+        for row, solution in zip(self.dual_coef_, solutions, strict=True):
+            row[np.searchsorted(used, solution.support)] = solution.alpha
+
+    def _keep(self, solutions: list[Solution], dtype: np.dtype) -> None:
         self.solutions_ = solutions
-        self.coef_ = coef
-        self.intercept_ = np.array([solution.bias for solution in solutions], coef.dtype)
+        self.intercept_ = np.array([solution.bias for solution in solutions], dtype)
+        self.support_ = [solution.support for solution in solutions]
+        self.directional_margin_ = np.array([solution.directional_margin for solution in solutions])
+        self.margin_ = np.array([solution.margin for solution in solutions])
+        self.certificate_ = np.array([solution.certificate for solution in solutions])
         self.n_epochs_ = np.array([solution.n_epochs for solution in solutions])
         self.n_updates_ = np.array([solution.n_updates for solution in solutions])
         self.n_support_ = np.array([len(solution.support) for solution in solutions])
@@ -177,9 +254,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def facts(self) -> dict[str, list]:
-        """Return what training found for each topic, by name: margin, epochs, updates, support, why it stopped."""
+        """Return what training found for each topic, by name: epochs, updates, support, why it stopped."""
         return {
-            "tau_pos": self.tau_pos_.tolist(),
             "epochs": self.n_epochs_.tolist(),
             "updates": self.n_updates_.tolist(),
             "support": self.n_support_.tolist(),
@@ -200,8 +276,12 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = X @ np.ascontiguousarray(self.coef_.T) + self.intercept_
-        return scores if self.multilabel_ or len(self.classes_) > 2 else scores[:, 0]
+        if self.kernel is None:
+            found = X @ np.ascontiguousarray(self.coef_.T) + self.intercept_
+        else:
+            expansion = self.support_vectors_, self.dual_coef_, self.intercept_
+            found = scores(X, *expansion, kernel=self.kernel, kernel_params=self.kernel_params)
+        return found if self.multilabel_ or len(self.classes_) > 2 else found[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each document, or with an indicator Y a 0/1 array of the topics that score above 0."""
@@ -214,167 +294,110 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         # The trailing underscore of `lambda_` would else pass for a fitted attribute.
-        return hasattr(self, "coef_")
+        return hasattr(self, "intercept_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.classifier_tags.multi_label = True
         return tags
 
 
-class PA(MarginClassifier):
-    """The perceptron algorithm, one ranker per topic: update ``w ← w + η·y·x`` where ``y·f(x) ≤ 0``.
+def _constructor(parameters: dict[str, tuple[Any, Any]], n_positional: int) -> Callable[..., None]:
+    """Make an ``__init__`` that sets the parameters, given by name with their kinds and defaults, as attributes."""
 
-    Parameters
-    ----------
-    eta, lambda_, rho, max_epochs, seed, n_jobs, warm_start
-        As in `PAUM`. η scales the scores and changes nothing else.
+    def set_parameters(self: Any, *args: Any, **settings: Any) -> None:
+        bound = signature.bind(self, *args, **settings)
+        bound.apply_defaults()
+        for name in parameters:
+            setattr(self, name, bound.arguments[name])
 
-    Attributes
-    ----------
-    coef_, intercept_, classes_ and the facts per topic
-        As in `PAUM`.
-
-    Notes
-    -----
-    Source: Rosenblatt 1958; Novikoff, "On convergence proofs on perceptrons", 1962.
-    """
-
-    def _rules(self, prevalence: np.ndarray) -> list[rules.PAUM]:
-        return [rules.PA(self.eta)] * len(prevalence)
-
-
-class PAM(MarginClassifier):
-    """The perceptron algorithm with margins, one ranker per topic: update ``w ← w + η·y·x`` where ``y·f(x) ≤ τ``.
-
-    Parameters
-    ----------
-    tau : float
-        Margin asked of every document.
-    eta, lambda_, rho, max_epochs, seed, n_jobs, warm_start
-        As in `PAUM`.
-
-    Attributes
-    ----------
-    coef_, intercept_, classes_ and the facts per topic
-        As in `PAUM`.
-
-    Notes
-    -----
-    Source: Krauth and Mézard, "Learning algorithms with optimal stability in neural networks", J. Phys. A 20, 1987.
-    """
-
-    _parameter_constraints: ClassVar[dict] = {**MarginClassifier._parameter_constraints, "tau": [_FINITE]}
-
-    def __init__(
-        self,
-        tau: float = 1.0,
-        *,
-        eta: float = 1.0,
-        lambda_: float = 1.0,
-        rho: float | str = 1.0,
-        max_epochs: int = 1000,
-        seed: int | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-    ):
-        super().__init__(
-            eta=eta, lambda_=lambda_, rho=rho, max_epochs=max_epochs, seed=seed, n_jobs=n_jobs, warm_start=warm_start
-        )
-        self.tau = tau
-
-    def _rules(self, prevalence: np.ndarray) -> list[rules.PAUM]:
-        return [rules.PAM(self.tau, self.eta)] * len(prevalence)
+    signature = inspect.Signature(
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        + [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD if place < n_positional else inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=kind,
+            )
+            for place, (name, (kind, default)) in enumerate(parameters.items())
+        ]
+    )
+    set_parameters.__signature__ = signature  # type: ignore[attr-defined]
+    set_parameters.__annotations__ = {name: kind for name, (kind, _) in parameters.items()}
+    return set_parameters
 
 
-class PAUM(MarginClassifier):
-    """The perceptron algorithm with uneven margins, one ranker per topic.
-
-    Update ``w ← w + η·y·x`` where ``y·f(x) ≤ τ_y``, epoch after epoch, until no row fails. The margin τ₊ asked of
-    positives is a number, or adapted to each topic's prevalence ``c``: ``τ₊ = S·(1 + exp(-κ·c))⁻¹``.
-
-    Parameters
-    ----------
-    tau_neg : float
-        Margin asked of negative documents; a small negative number lets some of them score slightly above 0.
-    tau_pos : float or "prevalence"
-        Margin asked of positive documents.
-    kappa, scale : float
-        κ and S of the formula, for ``tau_pos="prevalence"``; not used otherwise.
-    eta : float > 0
-        Learning rate η.
-    lambda_ : float >= 0
-        The λ trick: a private coordinate √λ for every document, so that any training sample is separable.
-    rho : float >= 0 or "R"
-        Size of the constant coordinate behind the bias; "R" is the length of the longest row, as in the
-        paper's Algorithm 1.
-    max_epochs : int
-        Give up on a topic after that many passes; `converged_` then says so, and a ConvergenceWarning is given.
-    seed : int, optional
-        Present the documents in a random order drawn with this seed; None: as they come.
-    n_jobs : int, optional
-        How many blocks of topics are trained at the same time. The result is the same to the bit.
-    warm_start : bool
-        Start from the solution of the previous call of `fit`, where it was given as many documents, topics and
-        features in the same number type: train on after `max_epochs`, or with other margins, on the same documents.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_topics, n_features)
-    intercept_ : ndarray of shape (n_topics,)
-    classes_ : ndarray of shape (n_classes,)
-    n_iter_ : int
-        The largest number of epochs.
-    n_epochs_, n_updates_, n_support_, converged_, tau_pos_, prevalence_ : ndarray of shape (n_topics,)
-        Per topic: epochs, updates, documents with a non-zero coefficient ("sparsity"), whether it converged, its τ₊,
-        and the fraction of positives.
-    stopped_ : list of str
-        Why training ended, in words.
-    solutions_ : list of textcat.margin.solve.Solution
-
-    Notes
-    -----
-    Source: Li, Zaragoza, Herbrich, Shawe-Taylor and Kandola, "The Perceptron Algorithm with Uneven Margins", ICML 2002.
-    """
-
-    _parameter_constraints: ClassVar[dict] = {
-        **MarginClassifier._parameter_constraints,
-        "tau_neg": [_FINITE],
-        "tau_pos": [_FINITE, StrOptions({"prevalence"})],
-        "kappa": [_FINITE],
-        "scale": [_FINITE],
+def _learner(
+    name: str, rule: type[rules.Rule], more: _Parameters | None = None, base: type = MarginClassifier, **defaults: float
+) -> type[MarginClassifier]:
+    """Make the classifier of a rule: with the rule's parameters and these defaults, more of its own, and the shared."""
+    own: _Parameters = {parameter.name: _of_rule(parameter, defaults) for parameter in rule.PARAMETERS}
+    everything = {**own, **(more or {}), **_SHARED}
+    body = {
+        "__doc__": _describe(rule, {**(more or {}), **_SHARED}),
+        "__init__": _constructor({key: (kind, default) for key, (kind, default, _, _) in everything.items()}, len(own)),
+        "__module__": __name__,
+        "_parameter_constraints": {key: checks for key, (_, _, checks, _) in everything.items()},
+        "_rule": rule,
     }
+    return type(name, (base,), body)
 
-    def __init__(
-        self,
-        tau_neg: float = -0.5,
-        tau_pos: float | str = "prevalence",
-        *,
-        kappa: float = -10.0,
-        scale: float = 100.0,
-        eta: float = 1.0,
-        lambda_: float = 1.0,
-        rho: float | str = 1.0,
-        max_epochs: int = 1000,
-        seed: int | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-    ):
-        super().__init__(
-            eta=eta, lambda_=lambda_, rho=rho, max_epochs=max_epochs, seed=seed, n_jobs=n_jobs, warm_start=warm_start
-        )
-        self.tau_neg = tau_neg
-        self.tau_pos = tau_pos
-        self.kappa = kappa
-        self.scale = scale
 
-    def _rules(self, prevalence: np.ndarray) -> list[rules.PAUM]:
+def _of_rule(parameter: rules.Parameter, defaults: dict[str, float]) -> tuple[Any, Any, list, str]:
+    """Return a rule's parameter as a classifier's; where the rule computes its default, None stands for it."""
+    interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
+    default = defaults.get(parameter.name, parameter.default)
+    if callable(default):
+        return float | None, None, [interval, None], ""
+    return float, default, [interval], ""
+
+
+def _describe(rule: type[rules.Rule], more: _Parameters) -> str:
+    """Write the docstring of a rule's classifier: the rule's own, with the further parameters and the attributes."""
+    text, _, notes = inspect.cleandoc(rule.__doc__ or "").partition("\nNotes\n-----\n")
+    wrap = partial(textwrap.fill, width=116, initial_indent="    ", subsequent_indent="    ")
+    further = "\n".join(f"{name}\n{wrap(meaning)}" for name, (_, _, _, meaning) in more.items())
+    return f"{text.rstrip()}\n{further}\n{_ATTRIBUTES}\nNotes\n-----\n{notes}\n"
+
+
+class _AdaptedMargin(MarginClassifier):
+    """What is PAUM's alone: τ₊ may be adapted to each topic's prevalence."""
+
+    def _rules(self, prevalence: np.ndarray) -> list[rules.Rule]:
         if self.tau_pos == "prevalence":
-            margins = prevalence_tau(prevalence, self.kappa, self.scale)
+            self.tau_pos_ = prevalence_tau(prevalence, self.kappa, self.scale)
         else:
-            margins = np.full(len(prevalence), float(self.tau_pos))
-        return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in margins]
+            self.tau_pos_ = np.full(len(prevalence), float(self.tau_pos))
+        return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in self.tau_pos_]
+
+    def facts(self) -> dict[str, list]:
+        """Return what training found for each topic, by name: τ₊, epochs, updates, support, why it stopped."""
+        return {"tau_pos": self.tau_pos_.tolist(), **super().facts()}
+
+
+_ADAPTED: _Parameters = {
+    "tau_pos": (
+        float | str, "prevalence", [_FINITE, StrOptions({"prevalence"})],
+        "Margin asked of positive rows; \"prevalence\": τ₊ = S·(1 + exp(-κ·c))⁻¹, with c the topic's fraction of "
+        "positives. The margins are in `tau_pos_`.",
+    ),
+    "kappa": (float, -20.0, [_FINITE], "κ of the formula. The defaults come from the study in docs/tau-study.md."),
+    "scale": (float, 100.0, [_FINITE], "S of the formula."),
+}  # fmt: skip
+
+PA = _learner("PA", rules.PA)
+PAM = _learner("PAM", rules.PAM, tau=1.0)
+PAUM = _learner("PAUM", rules.PAUM, _ADAPTED, _AdaptedMargin, tau_neg=-0.5)
+TMargitron = _learner("TMargitron", rules.TMargitron, epsilon=0.5, b=1.0)
+LMargitron = _learner("LMargitron", rules.LMargitron, epsilon=0.5, b=3.0)
+Micra = _learner("Micra", rules.MICRA, eta=1.0, beta=5.0, epsilon=0.5, zeta=0.5)
+Cramma = _learner("Cramma", rules.CRAMMA, eta=0.03, beta=1.0)
+Alma = _learner("Alma", rules.ALMA, alpha=0.5)
+Romma = _learner("Romma", rules.ROMMA, delta=0.2)
+DynamicMargin = _learner("DynamicMargin", rules.PDM, epsilon=0.1)
 
 
 def _check_length(n_labels: int, n_rows: int) -> None:
@@ -382,9 +405,16 @@ def _check_length(n_labels: int, n_rows: int) -> None:
         raise ValueError(f"X has {n_rows} rows and Y has {n_labels}; they must be as many")
 
 
-def _longest_squared(rows: sp.csr_array) -> float:
-    return float(rows.multiply(rows).sum(axis=1).max()) if rows.shape[0] else 0.0
-
-
 # The learners by the names that recipes and the command line use.
-LEARNERS: dict[str, type[MarginClassifier]] = {"pa": PA, "pam": PAM, "paum": PAUM}
+LEARNERS: dict[str, type[MarginClassifier]] = {
+    "pa": PA,
+    "pam": PAM,
+    "paum": PAUM,
+    "t-margitron": TMargitron,
+    "l-margitron": LMargitron,
+    "micra": Micra,
+    "cramma": Cramma,
+    "alma": Alma,
+    "romma": Romma,
+    "pdm": DynamicMargin,
+}

@@ -20,7 +20,7 @@ from inspect import Parameter as Argument
 from inspect import Signature
 from typing import Any, NamedTuple
 
-from libc.math cimport INFINITY, pow, sqrt
+from libc.math cimport INFINITY, fmax, pow, sqrt
 
 
 class Parameter(NamedTuple):
@@ -291,7 +291,7 @@ cdef class TMargitron(Rule):
 
 
 cdef double _l_margitron_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
-    return p[1] * pow(N, (1 - p[0]) / 2) if t > 0 else 0
+    return p[1] * pow(fmax(N, 0), (1 - p[0]) / 2) if t > 0 else 0  # rounding may leave N just below 0
 
 
 cdef class LMargitron(Rule):
@@ -321,6 +321,13 @@ cdef class LMargitron(Rule):
         self.formula.step = _unit_step
 
 
+cdef void _keep_in_range(double N, double *shrink, double *grow) noexcept nogil:
+    # MICRA's and CRAMMA's vectors grow without bound, and only their direction counts. A power of two changes no bit of it.
+    if N > 2.0 ** 40:
+        shrink[0] = 2.0 ** -20
+        grow[0] *= 2.0 ** -20
+
+
 cdef double _micra_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return sqrt(N) * p[1] * pow(t, -p[2]) if N > 0 else INFINITY
 
@@ -328,13 +335,14 @@ cdef double _micra_threshold(const double *p, int y, double N, double t, double 
 cdef void _micra_step(const double *p, double m, double q, double N, double t, double R,
                       double *shrink, double *grow) noexcept nogil:
     grow[0] = sqrt(N) * (p[0] / R) * pow(t, -p[3]) if N > 0 else 1
+    _keep_in_range(N, shrink, grow)
 
 
 cdef class MICRA(Rule):
     """The mistake-controlled rule algorithm, MICRA^{ε,ζ}: steps and margins are fractions of ‖a‖ that shrink with t.
 
     The first row starts it with ``a = y·x``, ``t = 1``. From then on: test ``m ≤ √N·β·t^(-ε)``; shrink 1; grow
-    ``√N·(η/R)·t^(-ζ)``.
+    ``√N·(η/R)·t^(-ζ)``. The vector is divided by 2²⁰ whenever it is longer than that, which changes nothing else.
 
     Parameters
     ----------
@@ -349,11 +357,11 @@ cdef class MICRA(Rule):
 
     Notes
     -----
-    Converges for any β and η where ε > 0 and ε + ζ ≤ 1 or so; see the source for the exact conditions. The papers'
-    number of updates leaves the first row out: it is ``t - 1``.
+    Converges where ``ζ ≤ 1``. With ``η = η₀·(β/R)^(-δ)`` and ``0 < εδ + ζ < 1`` the directional margin reached tends to
+    the largest possible one with β/R. The paper's number of updates leaves the first row out: it is ``t - 1``.
 
     Source: Tsampouka and Shawe-Taylor, "Approximate Maximum Margin Algorithms with Rules Controlled by the Number of
-    Mistakes", ICML 2007, equations 3 to 6.
+    Mistakes", ICML 2007, equations 5 to 7 and theorem 1.
     """
 
     PARAMETERS = (
@@ -374,12 +382,14 @@ cdef double _cramma_threshold(const double *p, int y, double N, double t, double
 cdef void _cramma_step(const double *p, double m, double q, double N, double t, double R,
                        double *shrink, double *grow) noexcept nogil:
     grow[0] = sqrt(N) * (p[0] / R) if N > 0 else 1
+    _keep_in_range(N, shrink, grow)
 
 
 cdef class CRAMMA(Rule):
     """The constant rate approximate maximum margin algorithm, CRAMMA^ε: MICRA with ζ = 0.
 
     The first row starts it with ``a = y·x``, ``t = 1``. From then on: test ``m ≤ √N·β·t^(-ε)``; shrink 1; grow ``√N·η/R``.
+    The vector is divided by 2²⁰ whenever it is longer than that, which changes nothing else.
 
     Parameters
     ----------
