@@ -80,3 +80,23 @@ def test_there_is_no_recipe_of_a_name_that_is_neither_shipped_nor_a_toml_file(tm
     Path("paums").touch()
     with pytest.raises(TextcatError, match=r"No recipe 'paums'\. Known recipes: .*Did you mean 'paum'\?"):
         read_recipe("paums")
+
+
+def test_another_learner_keeps_of_a_recipe_what_it_takes_and_is_told_by_name_and_title():
+    recipe = read_recipe("paum").changed("micra", eta=50.0, lambda_=2.0)
+    assert recipe.learner == {"name": "micra", "lambda_": 2.0, "eta": 50.0}
+    assert (recipe.name, recipe.title) == ("paum-micra", "micra, on the features of the recipe paum")
+    assert recipe.features == read_recipe("paum").features
+    assert read_recipe("paum").changed("paum", tau_neg=1.0).name == "paum"
+
+
+def test_a_learner_that_does_not_exist_is_told_with_the_nearest_one():
+    with pytest.raises(TextcatError, match=r"No learner 'mikra'\. Known learners: alma, .*Did you mean 'micra'\?"):
+        read_recipe("paum").changed("mikra")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_can_stand_in_a_recipe_but_not_on_a_kernel(name):
+    assert isinstance(Recipe("mine", learner={"name": name}).make_learner(), LEARNERS[name])
+    with pytest.raises(TextcatError, match="has no parameter 'kernel'"):
+        Recipe("mine", learner={"name": name, "kernel": "rbf"}).make_learner()

@@ -7,11 +7,20 @@ __version__ = "0.1.0"
 
 # The main names, and where they come from: imported at their first use, so that `import textcat` is cheap.
 _HOMES = {
+    "Alma": "margin.learners",
     "Corpus": "corpus.documents",
+    "Cramma": "margin.learners",
     "Document": "corpus.documents",
+    "DynamicMargin": "margin.learners",
+    "LMargitron": "margin.learners",
+    "Micra": "margin.learners",
+    "PA": "margin.learners",
+    "PAM": "margin.learners",
     "PAUM": "margin.learners",
     "Problem": "margin.problems",
     "Recipe": "recipe",
+    "Romma": "margin.learners",
+    "TMargitron": "margin.learners",
     "Tagger": "tagger",
     "TextcatError": "errors",
     "TfIdf": "features.tfidf",

@@ -91,7 +91,8 @@ def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> N
     if as_json:
         console.file.write(json.dumps(rows, indent=1) + "\n")
     else:
-        report.show(console, report.plain_table(rows))
+        shown = report.without_margins(rows[0])
+        report.show(console, report.plain_table([{name: row[name] for name in shown} for row in rows]))
 
 
 def model(console: Console, manifest: Mapping[str, Any], folder: Path) -> None:

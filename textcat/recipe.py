@@ -55,12 +55,13 @@ class Recipe:
 
         Of the recipe's parameters another learner keeps those that it takes, too.
         """
-        kept = dict(self.learner)
-        if learner is not None and learner != kept.get("name", "paum"):
+        if learner is not None and learner != self.learner.get("name", "paum"):
             takes = self._parameters_of(_learner_class(learner))
-            kept = {"name": learner, **{name: value for name, value in kept.items() if name in takes}}
+            kept = {"name": learner, **{name: value for name, value in self.learner.items() if name in takes}}
+            name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
+            return replace(self, name=name, title=title, learner=kept).changed(**parameters)
         given = {name: value for name, value in parameters.items() if value is not None}
-        return replace(self, learner={**kept, **given})
+        return replace(self, learner={**self.learner, **given})
 
     def make_features(self) -> TfIdf:
         """Make the transformer from documents to rows."""

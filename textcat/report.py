@@ -79,7 +79,7 @@ def band_table(evaluation: Evaluation) -> Table:
 
 def topic_table(evaluation: Evaluation) -> Table:
     """Lay out a row per topic, from the largest in training to the smallest, with what training knows of it."""
-    facts = _fact_names(evaluation)
+    facts = without_margins(_fact_names(evaluation))
     table = _table("topic", "train", "test", "prevalence", *facts, "precision", "recall", "F1", "AP")
     for row in sorted(evaluation.topics, key=lambda row: (-row.train_positives, row.topic)):
         table.add_row(
@@ -156,6 +156,11 @@ def _figure(value: float | None, decimals: int = 3, undefined: str = _NO_VALUE) 
 
 def _fact_names(evaluation: Evaluation) -> list[str]:
     return list(dict.fromkeys(name for row in evaluation.topics for name in row.facts))
+
+
+def without_margins(names: Iterable[str]) -> list[str]:
+    """Return the names of facts that a table has room for; JSON and CSV tell of the margins, too."""
+    return [name for name in names if "margin" not in name and name != "certificate"]
 
 
 def _fact(value: Any) -> str:

@@ -254,8 +254,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def facts(self) -> dict[str, list]:
-        """Return what training found for each topic, by name: epochs, updates, support, why it stopped."""
+        """Return what training found for each topic, by name: epochs, updates, support, margins, why it stopped."""
+        margins = {name: getattr(self, f"{name}_").tolist() for name in ("directional_margin", "margin", "certificate")}
         return {
+            **{name: [None if np.isnan(value) else value for value in values] for name, values in margins.items()},
             "epochs": self.n_epochs_.tolist(),
             "updates": self.n_updates_.tolist(),
             "support": self.n_support_.tolist(),
@@ -374,7 +376,7 @@ class _AdaptedMargin(MarginClassifier):
         return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in self.tau_pos_]
 
     def facts(self) -> dict[str, list]:
-        """Return what training found for each topic, by name: τ₊, epochs, updates, support, why it stopped."""
+        """Return what training found for each topic, by name: τ₊, and what every learner tells."""
         return {"tau_pos": self.tau_pos_.tolist(), **super().facts()}
 
 
