@@ -82,7 +82,7 @@ def facts_of(learner):
 def test_a_topic_is_the_solution_of_its_column(cls):
     X, Y = rows(), indicator()
     learner = cls(lambda_=0.5, rho=2.0).fit(X, Y)
-    chosen = learner._rules(Y.mean(axis=0))
+    chosen = learner.rules_for(Y.mean(axis=0))
     solutions = solve(
         X, [Problem.from_labels(2 * y - 1, rule, lambda_=0.5, rho=2.0) for y, rule in zip(Y.T, chosen, strict=True)]
     )
@@ -248,7 +248,7 @@ def test_common_topics_get_a_smaller_margin_than_rare_ones_by_default():
 def test_each_learner_trains_by_the_rule_of_its_name(name, learner, rule):
     X, Y = rows(), indicator()
     assert LEARNERS[name] is type(learner)
-    assert learner._rules(Y.mean(axis=0)) == [rule] * 20
+    assert learner.rules_for(Y.mean(axis=0)) == [rule] * 20
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner.set_params(max_epochs=30).fit(X, Y)

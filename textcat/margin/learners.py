@@ -135,7 +135,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def __init__(self, **settings: Any):  # each learner's own says what it takes, see `_learner`
         raise TypeError(f"MarginClassifier is what the learners share; use one of them: {', '.join(LEARNERS)}")
 
-    def _rules(self, prevalence: np.ndarray) -> list[rules.Rule]:
+    def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
         """Return the rule of each topic, given the fraction of its positives."""
         given = {parameter.name: getattr(self, parameter.name) for parameter in self._rule.PARAMETERS}
         return [self._rule(**{name: value for name, value in given.items() if value is not None})] * len(prevalence)
@@ -175,7 +175,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         settings = {"lambda_": self.lambda_, "rho": self._rho(X), "max_epochs": self.max_epochs}
         problems = [
             Problem(topic, rule, mini_epochs=self.mini_epochs, start=start, **settings)
-            for topic, rule, start in zip(positives, self._rules(prevalence), starts, strict=True)
+            for topic, rule, start in zip(positives, self.rules_for(prevalence), starts, strict=True)
         ]
         train = partial(solve, problems=problems, margins=True, n_jobs=self.n_jobs, seed=self.seed, progress=progress)
         if self.kernel is None:
@@ -368,7 +368,7 @@ def _describe(rule: type[rules.Rule], more: _Parameters) -> str:
 class _AdaptedMargin(MarginClassifier):
     """What is PAUM's alone: τ₊ may be adapted to each topic's prevalence."""
 
-    def _rules(self, prevalence: np.ndarray) -> list[rules.Rule]:
+    def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
         if self.tau_pos == "prevalence":
             self.tau_pos_ = prevalence_tau(prevalence, self.kappa, self.scale)
         else:
