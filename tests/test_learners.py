@@ -208,6 +208,29 @@ def test_every_training_document_gets_its_margin_when_the_private_coordinates_co
         assert np.all(margins > np.where(Y[:, k], 5, 1) - 1e-9)
 
 
+@pytest.mark.parametrize("kernel", [None, "linear"])
+def test_a_left_out_document_is_as_good_as_not_there(kernel):
+    X, Y = rows(), indicator()
+    mask = np.random.default_rng(2).random(Y.shape) < 0.3
+    learner = PAUM(kernel=kernel).fit(X, Y, left_out=sp.csr_array(mask))
+    for k in range(Y.shape[1]):
+        used = ~mask[:, k]
+        alone = PAUM(kernel=kernel).fit(X[used], Y[used][:, [k, 0]])
+        assert learner.decision_function(X)[:, k] == pytest.approx(
+            alone.decision_function(X)[:, 0], rel=1e-12, abs=1e-12
+        )
+        assert learner.prevalence_[k] == Y[used, k].mean()
+        assert not mask[learner.support_[k], k].any()
+
+
+@pytest.mark.parametrize("left_out", [np.zeros((80, 19)), np.zeros((79, 20))])
+def test_left_out_documents_come_in_the_shape_of_an_indicator(left_out):
+    with pytest.raises(ValueError, match=r"left_out must be of the shape of an indicator Y, here \(80, 20\)"):
+        PAUM().fit(rows(), indicator(), left_out=left_out)
+    with pytest.raises(ValueError, match="left_out must be of the shape of an indicator Y"):
+        PAUM().fit(rows(), indicator()[:, 5], left_out=np.zeros((80, 1)))
+
+
 # --- parameters ---
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
 from textcat.margin.kernels import KernelRows, check_kernel, scores
-from textcat.margin.problems import Problem, Solution
+from textcat.margin.problems import NONE, Problem, Solution
 from textcat.margin.solve import solve
 
 _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
@@ -140,7 +140,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         given = {parameter.name: getattr(self, parameter.name) for parameter in self._rule.PARAMETERS}
         return [self._rule(**{name: value for name, value in given.items() if value is not None})] * len(prevalence)
 
-    def fit(self, X: Any, Y: Any, progress: Callable[[int], None] | None = None) -> MarginClassifier:
+    def fit(
+        self, X: Any, Y: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
+    ) -> MarginClassifier:
         """Train one ranker per topic.
 
         Parameters
@@ -153,6 +155,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             makes one a column.
         progress : callable, optional
             Called with 1 whenever a topic has been trained.
+        left_out : 0/1 array or sparse matrix of shape (n_documents, n_topics), optional
+            With an indicator Y: 1 where a document is neither positive nor negative, whatever Y says of it.
 
         Returns
         -------
@@ -161,21 +165,27 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not finite, Y does not fit X, there is only one class, or the kernel is none.
+            If X is not finite, Y does not fit X, left_out does not fit Y, there is only one class, or the kernel is
+            none.
         """
         self._validate_params()
         if self.kernel is not None:
             check_kernel(self.kernel, self.kernel_params)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         positives = self._read_labels(Y, X.shape[0])
-        prevalence = np.array([len(topic) for topic in positives]) / X.shape[0]
+        not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
+        positives = [
+            np.setdiff1d(topic, out) if len(out) else topic for topic, out in zip(positives, not_used, strict=True)
+        ]
+        n_used = X.shape[0] - np.array([len(out) for out in not_used])
+        prevalence = np.array([len(topic) for topic in positives]) / np.maximum(n_used, 1)
         shape = X.shape[0], len(positives), X.shape[1]
         again = self.warm_start and getattr(self, "_fitted_to", None) == (*shape, X.dtype, self.kernel)
         starts = self.solutions_ if again else [None] * len(positives)
         settings = {"lambda_": self.lambda_, "rho": self._rho(X), "max_epochs": self.max_epochs}
         problems = [
-            Problem(topic, rule, mini_epochs=self.mini_epochs, start=start, **settings)
-            for topic, rule, start in zip(positives, self.rules_for(prevalence), starts, strict=True)
+            Problem(topic, rule, left_out=out, mini_epochs=self.mini_epochs, start=start, **settings)
+            for topic, out, rule, start in zip(positives, not_used, self.rules_for(prevalence), starts, strict=True)
         ]
         train = partial(solve, problems=problems, margins=True, n_jobs=self.n_jobs, seed=self.seed, progress=progress)
         if self.kernel is None:
@@ -213,7 +223,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
             indicator.eliminate_zeros()
             self.classes_ = np.arange(indicator.shape[1])
-            return [np.sort(rows).astype(np.int32) for rows in np.split(indicator.indices, indicator.indptr[1:-1])]
+            return _rows_by_column(indicator)
         y = column_or_1d(labels, warn=True)
         _check_length(len(y), n_rows)
         check_classification_targets(y)
@@ -222,6 +232,16 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y has only one class, {self.classes_[0]!r}; training needs at least two")
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         return [np.flatnonzero(codes == code).astype(np.int32) for code in wanted]
+
+    def _read_left_out(self, left_out: Any, shape: tuple[int, int]) -> list[np.ndarray]:
+        """Return the rows that each topic leaves out."""
+        if left_out is None:
+            return [NONE] * shape[1]
+        mask = sp.csc_array(left_out, copy=True)
+        if not self.multilabel_ or mask.shape != shape:
+            raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {mask.shape}")
+        mask.eliminate_zeros()
+        return _rows_by_column(mask)
 
     def _keep_support(self, X: Any, solutions: list[Solution]) -> None:
         """Keep the rows that any ranker is made of; of a precomputed kernel their numbers."""
@@ -400,6 +420,10 @@ Cramma = _learner("Cramma", rules.CRAMMA, eta=0.03, beta=1.0)
 Alma = _learner("Alma", rules.ALMA, alpha=0.5)
 Romma = _learner("Romma", rules.ROMMA, delta=0.2)
 DynamicMargin = _learner("DynamicMargin", rules.PDM, epsilon=0.1)
+
+
+def _rows_by_column(indicator: sp.csc_array) -> list[np.ndarray]:
+    return [np.sort(rows).astype(np.int32) for rows in np.split(indicator.indices, indicator.indptr[1:-1])]
 
 
 def _check_length(n_labels: int, n_rows: int) -> None:
