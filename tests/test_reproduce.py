@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -247,6 +248,16 @@ def test_a_wrong_name_is_told_with_the_nearest(reproduce, tasks, name):
     assert tasks.ran == []
 
 
+def opened(pipe, process):
+    """Open a pipe for writing as soon as it is read; a process that ends before it reads is an error."""
+    while process.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.02)
+    pytest.fail(process.stderr.read())
+
+
 def test_ctrl_c_ends_a_library_at_work_and_keeps_the_finished_tasks(tmp_path):
     # The second task reads a pipe that nobody writes to, in a process of its own: it has begun, and cannot end.
     program = """
@@ -260,18 +271,17 @@ from textcat.cli import main
 main()
 """
     os.mkfifo(tmp_path / "pipe")
-    with (
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        ) as process,
-        open(tmp_path / "pipe", "wb"),
-    ):  # opens once the task reads
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        written = opened(tmp_path / "pipe", process)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
+        os.close(written)
     assert (process.returncode, err) == (130, "textcat: interrupted; no file was left half written.\n")
     assert [path.name for path in (tmp_path / "results").rglob("*.json")] == ["quick.json"]
 
