@@ -11,7 +11,7 @@ LAYERS = (
     {"errors", "files", "progress", "reading", "shipped"},
     {"corpus", "features", "margin", "ranking"},
     {"recipe"},
-    {"report", "selection", "tagger"},
+    {"report", "search", "selection", "tagger"},
     {"storage"},
     {"papers"},
     {"output"},

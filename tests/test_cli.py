@@ -19,6 +19,7 @@ import pytest
 
 import textcat
 from textcat import cli
+from textcat.recipe import read_recipe
 
 COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
 COMMANDS = (
@@ -411,20 +412,19 @@ def test_show_tells_how_a_model_was_made_and_what_it_has_learnt(run, model):
 # --- tune, corpora ---------------------------------------------------------------------------------------------------
 
 
-def test_tune_compares_margins_and_writes_the_table(run, monkeypatch):
-    from textcat import selection
-
-    grid = [selection.Margins(-0.5, tau_pos=5.0), selection.Margins(-0.5, kappa=-10.0, scale=100.0)]
-    monkeypatch.setattr(selection, "default_grid", lambda: grid)
-    run("tune", "newswire", "--folds", "2", "--out", "tables/study.md")
+def test_tune_compares_recipes_and_writes_the_table_and_the_best(run):
+    space = _file("space.toml", b"[learner]\ntau_neg = [-0.5]\ntau_pos = [5.0, 20.0]\n")
+    run("tune", "newswire", "--folds", "2", "--space", space, "--out", "study")
     assert (run.code, run.err) == (0, "")
-    assert "MAP ALL" in run.out.splitlines()[0]
-    assert len(Path("tables/study.md").read_text().splitlines()) == 2 + len(grid)
+    assert run.out.splitlines()[0].split()[:3] == ["tau_pos", "MAP", "ALL"]
+    assert len(Path("study/table.md").read_text().splitlines()) == 2 + 2
+    assert read_recipe("study/recipe.toml").learner["tau_pos"] in (5.0, 20.0)
+    assert len(Path("study/trials.jsonl").read_text().splitlines()) == 2
 
 
-def test_tune_refuses_what_has_no_margins_to_compare(run, own):
+def test_tune_refuses_what_cannot_be_compared(run, own):
     mine = recipe('[learner]\nname = "pa"\n')
-    assert "only PAUM has margins to compare" in run.refuses("tune", "newswire", "--recipe", mine)
+    assert "only paum has margins to compare" in run.refuses("tune", "newswire", "--recipe", mine)
     assert "cannot be split into 7 folds" in run.refuses("tune", own, "--folds", "7")
 
 

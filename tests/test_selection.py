@@ -1,7 +1,5 @@
 """Folds spread rare topics; a trial is what training and scoring fold by fold gives."""
 
-import math
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,9 +8,14 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.margin.learners import PAUM
 from textcat.ranking import average_precisions
-from textcat.selection import RARE, Fold, Margins, Trial, best, default_grid, folds, study_margins
+from textcat.selection import EXPECTED, POOLED, RARE, Fold, Trial, best, cross_validate, folds, margin_settings
+
+PLAIN = textcat.Recipe("plain")
+
+
+def with_margins(tau_neg, tau_pos, **more):
+    return PLAIN.changed(tau_neg=float(tau_neg), tau_pos=tau_pos, **more)
 
 
 @pytest.fixture(scope="module")
@@ -67,60 +70,66 @@ def test_more_folds_than_documents_are_told_of():
         folds(sp.csc_matrix(np.ones((2, 1))), 3, 0)
 
 
-@given(st.floats(0, 1), st.floats(-50, 50), st.floats(0.1, 200))
-def test_an_adapted_margin_follows_the_formula(prevalence, kappa, scale):
-    margin = Margins(-0.5, kappa=kappa, scale=scale).tau_pos_of(np.array([prevalence]))[0]
-    assert margin == pytest.approx(scale / (1 + math.exp(-kappa * prevalence)), rel=1e-9)
-
-
-def test_a_fixed_margin_is_the_same_for_every_prevalence():
-    np.testing.assert_array_equal(Margins(1.0, tau_pos=50.0).tau_pos_of(np.array([0.0, 0.1, 1.0])), [50, 50, 50])
-
-
-@pytest.mark.parametrize("margins", [Margins(1.0, tau_pos=20.0), Margins(-0.5, kappa=-10.0, scale=100.0)])
-def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, margins):
-    recipe = textcat.Recipe("plain")
-    (trial,) = study_margins(corpus, recipe, grid=[margins], n_folds=3, seed=5)
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        with_margins(1, 20.0),
+        with_margins(-0.5, "prevalence", kappa=-10.0, scale=100.0),
+        PLAIN.changed("micra", eta=3.0, mini_epochs=2),
+    ],
+)
+def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, recipe):
+    (trial,) = cross_validate(corpus, [recipe], n_folds=3, seed=5)
     labels = corpus.labels(corpus.train).tocsr()
     fold = folds(labels.tocsc(), 3, 5)
-    qualities, support = [], []
+    qualities, support, pooled = [], [], np.empty(labels.shape, np.float32)
     for held_out in range(3):
         train = labels[fold != held_out]
         features = recipe.make_features().fit([corpus.train[i] for i in np.flatnonzero(fold != held_out)])
         rows = features.transform(corpus.train)
-        taus = margins.tau_pos_of(np.asarray(train.mean(axis=0)).ravel())
-        scores = np.empty((sum(fold == held_out), labels.shape[1]))
-        for topic, tau_pos in enumerate(taus):
-            ranker = PAUM(margins.tau_neg, float(tau_pos))
-            ranker.fit(rows[fold != held_out], train[:, [topic]])
-            scores[:, topic] = ranker.decision_function(rows[fold == held_out])[:, 0]
-            support.append(ranker.n_support_[0])
+        ranker = recipe.make_learner().fit(rows[fold != held_out], train)
+        scores = ranker.decision_function(rows[fold == held_out])
+        support += ranker.n_support_.tolist()
+        pooled[fold == held_out] = scores
         quality = average_precisions(labels[fold == held_out], scores)
         quality[np.asarray(train.sum(axis=0)).ravel() == 0] = np.nan
         qualities.append(np.nanmean(quality))
+    assert trial.recipe == recipe
     assert trial.macro_average_precision["ALL"] == pytest.approx(np.mean(qualities), abs=1e-9)
     assert trial.average_sparsity["ALL"] == pytest.approx(np.mean(support))
+    of_two = np.asarray(labels.sum(axis=0)).ravel() >= 2
+    expected = np.nanmean(average_precisions(labels, pooled)[of_two])
+    assert trial.macro_average_precision[POOLED] == pytest.approx(expected)
+
+
+def test_the_expected_average_has_simulated_topics_in_the_place_of_the_smallest():
+    whole = textcat.open_corpus("newswire")
+    (trial,) = cross_validate(whole, [PLAIN], n_folds=2)
+    figures = trial.macro_average_precision
+    n = len(whole.topics)
+    common = (n * figures[EXPECTED] - 30 * figures[RARE]) / (n - 30)
+    assert figures["LAST30"] < common <= 1
+    assert figures["ALL"] < common
 
 
 def test_on_rows_of_unit_length_a_bias_of_size_r_is_one_of_size_1(corpus):
-    recipes = (textcat.Recipe("plain", learner={"rho": rho}) for rho in (1.0, "R"))
-    one, r = (study_margins(corpus, recipe, grid=[Margins(1.0, tau_pos=5.0)], n_folds=2) for recipe in recipes)
-    assert one == r
+    recipes = [with_margins(1, 5.0, rho=rho) for rho in (1.0, "R")]
+    one, r = cross_validate(corpus, recipes, n_folds=2)
+    assert one.macro_average_precision == r.macro_average_precision
 
 
-def test_the_number_of_jobs_and_of_settings_in_a_study_change_no_trial(corpus):
-    grid = [Margins(tau_neg, tau_pos=tau_pos) for tau_neg in (-0.5, 1.0) for tau_pos in (1.0, 5.0, 10.0, 20.0)]
-    recipe = textcat.Recipe("plain")
-    trials = study_margins(corpus, recipe, grid=grid, n_folds=2, n_jobs=2)
-    quality = [trial.macro_average_precision["ALL"] for trial in trials]
-    assert quality == sorted(quality, reverse=True)
+def test_the_number_of_jobs_and_of_recipes_in_a_study_change_no_trial(corpus):
+    recipes = [with_margins(tau_neg, tau_pos) for tau_neg in (-0.5, 1) for tau_pos in (1.0, 5.0, 10.0, 20.0)]
+    recipes += [with_margins(1, 5.0, seed=3)]
+    trials = list(cross_validate(corpus, recipes, n_folds=2, n_jobs=2))
+    assert [trial.recipe for trial in trials] == recipes
     for trial in trials:
-        assert [trial] == study_margins(corpus, recipe, grid=[trial.margins], n_folds=2, n_jobs=1)
+        assert [trial] == list(cross_validate(corpus, [trial.recipe], n_folds=2, n_jobs=1))
 
 
 def test_repeats_are_averaged_over_splits_of_following_seeds(corpus):
     def map_all(**options):
-        (trial,) = study_margins(corpus, textcat.Recipe("plain"), grid=[Margins(1, tau_pos=5)], n_folds=2, **options)
+        (trial,) = cross_validate(corpus, [with_margins(1, 5.0)], n_folds=2, **options)
         return trial.macro_average_precision["ALL"]
 
     assert map_all(seed=3, n_repeats=2) == pytest.approx((map_all(seed=3) + map_all(seed=4)) / 2)
@@ -129,30 +138,31 @@ def test_repeats_are_averaged_over_splits_of_following_seeds(corpus):
 def test_the_study_needs_a_topic_with_two_documents():
     documents = [textcat.Document(name, {"body": name}, (name,)) for name in ("rain", "snow")]
     with pytest.raises(TextcatError, match=r"No topic of corpus sparse has two training documents"):
-        study_margins(textcat.Corpus.from_documents("sparse", documents), textcat.Recipe("plain"), n_folds=2)
+        list(cross_validate(textcat.Corpus.from_documents("sparse", documents), [PLAIN], n_folds=2))
 
 
-def test_only_paum_has_margins_to_compare(corpus):
-    with pytest.raises(TextcatError, match=r"Recipe old trains PA; only PAUM has margins to compare\."):
-        study_margins(corpus, textcat.Recipe("old", learner={"name": "pa"}))
+def test_only_paum_has_margins_to_compare():
+    with pytest.raises(TextcatError, match=r"Recipe old trains pa; only paum has margins to compare\."):
+        margin_settings(textcat.Recipe("old", learner={"name": "pa"}))
 
 
-def test_the_grid_has_fixed_and_adapted_margins_each_once():
-    grid = default_grid()
-    assert len(set(grid)) == len(grid)
-    assert {margins.tau_pos is None for margins in grid} == {True, False}
-    assert all((margins.kappa is None) != (margins.tau_pos is None) for margins in grid)
+def test_the_study_of_margins_has_fixed_and_adapted_ones_each_once():
+    settings = [recipe.learner for recipe in margin_settings(PLAIN)]
+    assert len({tuple(sorted(map(str, learner.items()))) for learner in settings}) == len(settings) == 90
+    assert sum(learner["tau_pos"] == "prevalence" for learner in settings) == 60
 
 
-def test_the_best_is_the_sparsest_of_the_good_ones():
-    def trial(name, quality, sparsity):
-        bands = {"ALL": quality, "TOP10": quality, RARE: float("nan")}
-        return Trial(Margins(name), bands, {"ALL": sparsity, "TOP10": sparsity})
+def test_the_best_is_the_sparsest_of_those_that_rank_as_well_as_the_yardstick():
+    def trial(tau_pos, quality, sparsity):
+        figures = {"ALL": quality, "TOP10": quality, EXPECTED: quality, RARE: float("nan")}
+        return Trial(with_margins(1, tau_pos), figures, {"ALL": sparsity, "TOP10": sparsity})
 
-    trials = [trial(1, 0.7500, 900), trial(2, 0.7495, 400), trial(3, 0.7480, 100)]
-    assert best(trials, tolerance=0.001).margins.tau_neg == 2
-    assert best(trials, tolerance=0).margins.tau_neg == 1
-    assert best(trials, tolerance=0.01).margins.tau_neg == 3
+    trials = [trial(1.0, 0.7500, 900), trial(2.0, 0.7495, 400), trial(3.0, 0.7480, 100)]
+    assert best(trials, tolerance=0.001).recipe.learner["tau_pos"] == 2
+    assert best(trials, tolerance=0).recipe.learner["tau_pos"] == 1
+    assert best(trials, tolerance=0.01).recipe.learner["tau_pos"] == 3
+    papers = [*trials, trial(50.0, 0.7480, 300)]
+    assert best(papers, tolerance=0).recipe.learner["tau_pos"] == 3
 
 
 def test_thinned_topics_learn_from_as_few_positives_as_rare_ones_and_are_tested_on_whole_folds():
@@ -168,5 +178,5 @@ def test_thinned_topics_learn_from_as_few_positives_as_rare_ones_and_are_tested_
         all_positives = set(fold.positives[thinned.topic])
         assert all_positives <= {*thinned.positives, *thinned.left_out}
         assert set(thinned.left_out) <= {*held_out, *all_positives}
-    (trial,) = study_margins(corpus, textcat.Recipe("plain"), grid=[Margins(1.0, tau_pos=5.0)], n_folds=2)
+    (trial,) = cross_validate(corpus, [with_margins(1, 5.0)], n_folds=2)
     assert 0 < trial.macro_average_precision[RARE] < trial.macro_average_precision["TOP10"]

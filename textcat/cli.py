@@ -190,22 +190,64 @@ def show(
 def tune(
     corpus: CorpusName,
     recipe: RecipeName = "paum",
+    space: Annotated[
+        Path | None, typer.Option(help="File of the values to try; by default the margins of the study in the docs.")
+    ] = None,
+    sampler: Annotated[str, typer.Option(help="All of the space (grid), random ones of it, or tpe.")] = "grid",
+    trials: Annotated[int, typer.Option(min=1, help="How many recipes to try, for random and tpe.")] = 100,
     folds: Annotated[int, typer.Option(min=2, help="Parts the training documents are split into.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="How many splits into folds to average over.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first split into folds.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first split into folds, and of the sampler.")] = 0,
     jobs: Jobs = -1,
-    out: Annotated[Path | None, typer.Option(help="Also write the table to this file, as Markdown.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the table, the best recipe, and the trials: a study goes on there.")
+    ] = None,
     corpus_dir: CorpusDir = None,
 ) -> None:
-    """Compare margins τ₋, τ₊ and their adaptation to prevalence by cross-validation on the training documents."""
+    """Compare recipes by cross-validation on the training documents, and find the best."""
     from textcat import output
     from textcat.recipe import read_recipe
-    from textcat.selection import best, study_margins
+    from textcat.search import study
+    from textcat.selection import best
 
-    chosen, stages = read_recipe(recipe), _stages()
+    start, stages = read_recipe(recipe), _stages()
     documents = _open(corpus, corpus_dir, stages)
-    trials = study_margins(documents, chosen, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs, stages=stages)
-    output.study(_console(), trials, best(trials), stages, out)
+    found = study(
+        documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
+    )
+    output.study(_console(), found, best(found), stages, out)
+
+
+@app.command()
+def reproduce(
+    experiments: Annotated[list[str] | None, typer.Argument(help="Names of experiments; none: list them.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Run all experiments.")] = False,
+    slow_baselines: Annotated[
+        bool, typer.Option("--slow-baselines", help="Also run the baselines that take more than a few minutes.")
+    ] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Run anew what had been run before, too.")] = False,
+    jobs: Jobs = -1,
+    as_json: AsJson = False,
+    out: Annotated[Path | None, typer.Option(help="Also write a Markdown page per experiment to this folder.")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Folder in which results are kept.", show_default="the user's cache")
+    ] = None,
+) -> None:
+    """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
+    from textcat import output
+    from textcat.papers import runs
+    from textcat.papers.experiment import Settings
+
+    if everything and experiments:
+        raise typer.BadParameter("choose one of names and --all")
+    folder, settings, stages = results or runs.results_folder(), Settings(jobs, slow_baselines), _stages()
+    known = runs.experiments().values()
+    if not (everything or experiments):
+        output.experiments(_console(), [runs.state(one, settings, folder) for one in known], as_json=as_json)
+        return
+    chosen = known if everything else runs.find(experiments or [])
+    ended = (runs.run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
+    output.reproductions(_console(), ended, out, as_json=as_json)
 
 
 @app.command()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # How many of the first and last topics a corpus' page shows.
 _ENDS = 5
+# How many trials of a study are printed; a file has them all.
+_SHOWN = 30
 
 
 def training(
@@ -174,26 +176,43 @@ def corpus(console: Console, documents: Corpus, n_tokens: int) -> None:
 
 
 def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None) -> None:
-    """Print the settings compared, the best first, and the one to take; write the table to a file if asked."""
+    """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
+    from textcat.search import to_toml
+    from textcat.selection import is_the_papers
+
+    varied = _varied([trial.recipe for trial in trials])
     rows = [
         {
-            "tau_neg": trial.margins.tau_neg,
-            "tau_pos": "prevalence" if trial.margins.tau_pos is None else trial.margins.tau_pos,
-            "kappa": trial.margins.kappa,
-            "scale": trial.margins.scale,
+            **{key: getattr(trial.recipe, section).get(key) for section, key in varied},
             **{f"MAP {band}": f"{value:.4f}" for band, value in trial.macro_average_precision.items()},
             **{f"sparsity {band}": f"{value:.0f}" for band, value in trial.average_sparsity.items()},
         }
         for trial in trials
     ]
-    report.show(console, report.plain_table(rows))
+    report.show(console, report.plain_table(rows[:_SHOWN]))
+    if len(rows) > _SHOWN:
+        console.print(f"... and {len(rows) - _SHOWN} more", style="dim")
     console.print()
     report.show(console, report.stage_table(stages.seconds, peak_memory()))
-    sentence = "The sparsest that ranks as well as PAUM(1, 50) over ALL, TOP10 and RARE"
-    console.print(f"\n{sentence}: {_settings(vars(chosen.margins))}", soft_wrap=True)
+    yardstick = any(is_the_papers(trial.recipe) for trial in trials)
+    goal = "PAUM(1, 50) over ALL, TOP10 and RARE" if yardstick else "the best over EXPECTED"
+    taken = {key: getattr(chosen.recipe, section).get(key) for section, key in varied}
+    console.print(f"\nThe sparsest that ranks as well as {goal}: {_settings(taken)}", soft_wrap=True)
     if out is not None:
-        write_atomically(out, report.markdown_table(rows))
-        console.print(f"Table: {out}", soft_wrap=True)
+        write_atomically(out / "table.md", report.markdown_table(rows))
+        write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
+        console.print(f"Table, recipe and trials: {out}", soft_wrap=True)
+
+
+def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
+    """Return the parameters in which recipes differ, by section and name."""
+    sections = ("tokens", "features", "learner")
+    named = dict.fromkeys((section, key) for section in sections for r in recipes for key in getattr(r, section))
+    return [
+        (section, key)
+        for section, key in named
+        if len({json.dumps(getattr(recipe, section).get(key)) for recipe in recipes}) > 1
+    ]
 
 
 def experiments(console: Console, states: Sequence[State], *, as_json: bool) -> None:

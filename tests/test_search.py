@@ -1,0 +1,153 @@
+"""Spaces give recipes, recipes become trials, and trials that are known are not run again."""
+
+import json
+
+import pytest
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.progress import Stages
+from textcat.recipe import Recipe, read_recipe, recipes
+from textcat.search import Journal, Range, Space, read_space, study, to_toml, try_all
+from textcat.selection import EXPECTED
+
+SPACE = """
+[features]
+sublinear_tf = [true, false]
+[learner]
+tau_neg = { low = -1.0, high = 1.0 }
+tau_pos = { low = 1, high = 64, log = true }
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return textcat.Corpus.from_documents("part", textcat.open_corpus("newswire").train[:150])
+
+
+@pytest.fixture
+def space_file(tmp_path):
+    def write(text):
+        path = tmp_path / "space.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def run(corpus, folder, space=None, sampler="grid", n_trials=4, **more):
+    options = {"n_folds": 2, "n_repeats": 1, "seed": 0, "n_jobs": 1} | more
+    return study(corpus, Recipe("mine"), space, sampler, n_trials, folder, Stages(), **options)
+
+
+def test_a_space_is_read_as_lists_and_ranges(space_file):
+    varied = read_space(space_file(SPACE)).varied
+    assert varied == {
+        ("features", "sublinear_tf"): [True, False],
+        ("learner", "tau_neg"): Range(-1.0, 1.0),
+        ("learner", "tau_pos"): Range(1, 64, log=True),
+    }
+
+
+def test_a_grid_has_every_combination_and_its_recipes_work(space_file):
+    space = read_space(space_file("[features]\nmin_df = [1, 2]\n[learner]\ntau_pos = [1.0, 5.0, 'prevalence']\n"))
+    found = space.grid(Recipe("mine", learner={"name": "paum"}))
+    assert space.size == len(found) == 6
+    assert len({json.dumps([recipe.features, recipe.learner]) for recipe in found}) == 6
+    for recipe in found:
+        recipe.make_features()
+        recipe.make_learner()
+
+
+def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space_file):
+    space = read_space(space_file(SPACE))
+    drawn = space.sample(Recipe("mine"), 50, seed=1)
+    assert drawn == space.sample(Recipe("mine"), 50, seed=1) != space.sample(Recipe("mine"), 50, seed=2)
+    for recipe in drawn:
+        assert -1 <= recipe.learner["tau_neg"] <= 1
+        assert recipe.learner["tau_pos"] in range(1, 65)
+    kinds = [recipe.features["sublinear_tf"] for recipe in drawn]
+    assert kinds == sorted(kinds), "recipes of the same features follow each other, to share their rows"
+    assert len(set(kinds)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[learner", "is not valid TOML"),
+        ("[model]\nx = [1]", "has an unknown entry 'model'. Known entries: tokens, features, learner."),
+        ("learner = 3", "has an unknown entry 'learner'"),
+        ("", "is empty: list values of a parameter"),
+        ("[learner]\neta = 3", "eta in [learner] must be a list of values or a range such as"),
+        ("[learner]\neta = []", "eta in [learner] must be a list of values"),
+        ("[learner]\neta = { low = 2, high = 1 }", "eta in [learner] must be a list of values"),
+        ("[learner]\neta = { low = 0, high = 1, log = true }", "eta in [learner] must be a list of values"),
+    ],
+)
+def test_a_file_that_is_no_space_is_told_in_a_sentence(space_file, text, said):
+    with pytest.raises(TextcatError) as told:
+        read_space(space_file(text))
+    assert said in str(told.value)
+
+
+def test_what_cannot_be_searched_is_told_in_a_sentence(corpus, space_file, tmp_path):
+    with pytest.raises(TextcatError, match=r"Cannot read the space .*absent\.toml: No such file"):
+        run(corpus, None, tmp_path / "absent.toml")
+    with pytest.raises(TextcatError, match="No sampler 'all'; choose one of grid, random, tpe"):
+        run(corpus, None, sampler="all")
+    with pytest.raises(TextcatError, match="The sampler random draws from a space: name its file with --space"):
+        run(corpus, None, sampler="random")
+    with pytest.raises(TextcatError, match=r"tau_neg in \[learner\] of the space is a range, which has no end"):
+        run(corpus, None, space_file(SPACE))
+    with pytest.raises(TextcatError, match="has no parameter 'taupos'"):
+        run(corpus, None, space_file("[learner]\ntaupos = [1]"))
+
+
+def test_a_study_gives_its_trials_the_best_first_and_goes_on_from_its_journal(corpus, space_file, tmp_path):
+    space = space_file("[learner]\ntau_pos = [1.0, 5.0, 20.0]\n")
+    first = run(corpus, tmp_path / "study", space)
+    figures = [trial.macro_average_precision[EXPECTED] for trial in first]
+    assert figures == sorted(figures, reverse=True)
+    journal = tmp_path / "study" / "trials.jsonl"
+    lines = journal.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 3
+    # killed while it wrote the last line: that trial is run again, and nothing else
+    journal.write_text("\n".join(lines[:2]) + "\n" + lines[2][:40] + "\n", encoding="utf-8")
+    again = run(corpus, tmp_path / "study", space)
+    assert [trial.recipe for trial in again] == [trial.recipe for trial in first]
+    assert repr(again) == repr(first)
+    assert len(journal.read_text(encoding="utf-8").splitlines()) == 4
+    run(corpus, tmp_path / "study", space, seed=1)  # other folds: other figures
+    assert len(journal.read_text(encoding="utf-8").splitlines()) == 7
+
+
+def test_equal_recipes_are_tried_once(corpus, tmp_path):
+    journal = Journal(tmp_path, {})
+    calls = []
+    recipe = Recipe("a", learner={"name": "pam"})
+    twin = Recipe("b", learner={"name": "pam"})
+    trials = list(try_all(corpus, [recipe, twin], journal, calls.append, n_folds=2))
+    assert [trial.recipe.name for trial in trials] == ["a", "b"]
+    assert sum(calls) == 4
+    assert len((tmp_path / "trials.jsonl").read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_random_and_tpe_try_as_many_as_they_are_asked_to(corpus, space_file):
+    space = space_file(SPACE)
+    assert len(run(corpus, None, space, "random", 3)) == 3
+    pytest.importorskip("optuna", reason="optuna is not installed: pip install 'textcat[tune]'")
+    found = run(corpus, None, space, "tpe", 14)
+    assert len(found) == 14
+    assert repr(found) == repr(run(corpus, None, space, "tpe", 14))
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_a_recipe_is_written_as_it_is_read(name, tmp_path):
+    recipe = read_recipe(name)
+    path = tmp_path / f"{name}.toml"
+    path.write_text(to_toml(recipe), encoding="utf-8")
+    assert read_recipe(path) == recipe
+
+
+def test_the_size_of_a_space_with_a_range_has_no_end():
+    assert Space({("learner", "eta"): Range(1, 2)}).size == float("inf")
