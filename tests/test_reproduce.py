@@ -91,9 +91,9 @@ def test_without_a_name_the_experiments_are_listed_and_none_is_run(reproduce, ta
     ended = reproduce()
     lines = ended.stdout.splitlines()
     assert ended.exit_code == 0
-    assert lines[0].split() == ["experiment", "minutes", "data", "last", "run", "what", "it", "shows"]
+    assert lines[0].split() == ["experiment", "minutes", "last", "run", "what", "it", "shows", "data"]
     assert re.fullmatch(
-        r"toy-table-1 +0\.5 +sonar \(missing\), newswire +never +Toys, Table 1: updates of the perceptron", lines[1]
+        r"toy-table-1 +0\.5 +never +Toys, Table 1: updates of the perceptron +sonar \(missing\), newswire", lines[1]
     )
     assert lines[-1].startswith("The data set sonar needs the file sonar.mines: put it,")
     assert tasks.ran == []

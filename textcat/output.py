@@ -221,9 +221,9 @@ def experiments(console: Console, states: Sequence[State], *, as_json: bool) -> 
         {
             "experiment": state.experiment.name,
             "minutes": state.experiment.minutes,
-            "data": ", ".join(f"{name} (missing)" * (name in state.missing) or name for name in state.experiment.data),
             "last run": _last_run(state),
             "what it shows": state.experiment.title,
+            "data": ", ".join(f"{name} (missing)" * (name in state.missing) or name for name in state.experiment.data),
         }
         for state in states
     ]
