@@ -250,38 +250,6 @@ def reproduce(
     output.reproductions(_console(), ended, out, as_json=as_json)
 
 
-@app.command()
-def reproduce(
-    experiments: Annotated[list[str] | None, typer.Argument(help="Names of experiments; none: list them.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Run all experiments.")] = False,
-    slow_baselines: Annotated[
-        bool, typer.Option("--slow-baselines", help="Also run the baselines that take more than a few minutes.")
-    ] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Run anew what had been run before, too.")] = False,
-    jobs: Jobs = -1,
-    as_json: AsJson = False,
-    out: Annotated[Path | None, typer.Option(help="Also write a Markdown page per experiment to this folder.")] = None,
-    results: Annotated[
-        Path | None, typer.Option(help="Folder in which results are kept.", show_default="the user's cache")
-    ] = None,
-) -> None:
-    """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
-    from textcat import output
-    from textcat.papers import runs
-    from textcat.papers.experiment import Settings
-
-    if everything and experiments:
-        raise typer.BadParameter("choose one of names and --all")
-    folder, settings, stages = results or runs.results_folder(), Settings(jobs, slow_baselines), _stages()
-    known = runs.experiments().values()
-    if not (everything or experiments):
-        output.experiments(_console(), [runs.state(one, settings, folder) for one in known], as_json=as_json)
-        return
-    chosen = known if everything else runs.find(experiments or [])
-    ended = (runs.run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
-    output.reproductions(_console(), ended, out, as_json=as_json)
-
-
 @corpora_app.callback()
 def corpora(context: typer.Context, corpus_dir: CorpusDir = None) -> None:
     """List the known corpora; fetch one, or show its counts."""
