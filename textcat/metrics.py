@@ -1,0 +1,443 @@
+"""Scores and labels → measures: of a topic's ranking of documents, of a document's ranking of topics, of decisions.
+
+A topic ranks the documents by its scores, a document its topics. Three rules hold everywhere in this module:
+
+* *Retrieved* at a threshold θ is what has ``score > θ``.
+* A positive is reached with θ just below its own score, so what has equal scores is retrieved together. Measures that
+  look at ranks take the mean over all orders of what has equal scores.
+* A topic without a positive has no recall and no average precision: it gets ``nan`` in an array and is left out of
+  every macro-average, which says how many it left out. So has a document without a topic.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+K = 10
+"""The k of precision at k where tables print it."""
+
+# Comparisons of scores held at the same time while documents rank topics.
+_BLOCK = 1 << 22
+
+
+# --- one topic -------------------------------------------------------------------------------------------------------
+
+
+def average_precision(relevant: ArrayLike, scores: ArrayLike) -> float:
+    """Average the precision at each positive of one topic.
+
+    ``AP = 1/|P| · Σ_{i∈P} |{j ∈ P: f(x_j) ≥ f(x_i)}| / |{j: f(x_j) ≥ f(x_i)}|`` with P the positives. Li et al. (2002,
+    section 3.2) write the precision at f(x_i) with ``f(x_j) > θ``; read to the letter, θ = f(x_i) leaves out x_i itself
+    and gives 0/0 for the document on top, so θ is taken just below f(x_i). Documents with equal scores are thus
+    retrieved together, whatever their order, and the value is that of ``sklearn.metrics.average_precision_score``.
+
+    Parameters
+    ----------
+    relevant : array-like of shape (n_documents,), bool or 0/1
+        Positive entries are the relevant documents.
+    scores : array-like of shape (n_documents,)
+        Signed, unscaled; larger = more relevant. Compared in the precision they come in.
+
+    Returns
+    -------
+    float
+        In (0, 1]; ``nan`` without a relevant document.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    relevant, scores = _one_topic(relevant, scores)
+    return _average_precision(scores[relevant], scores)
+
+
+def precision_recall_curve(
+    relevant: ArrayLike, scores: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+    """Trace precision against recall over all thresholds of one topic.
+
+    Parameters
+    ----------
+    relevant, scores
+        As in `average_precision`.
+
+    Returns
+    -------
+    precision, recall : ndarray of shape (n_distinct_scores,), float64
+        One point per distinct score, from the highest down; ``recall`` is ``nan`` without a relevant document.
+    scores : ndarray of shape (n_distinct_scores,)
+        The point retrieves the documents with at least this score, that is with θ just below it.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    relevant, scores = _one_topic(relevant, scores)
+    distinct, place = np.unique(scores, return_inverse=True)
+    retrieved = np.cumsum(np.bincount(place, minlength=len(distinct))[::-1])
+    hits = np.cumsum(np.bincount(place[relevant], minlength=len(distinct))[::-1])
+    return hits / retrieved, _ratio(hits, np.full(len(hits), relevant.sum())), distinct[::-1]
+
+
+def _one_topic(relevant: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    labels, values = np.asarray(relevant) > 0, np.asarray(scores)
+    if labels.ndim != 1:
+        raise ValueError(f"One topic's labels are one-dimensional, these have shape {labels.shape}.")
+    _require_scores(values, labels.shape)
+    return labels, values
+
+
+def _average_precision(at_positives: NDArray[Any], scores: NDArray[Any]) -> float:
+    if not at_positives.size:
+        return math.nan
+    places = Places.of(at_positives, scores)
+    return float(np.mean(places.hits / places.retrieved))
+
+
+class Places(NamedTuple):
+    """Where the positives of one topic stand in its ranking, from the lowest score up.
+
+    Each has ``above`` documents with a higher score and ``retrieved`` with at least its score; ``hits`` of the latter
+    are positive.
+    """
+
+    hits: NDArray[np.intp]
+    above: NDArray[np.intp]
+    retrieved: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, at_positives: NDArray[Any], scores: NDArray[Any]) -> "Places":
+        """Find the places, given the scores of the positives and those of all documents, in any order."""
+        at_positives, ranked = np.sort(at_positives), np.sort(scores)
+        return cls(
+            hits=len(at_positives) - np.searchsorted(at_positives, at_positives),
+            above=len(ranked) - np.searchsorted(ranked, at_positives, side="right"),
+            retrieved=len(ranked) - np.searchsorted(ranked, at_positives),
+        )
+
+    def hits_within(self, k: int) -> float:
+        """Return how many positives the first k ranks are expected to hold, over all orders of equal scores."""
+        return float(np.clip((k - self.above) / (self.retrieved - self.above), 0, 1).sum())
+
+
+# --- all topics ------------------------------------------------------------------------------------------------------
+
+
+def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
+    """Compute the average precision of every topic.
+
+    Parameters
+    ----------
+    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
+        Positive entries are the relevant documents.
+    scores : array-like of shape (n_documents, n_topics)
+        Signed, unscaled; larger = more relevant.
+
+    Returns
+    -------
+    ndarray of shape (n_topics,), float64
+        `average_precision` of each column; ``nan`` for a topic without a positive.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    return np.array([_average_precision(*topic) for topic in each_topic(Y, scores)], dtype=np.float64)
+
+
+class TopicRankings(NamedTuple):
+    """How well each topic ranks the documents: arrays of shape (n_topics,), nan for a topic without a positive."""
+
+    average_precision: NDArray[np.float64]
+    """As `average_precisions`."""
+    r_precision: NDArray[np.float64]
+    """Precision of the first R documents, R being the number of positives: where precision equals recall."""
+    precision_at_k: NDArray[np.float64]
+    """Positives among the first k documents, divided by k."""
+    ndcg: NDArray[np.float64]
+    """Σ 1/log₂(rank + 1) over the positives, divided by what the perfect ranking has (Järvelin & Kekäläinen 2002)."""
+
+
+def topic_rankings(Y: Any, scores: ArrayLike, k: int = K) -> TopicRankings:
+    """Measure the ranking of every topic; equal scores are averaged over their orders, as in McSherry & Najork (2008).
+
+    Parameters
+    ----------
+    Y, scores
+        As in `average_precisions`.
+    k : int, default 10
+        Documents that precision at k looks at; fewer documents than that count as not relevant.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    n_documents = np.shape(scores)[0]
+    discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(n_documents) + 2))])
+    measured = [_topic_ranking(*topic, k, discounts) for topic in each_topic(Y, scores)]
+    return TopicRankings(*np.array(measured, dtype=np.float64).reshape(-1, len(TopicRankings._fields)).T)
+
+
+def _topic_ranking(
+    at_positives: NDArray[Any], scores: NDArray[Any], k: int, discounts: NDArray[np.float64]
+) -> tuple[float, ...]:
+    """Measure one topic; ``discounts[r]`` is the sum over the first r ranks."""
+    n_positives = len(at_positives)
+    if not n_positives:
+        return (math.nan,) * len(TopicRankings._fields)
+    places = Places.of(at_positives, scores)
+    gains = (discounts[places.retrieved] - discounts[places.above]) / (places.retrieved - places.above)
+    return (
+        float(np.mean(places.hits / places.retrieved)),
+        places.hits_within(n_positives) / n_positives,
+        places.hits_within(k) / k,
+        float(gains.sum() / discounts[n_positives]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a threshold decides: counts per topic, and the measures that follow from them.
+
+    Parameters
+    ----------
+    hits : ndarray of shape (n_topics,), int
+        Relevant documents that are retrieved.
+    retrieved : ndarray of shape (n_topics,), int
+        Documents with a score above the threshold.
+    positives : ndarray of shape (n_topics,), int
+        Relevant documents.
+    """
+
+    hits: NDArray[np.intp]
+    retrieved: NDArray[np.intp]
+    positives: NDArray[np.intp]
+
+    @property
+    def precision(self) -> NDArray[np.float64]:
+        """``hits / retrieved``; 0 where nothing is retrieved, nan for a topic without a positive."""
+        precision = _ratio(self.hits, np.maximum(self.retrieved, 1))
+        return np.where(self.positives > 0, precision, np.nan)
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """``hits / positives``; nan for a topic without a positive."""
+        return _ratio(self.hits, self.positives)
+
+    @property
+    def f1(self) -> NDArray[np.float64]:
+        """``2·hits / (retrieved + positives)``, the harmonic mean of both; nan for a topic without a positive."""
+        return np.where(self.positives > 0, _ratio(2 * self.hits, self.retrieved + self.positives), np.nan)
+
+    def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":
+        """Sum the counts over all topics or those at the given places: measures of the sums are micro-averages.
+
+        What is retrieved for a topic without a positive counts too, as wrongly retrieved.
+        """
+        places: Any = slice(None) if topics is None else np.asarray(topics, dtype=np.intp)
+        hits, retrieved, positives = (
+            np.array([counts[places].sum()]) for counts in (self.hits, self.retrieved, self.positives)
+        )
+        return Decisions(hits, retrieved, positives)
+
+
+def decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decisions:
+    """Count per topic what is retrieved with ``score > threshold``, and how much of it is relevant.
+
+    Parameters
+    ----------
+    Y, scores
+        As in `average_precisions`.
+    threshold : float or array-like of shape (n_topics,), default 0
+        One threshold, or one per topic.
+
+    Returns
+    -------
+    Decisions
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    positives, values = checked(Y, scores)
+    retrieved = values > np.asarray(threshold)
+    topic_of_positive = np.repeat(np.arange(values.shape[1]), np.diff(positives.indptr))
+    hit = retrieved[positives.indices, topic_of_positive]
+    return Decisions(
+        hits=np.bincount(topic_of_positive[hit], minlength=values.shape[1]),
+        retrieved=np.count_nonzero(retrieved, axis=0),
+        positives=np.diff(positives.indptr).astype(np.intp),
+    )
+
+
+class MacroAverage(NamedTuple):
+    """A mean over topics that says what it stands on."""
+
+    mean: float | None
+    """None if no topic could be counted."""
+    counted: int
+    """Topics with a positive."""
+    left_out: int
+    """Topics without one."""
+
+
+def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> MacroAverage:
+    """Average a measure over topics, leaving out those where it is not defined.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_topics,), float
+        ``nan`` marks a topic without a positive.
+    members : sequence of int, optional
+        The places of the topics to average over, by default all.
+
+    Returns
+    -------
+    MacroAverage
+        ``(mean, counted, left_out)``.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    chosen = values if members is None else values[np.asarray(members, dtype=np.intp)]
+    defined = chosen[~np.isnan(chosen)]
+    return MacroAverage(float(defined.mean()) if defined.size else None, defined.size, chosen.size - defined.size)
+
+
+# --- documents -------------------------------------------------------------------------------------------------------
+
+
+class DocumentRankings(NamedTuple):
+    """How well each document ranks the topics: arrays of shape (n_documents,), nan for a document without a topic."""
+
+    average_precision: NDArray[np.float64]
+    """As that of a topic; its mean is called label ranking average precision (LRAP)."""
+    coverage: NDArray[np.float64]
+    """How far down its topics one must go to have all that are right; the mean is called coverage error."""
+    first: NDArray[np.float64]
+    """1 if the topic of the highest score is right, else 0; a fraction where several share that score."""
+
+
+def document_rankings(Y: Any, scores: ArrayLike) -> DocumentRankings:
+    """Measure how every document ranks the topics.
+
+    Parameters
+    ----------
+    Y, scores
+        As in `average_precisions`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    positives, values = checked(Y, scores)
+    positives = positives.tocsr()
+    comparisons = values.shape[1] * np.diff(positives.indptr).max(initial=1)
+    per_block = max(_BLOCK // max(int(comparisons), 1), 1)
+    starts = range(0, max(len(values), 1), per_block)
+    blocks = [_documents_ranked(positives[i : i + per_block], values[i : i + per_block]) for i in starts]
+    return DocumentRankings(*map(np.concatenate, zip(*blocks, strict=True)))
+
+
+def _documents_ranked(positives: Any, scores: NDArray[Any]) -> tuple[NDArray[np.float64], ...]:
+    n_documents = len(scores)
+    relevant = positives.toarray() > 0
+    document, topic = np.nonzero(relevant)
+    at_least = scores[document] >= scores[document, topic][:, np.newaxis]
+    retrieved = at_least.sum(axis=1)
+    hits = (at_least & relevant[document]).sum(axis=1)
+    n_relevant = relevant.sum(axis=1)
+    coverage = np.zeros(n_documents)
+    np.maximum.at(coverage, document, retrieved)
+    top = scores == scores.max(axis=1, keepdims=True) if scores.size else relevant
+    return (
+        _ratio(np.bincount(document, hits / retrieved, minlength=n_documents), n_relevant),
+        np.where(n_relevant > 0, coverage, np.nan),
+        np.where(n_relevant > 0, _ratio((top & relevant).sum(axis=1), top.sum(axis=1)), np.nan),
+    )
+
+
+class DocumentDecisions(NamedTuple):
+    """How right the topics are that each document gets: arrays of shape (n_documents,), never nan.
+
+    A document without a topic has 1 if it gets none, else 0; one that has topics and gets none has 0. So topics given
+    in vain count, and the means over documents are the sample averages of scikit-learn.
+    """
+
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    f1: NDArray[np.float64]
+
+
+def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> DocumentDecisions:
+    """Measure per document the topics it gets with ``score > threshold``.
+
+    Parameters
+    ----------
+    Y, scores, threshold
+        As in `decisions`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    positives, values = checked(Y, scores)
+    given = values > np.asarray(threshold)
+    entries = positives.tocoo()
+    right = given[entries.row, entries.col]
+    hits = np.bincount(entries.row[right], minlength=len(values))
+    n_relevant = np.bincount(entries.row, minlength=len(values))
+    n_given = np.count_nonzero(given, axis=1)
+    rightly_none = (n_relevant == 0) & (n_given == 0)
+    return DocumentDecisions(
+        precision=np.where(rightly_none, 1, hits / np.maximum(n_given, 1)),
+        recall=np.where(rightly_none, 1, hits / np.maximum(n_relevant, 1)),
+        f1=np.where(rightly_none, 1, 2 * hits / np.maximum(n_given + n_relevant, 1)),
+    )
+
+
+# --- what all of them check ------------------------------------------------------------------------------------------
+
+
+def checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """Return the positives column by column (CSC) and the scores, of one shape.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    positives = sparse.csc_array((Y if sparse.issparse(Y) else np.asarray(Y)) > 0)
+    values = np.asarray(scores)
+    _require_scores(values, positives.shape)
+    return positives, values
+
+
+def each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Return per topic the scores of its positives and those of all documents."""
+    positives, values = checked(Y, scores)
+    of_topic = np.split(positives.indices, positives.indptr[1:-1])
+    return [(column[of], column) for of, column in zip(of_topic, values.T, strict=True)] if values.shape[1] else []
+
+
+def _require_scores(scores: NDArray[Any], shape: tuple[int, ...]) -> None:
+    if scores.shape != shape:
+        raise ValueError(f"Scores of shape {scores.shape} cannot be compared with labels of shape {shape}.")
+    if np.isnan(scores).any():
+        raise ValueError(f"{np.isnan(scores).sum()} scores are nan: a document without a score cannot be ranked.")
+
+
+def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
+    """Divide elementwise; nan where the denominator is 0."""
+    undefined = np.full(numerator.shape, np.nan)
+    return np.divide(numerator, denominator, out=undefined, where=denominator > 0)
