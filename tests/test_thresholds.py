@@ -1,0 +1,248 @@
+"""A threshold is the best of all cuts there are; a probability rises with the score and keeps its word."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.calibration import _SigmoidCalibration
+from sklearn.metrics import f1_score, precision_score, recall_score
+
+from textcat.thresholds import (
+    Calibration,
+    best_k,
+    expected_f1_cut,
+    p_cut,
+    precision_cut,
+    r_cut,
+    s_cut,
+    s_cut_fbr,
+)
+
+TIED = st.sampled_from([-1.5, 0.0, 0.1, 2.0])
+WIDE = st.floats(allow_nan=False, allow_infinity=False, width=32)
+LABELS_AND_SCORES = st.lists(st.tuples(st.booleans(), st.one_of(TIED, WIDE)), min_size=1, max_size=15)
+
+
+def columns(pairs):
+    """Labels and scores of a single topic."""
+    return np.array([[label] for label, _ in pairs]), np.array([[score] for _, score in pairs], dtype=np.float32)
+
+
+def all_cuts(scores):
+    """What each threshold there is lets pass, from everything to nothing."""
+    return [scores > theta for theta in [-np.inf, *np.unique(scores)]]
+
+
+def passed(scores, threshold):
+    assert threshold.dtype == scores.dtype
+    return scores > threshold
+
+
+def random_sample(n_documents=400, n_topics=6, seed=0):
+    """Topics of falling prevalence, whose documents score higher."""
+    random = np.random.default_rng(seed)
+    labels = random.random((n_documents, n_topics)) < 0.5 ** np.arange(1, n_topics + 1)
+    return (random.normal(size=labels.shape) + 2 * labels).astype(np.float32), labels
+
+
+@given(LABELS_AND_SCORES)
+def test_s_cut_has_the_largest_f1_of_all_cuts_and_the_highest_of_equals(pairs):
+    labels, scores = columns(pairs)
+    decision = passed(scores, s_cut(scores, labels))
+    if not labels.any():
+        assert not decision.any()
+        return
+    f1 = [f1_score(labels, cut, zero_division=0) for cut in all_cuts(scores)]
+    best = [cut for cut, value in zip(all_cuts(scores), f1, strict=True) if value == pytest.approx(max(f1))]
+    np.testing.assert_array_equal(decision, best[-1])
+
+
+@given(LABELS_AND_SCORES, st.sampled_from([0.3, 0.5, 0.8, 1.0]))
+def test_precision_cut_has_the_largest_recall_of_the_cuts_with_that_precision(pairs, wanted):
+    labels, scores = columns(pairs)
+    decision = passed(scores, precision_cut(scores, labels, wanted))
+    enough = [cut for cut in all_cuts(scores) if cut.any() and precision_score(labels, cut, zero_division=0) >= wanted]
+    if enough and labels.any():
+        assert precision_score(labels, decision, zero_division=0) >= wanted
+        assert recall_score(labels, decision) == max(recall_score(labels, cut) for cut in enough)
+    else:
+        assert not decision.any()
+
+
+@given(LABELS_AND_SCORES, st.floats(0, 1))
+def test_p_cut_lets_as_many_pass_as_the_prevalence_says_and_never_parts_equals(pairs, prevalence):
+    _, scores = columns(pairs)
+    k = round(prevalence * len(scores))
+    decision = passed(scores, p_cut(scores, [prevalence]))
+    ranked = np.sort(scores.ravel())[::-1]
+    together = 0 < k < len(scores) and ranked[k - 1] == ranked[k]
+    assert decision.sum() == (np.count_nonzero(ranked > ranked[k]) if together else k)
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.data())
+def test_r_cut_gives_each_document_its_k_best_topics(n_documents, n_topics, data):
+    scores = np.array(data.draw(st.lists(TIED, min_size=n_documents * n_topics, max_size=n_documents * n_topics)))
+    scores, k = scores.reshape(n_documents, n_topics), data.draw(st.integers(0, n_topics))
+    for row, given_ in zip(scores, r_cut(scores, k), strict=True):
+        assert np.flatnonzero(given_).tolist() == sorted(sorted(range(n_topics), key=lambda t: (-row[t], t))[:k])
+
+
+def test_best_k_has_the_largest_micro_f1():
+    scores, labels = random_sample()
+    f1 = [f1_score(labels, r_cut(scores, k), average="micro") for k in range(1, labels.shape[1] + 1)]
+    assert best_k(scores, labels) == best_k(scores, sparse.csr_array(labels)) == 1 + int(np.argmax(f1))
+
+
+def test_a_threshold_lies_in_the_middle_and_between_neighbouring_numbers_on_the_lower():
+    assert s_cut([[3.0], [1.0], [0.0]], [[1], [0], [0]]) == [2.0]
+    above = np.nextafter(np.float32(1), np.float32(2))
+    assert s_cut(np.array([[above], [1]], np.float32), [[1], [0]]) == [1.0]
+    largest = np.finfo(np.float32).max
+    with np.errstate(over="ignore"):
+        threshold = s_cut(np.array([[largest], [-largest]], np.float32), [[1], [0]])
+    assert -largest <= threshold[0] < largest
+
+
+def test_a_topic_that_every_document_has_gets_a_finite_threshold_that_all_pass():
+    scores = np.array([[1.0], [2.0]], np.float32)
+    threshold = s_cut(scores, [[1], [1]])
+    assert np.isfinite(threshold).all()
+    assert (scores > threshold).all()
+
+
+@pytest.mark.parametrize("cut", [s_cut, s_cut_fbr, lambda scores, labels: precision_cut(scores, labels, 0.5)])
+def test_a_topic_without_a_positive_gets_an_infinite_threshold(cut):
+    assert cut([[1.0, 1.0], [2.0, 2.0]], [[0, 0], [1, 0]]).tolist() == [1.5, np.inf]
+
+
+def test_s_cut_fbr_falls_back_to_the_highest_score_where_f1_is_low():
+    scores = np.arange(40.0)[:, np.newaxis]
+    labels = scores == 0  # the only positive comes last: F1 = 2/41
+    assert s_cut(scores, labels) < 0
+    assert s_cut_fbr(scores, labels).tolist() == [39.0]
+    assert s_cut_fbr(scores, labels, fbr=2 / 41) == s_cut(scores, labels)
+
+
+@given(st.lists(st.tuples(st.one_of(TIED, WIDE), st.floats(0, 1)), min_size=1, max_size=12))
+def test_expected_f1_cut_has_the_largest_expected_f1_of_all_cuts(pairs):
+    scores = np.sort(np.array([[score] for score, _ in pairs], np.float32), axis=0)
+    probabilities = np.sort([[p] for _, p in pairs], axis=0)
+
+    def expected_f1(cut):
+        return 2 * probabilities[cut].sum() / (cut.sum() + probabilities.sum()) if cut.any() else 0
+
+    decision = passed(scores, expected_f1_cut(scores, probabilities))
+    assert expected_f1(decision) == pytest.approx(max(map(expected_f1, all_cuts(scores))))
+
+
+def test_at_the_cut_of_largest_expected_f1_the_probability_is_half_of_it():
+    scores = np.linspace(-5, 5, 10_001)[:, np.newaxis]
+    p = Calibration(np.array([2.0]), np.array([-1.0]))
+    threshold = expected_f1_cut(scores, p.probabilities(scores))
+    above = p.probabilities(scores)[scores > threshold]
+    best = 2 * above.sum() / (above.size + p.probabilities(scores).sum())
+    assert p.probabilities(threshold) == pytest.approx(best / 2, abs=1e-3)
+
+
+# --- probabilities ---------------------------------------------------------------------------------------------------
+
+
+def naive_calibration(scores, labels, shrinkage):
+    """The same as `Calibration.fit`, written down plainly, with a general solver."""
+    n, n_topics = scores.shape
+    z = (scores - scores.mean(axis=0)) / scores.std(axis=0)
+
+    def curve(parts):
+        def loss(ab):
+            return sum(
+                weight * np.sum(np.logaddexp(0, f) - target * f)
+                for topic, target, offset, weight in parts
+                for f in [ab[0] * topic + ab[1] + offset]
+            )
+
+        return minimize(loss, [1.0, -1.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x
+
+    topics = []
+    for t in range(n_topics):
+        n_pos = labels[:, t].sum()
+        targets = np.where(labels[:, t], (n_pos + 1) / (n_pos + 2), 1 / (n - n_pos + 2))
+        prior = (n_pos + 0.5) / (n + 1)
+        topics.append((z[:, t], targets, np.log(prior / (1 - prior)), shrinkage / (n_pos + shrinkage)))
+    shared = curve(topics)
+    probabilities = []
+    for topic, targets, offset, weight in topics:
+        own = curve([(topic, targets, 0, 1)])
+        a, b = (1 - weight) * own + weight * np.array([shared[0], shared[1] + offset])
+        probabilities.append(1 / (1 + np.exp(-(a * topic + b))))
+    return np.column_stack(probabilities)
+
+
+@pytest.mark.parametrize("shrinkage", [3, 50])
+def test_calibration_is_that_of_its_naive_twin(shrinkage):
+    scores, labels = random_sample(n_documents=100)
+    fitted = Calibration.fit(scores, sparse.csc_array(labels), shrinkage)
+    np.testing.assert_allclose(
+        fitted.probabilities(scores), naive_calibration(scores.astype(float), labels, shrinkage), rtol=1e-4, atol=1e-6
+    )
+
+
+def test_without_shrinkage_every_topic_has_platts_own_curve():
+    scores, labels = random_sample()
+    fitted = Calibration.fit(scores, labels, shrinkage=0)
+    for t in range(labels.shape[1]):
+        theirs = _SigmoidCalibration().fit(scores[:, t].astype(float), labels[:, t])
+        assert (fitted.a[t], fitted.b[t]) == pytest.approx((-theirs.a_, -theirs.b_), rel=1e-3)
+
+
+@given(st.integers(0, 1000), st.floats(0, 100))
+def test_a_probability_never_falls_where_the_score_rises(seed, shrinkage):
+    random = np.random.default_rng(seed)
+    scores, labels = random.normal(size=(20, 3)), random.random((20, 3)) < 0.2
+    fitted = Calibration.fit(scores, labels, shrinkage)
+    assert (fitted.a >= 0).all()
+    assert np.isfinite(fitted.b).all()
+
+
+def test_scores_that_rank_backwards_give_the_prior_at_every_score():
+    scores = np.arange(20.0)[:, np.newaxis]
+    fitted = Calibration.fit(scores, scores < 10, shrinkage=0)
+    assert fitted.a == [0]
+    np.testing.assert_allclose(fitted.probabilities(scores), 0.5)
+
+
+def test_scores_that_separate_all_positives_give_no_certainty():
+    scores = np.arange(20.0)[:, np.newaxis]
+    probabilities = Calibration.fit(scores, scores >= 10).probabilities(scores)
+    assert 0 < probabilities.min() < 0.1
+    assert 0.9 < probabilities.max() < 1
+
+
+def test_a_topic_without_a_positive_has_the_shared_curve_at_its_prior():
+    scores, labels = random_sample()
+    none = np.zeros((len(labels), 1), bool)
+    fitted = Calibration.fit(np.hstack([scores, scores[:, :1]]), np.hstack([labels, none]))
+    mean = fitted.probabilities(np.hstack([scores, scores[:, :1]]))[:, -1].mean()
+    assert 0 < mean < 5 / len(labels)
+    assert fitted.a[-1] > 0
+
+
+def test_topics_whose_scores_are_all_equal_get_their_prior():
+    labels = np.arange(10)[:, np.newaxis] < 3
+    fitted = Calibration.fit(np.ones((10, 1)), labels, shrinkage=0)
+    np.testing.assert_allclose(fitted.probabilities([[1.0]]), (3 * 4 / 5 + 7 / 9) / 10)
+
+
+def test_probabilities_come_true_as_often_as_they_say():
+    scores, labels = random_sample(20_000, 4)
+    unseen, came_true = random_sample(20_000, 4, seed=1)
+    probabilities = Calibration.fit(scores, labels).probabilities(unseen)
+    for low in np.arange(0.1, 0.9, 0.2):
+        inside = (probabilities >= low) & (probabilities < low + 0.2)
+        assert came_true[inside].mean() == pytest.approx(probabilities[inside].mean(), abs=0.03)
+
+
+def test_calibration_needs_a_document():
+    with pytest.raises(ValueError, match="without a document"):
+        Calibration.fit(np.empty((0, 2)), np.empty((0, 2)))
