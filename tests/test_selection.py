@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 import textcat
 from textcat.errors import TextcatError
 from textcat.ranking import average_precisions
-from textcat.selection import EXPECTED, POOLED, RARE, Fold, Trial, best, cross_validate, folds, margin_settings
+from textcat.selection import (
+    EXPECTED,
+    POOLED,
+    RARE,
+    Fold,
+    Trial,
+    best,
+    cross_validate,
+    folds,
+    margin_settings,
+    out_of_fold_scores,
+)
 
 PLAIN = textcat.Recipe("plain")
 
@@ -180,3 +191,31 @@ def test_thinned_topics_learn_from_as_few_positives_as_rare_ones_and_are_tested_
         assert set(thinned.left_out) <= {*held_out, *all_positives}
     (trial,) = cross_validate(corpus, [with_margins(1, 5.0)], n_folds=2)
     assert 0 < trial.macro_average_precision[RARE] < trial.macro_average_precision["TOP10"]
+
+
+def test_out_of_fold_scores_are_those_of_learners_that_have_not_seen_the_document(corpus):
+    labels = corpus.labels(corpus.train).tocsc()
+    rows = PLAIN.make_features().fit_transform(corpus.train)
+    learner = PLAIN.make_learner()
+    scores = out_of_fold_scores(rows, labels, learner, n_folds=3, seed=1)
+    of = folds(labels, 3, 1)
+    for fold in range(3):
+        trained = learner.fit(rows[of != fold], labels.tocsr()[of != fold])
+        np.testing.assert_allclose(scores[of == fold], trained.decision_function(rows[of == fold]), atol=1e-5)
+
+
+def test_rows_after_the_documents_are_trained_on_in_every_fold_but_left_out_where_it_is_said(corpus):
+    labels = corpus.labels(corpus.train).tocsc()
+    rows = PLAIN.make_features().fit_transform(corpus.train)
+    learner, n = PLAIN.make_learner(), len(corpus.train) - 10
+    left_out = np.zeros(labels.shape, np.int8)
+    left_out[n:, 1:] = 1
+    options = {"n_folds": 3, "n_documents": n, "left_out": sp.csc_matrix(left_out)}
+    scores = out_of_fold_scores(rows, labels, learner, **options)
+    assert scores.shape == (n, labels.shape[1])
+    alone = out_of_fold_scores(rows[:n], labels[:n], learner, n_folds=3)
+    np.testing.assert_allclose(scores[:, 1:], alone[:, 1:], atol=1e-4)
+    of = np.append(folds(labels[:n], 3, 0), [-1] * 10)
+    trained = learner.fit(rows[of != 0], labels.tocsr()[of != 0][:, :2])
+    expected = trained.decision_function(rows[:n][of[:n] == 0])[:, 0]
+    np.testing.assert_allclose(scores[of[:n] == 0, 0], expected, atol=1e-5)

@@ -16,6 +16,7 @@ from textcat.errors import TextcatError
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Problem, Solution
+from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
 from textcat.ranking import Band, average_precision, average_precisions, bands
 from textcat.recipe import Recipe
@@ -115,6 +116,79 @@ def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
     fold = np.empty(n_documents, int)
     fold[dealt] = np.arange(n_documents) % n_folds
     return fold
+
+
+def out_of_fold_scores(
+    rows: sp.csr_matrix,
+    labels: sp.csc_matrix,
+    learner: MarginClassifier,
+    *,
+    left_out: sp.csc_matrix | None = None,
+    n_documents: int | None = None,
+    n_folds: int = 5,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> np.ndarray:
+    """Score every training document by rankers that were not trained on it: what thresholds are chosen from.
+
+    All folds are problems over the same rows. Vocabulary and document frequencies are those of all of them, which moves
+    scores too little to matter for a threshold.
+
+    Parameters
+    ----------
+    rows : csr_matrix of shape (n_rows, n_features)
+        Of unit length.
+    labels : sparse of shape (n_rows, n_topics), 0/1
+    learner : MarginClassifier
+        Its parameters; it is not fitted.
+    left_out : sparse of shape (n_rows, n_topics), 0/1, optional
+        As for the learner's `fit`.
+    n_documents : int, optional
+        The rows after the first so many are trained on in every fold, and not scored.
+    n_folds, seed
+        As for `folds`.
+    progress : callable, optional
+        Called with 1 whenever a topic of a fold has been trained.
+
+    Returns
+    -------
+    ndarray of shape (n_documents, n_topics), dtype of the rows
+    """
+    n = rows.shape[0] if n_documents is None else n_documents
+    of = folds(labels[:n], n_folds, seed)
+    held_out = [np.flatnonzero(of == fold).astype(np.int32) for fold in range(n_folds)]
+    positives = _rows_of(labels)
+    never = _rows_of(left_out) if left_out is not None else [np.empty(0, np.int32)] * len(positives)
+    problems = []
+    for documents in held_out:
+        without = [np.union1d(documents, rows_).astype(np.int32) for rows_ in never]
+        trained = [np.setdiff1d(some, out, assume_unique=True) for some, out in zip(positives, without, strict=True)]
+        prevalence = [len(some) / max(1, rows.shape[0] - len(out)) for some, out in zip(trained, without, strict=True)]
+        for some, out, rule in zip(trained, without, learner.rules_for(np.array(prevalence)), strict=True):
+            problems.append(_problem(learner, rule, some, out))
+    solutions = solve(rows, problems, n_jobs=learner.n_jobs, seed=learner.seed, keep_weights=False, progress=progress)
+    scores = np.empty((n, len(positives)), rows.dtype)
+    for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
+        documents = held_out[k // len(positives)]
+        scores[documents, k % len(positives)] = solution.held_out[np.searchsorted(problem.left_out, documents)]
+    return scores
+
+
+def _rows_of(indicator: sp.csc_matrix) -> list[np.ndarray]:
+    columns = sp.csc_matrix(indicator)
+    return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
+
+
+def _problem(learner: MarginClassifier, rule: Rule, positives: np.ndarray, left_out: np.ndarray) -> Problem:
+    return Problem(
+        positives,
+        rule,
+        left_out=left_out,
+        lambda_=learner.lambda_,
+        rho=1.0 if learner.rho == "R" else learner.rho,  # rows have unit length
+        max_epochs=learner.max_epochs,
+        mini_epochs=learner.mini_epochs,
+    )
 
 
 def cross_validate(
@@ -270,8 +344,7 @@ class Fold:
     def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator):
         self.held_out = held_out
         self.labels = labels.tocsr()
-        columns = labels.tocsc()
-        self.positives = [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
+        self.positives = _rows_of(labels)
         self.sizes = np.array([len(rows) for rows in self.positives])
         self.trained = self.sizes - self.labels[held_out].sum(axis=0).A1  # positives left to train on, per topic
         self.thinned = list(self._thin(random))
@@ -294,15 +367,7 @@ class Fold:
         parts += [(thinned.positives, thinned.left_out, len(thinned.positives)) for thinned in self.thinned]
         prevalence = np.array([n_trained / (self.labels.shape[0] - len(left_out)) for _, left_out, n_trained in parts])
         for (positives, left_out, _), rule in zip(parts, learner.rules_for(prevalence), strict=True):
-            yield Problem(
-                positives,
-                rule,
-                left_out=left_out,
-                lambda_=learner.lambda_,
-                rho=1.0 if learner.rho == "R" else learner.rho,  # rows have unit length
-                max_epochs=learner.max_epochs,
-                mini_epochs=learner.mini_epochs,
-            )
+            yield _problem(learner, rule, positives, left_out)
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
