@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LAYERS = (
     {"errors", "files", "progress", "reading", "shipped"},
-    {"corpus", "features", "margin", "metrics", "ranking", "thresholds"},
+    {"comparison", "corpus", "features", "margin", "metrics", "ranking", "resampling", "thresholds"},
     {"recipe"},
     {"report", "search", "selection", "tagger"},
     {"storage"},
@@ -18,7 +18,7 @@ LAYERS = (
     {"cli"},
 )
 STRANGERS = LAYERS[1]
-FRIENDS = {"metrics", "ranking", "thresholds"}
+FRIENDS = {"comparison", "metrics", "ranking", "resampling", "thresholds"}
 LAYER_OF = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 MODULES = sorted({path.relative_to(ROOT) for path in ROOT.glob("textcat/**/*.py")} - {Path("textcat/__init__.py")})
 

@@ -25,6 +25,7 @@ COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
 COMMANDS = (
     "train",
     "evaluate",
+    "compare",
     "tag",
     "topics",
     "show",
@@ -143,6 +144,8 @@ def test_an_unknown_option_is_wrong_use(run, command):
         (["train", "newswire", "--recipe", "paum-2002", "--kappa", "-5"], "here τ₊ is fixed"),
         (["train", "newswire", "--tau-pos", "50", "--kappa", "-5"], "here τ₊ is fixed"),
         (["evaluate", "model", "--json", "--csv"], "choose one of --json and --csv"),
+        (["compare", "model"], "give two or more models"),
+        (["compare", "model", "model", "--bootstrap", "5"], "--bootstrap"),
         (["tune", "newswire", "--folds", "1"], "--folds"),
     ],
 )
@@ -343,6 +346,63 @@ def test_a_model_is_evaluated_on_another_corpus_by_the_topics_they_share(run, mo
     rows = {row["topic"]: row for row in json.loads(run.out)["topics"]}
     assert rows["wheat"]["test_positives"] == 71
     assert rows["results"]["average_precision"] is None
+
+
+def test_evaluate_prints_every_measure_and_intervals_if_asked_for(run, model):
+    lines = run("evaluate", model, "--bootstrap", "100").out.splitlines()
+    assert {"macro nDCG", "sample F1", "coverage error"} <= {re.split(r"  +", line)[0] for line in lines}
+    assert sum(line.startswith("  95 % interval") for line in lines) == 3
+    for band in json.loads(run("evaluate", model, "--json", "--bootstrap", "100").out)["bands"]:
+        low, high = band["intervals"]["micro_f1"]
+        assert low < band["micro_f1"] < high
+
+
+def test_documents_without_a_topic_can_be_left_out(run, model):
+    everything, labelled = (
+        json.loads(run("evaluate", model, "--json", *option).out) for option in ((), ("--labelled-only",))
+    )
+    assert (everything["test_documents"], labelled["test_documents"]) == (350, 309)
+    for all_row, row in zip(everything["topics"], labelled["topics"], strict=True):
+        assert (row["recall"], row["test_positives"]) == (all_row["recall"], all_row["test_positives"])
+    assert labelled["bands"][0]["micro_precision"] > everything["bands"][0]["micro_precision"]
+
+
+# --- compare ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rival(tmp_path_factory):
+    tagger = textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum-2002"))
+    return textcat.save(tagger, tmp_path_factory.mktemp("models") / "rival")
+
+
+def test_compare_sets_models_side_by_side(run, model, rival):
+    run("compare", model, rival, "--bootstrap", "100")
+    assert (run.code, run.err) == (0, "")
+    lines = run.out.splitlines()
+    assert lines[:2] == [f"A  {model}", f"B  {rival}"]
+    assert lines[3] == "newswire, 350 test documents"
+    assert [line.split()[0] for line in lines[6:15]] == ["ALL"] * 3 + ["TOP10"] * 3 + ["LAST30"] * 3
+    start = next(place for place, line in enumerate(lines) if line.startswith("topic"))
+    assert lines[start + 11] == "", "the ten topics that differ most"
+    assert len(run("compare", model, rival, "--bootstrap", "100", "--topics").out.splitlines()) > len(lines)
+
+
+def test_compare_gives_the_values_of_evaluate(run, model, rival):
+    found = json.loads(run("compare", model, rival, model, "--json", "--labelled-only", "--bootstrap", "100").out)
+    assert (found["models"], found["test_documents"]) == ([str(model), str(rival), str(model)], 309)
+    alone = [json.loads(run("evaluate", folder, "--json", "--labelled-only").out) for folder in (model, rival, model)]
+    bands = [{band["band"]: band for band in evaluation["bands"]} for evaluation in alone]
+    for row in found["measures"]:
+        assert row["values"] == [of[row["band"]][row["measure"]] for of in bands]
+        assert row["differences"][1]["p_documents"] == 1, "the same model"
+
+
+def test_models_of_different_topics_are_not_compared(run, model, own):
+    run("train", own, "--out", "m")
+    assert run.refuses("compare", model, "m") == (
+        f"m does not have the topics of {model}: compare models of one corpus."
+    )
 
 
 # --- tag, topics, show -----------------------------------------------------------------------------------------------

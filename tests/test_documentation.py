@@ -24,6 +24,7 @@ COMMANDS = (
     "",
     "train",
     "evaluate",
+    "compare",
     "tag",
     "topics",
     "show",

@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import os
+import re
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import ir_measures
@@ -18,6 +20,7 @@ from rich.console import Console
 from scipy import sparse
 
 from textcat import report
+from textcat.comparison import Comparison, Difference, MeasureComparison, TopicComparison
 from textcat.errors import TextcatError
 from textcat.files import replacing, write_atomically
 from textcat.ranking import average_precisions, evaluate
@@ -60,6 +63,71 @@ def test_the_band_table_leaves_out_lines_that_say_nothing():
 def test_a_band_without_a_topic_to_count_says_so():
     evaluation = evaluate(SCORES, LABELS, ["mid", "big", "none"], [4, 8, 2], 16, spec="LAST1")
     assert printed(report.band_table(evaluation))[1].split("  ")[-1] == "no topic"
+
+
+def test_every_measure_can_have_a_line():
+    titles = [line.split("  ")[0] for line in printed(report.band_table(EVALUATION, every_measure=True))]
+    assert titles[1:] == [
+        "macro-averaged precision",
+        "macro R-precision",
+        "macro P@10",
+        "macro nDCG",
+        "average sparsity",
+        *(f"{average} {of}" for average in ("macro", "micro", "sample") for of in ("precision", "recall", "F1")),
+        "label ranking average precision",
+        "coverage error",
+        "top-1 accuracy",
+        "topics",
+        "left out: no test positive",
+    ]
+
+
+def test_an_interval_stands_under_its_measure():
+    band = replace(EVALUATION.bands[0], intervals={"micro_f1": (0.5, 0.75)})
+    other = replace(EVALUATION.bands[1], intervals={"micro_f1": None})
+    lines = printed(report.band_table(replace(EVALUATION, bands=(band, other))))
+    place = next(place for place, line in enumerate(lines) if line.startswith("micro F1"))
+    assert re.split("  +", lines[place + 1].strip()) == ["95 % interval", ".500 to .750", "-"]
+    assert sum("interval" in line for line in lines) == 1
+
+
+COMPARISON = Comparison(
+    test_documents=4,
+    n_resamples=100,
+    seed=0,
+    measures=(
+        MeasureComparison("ALL", "macro_average_precision", (0.5, 0.75), (Difference(0.25, (-0.1, 0.6), 0.04, 0.5),)),
+        MeasureComparison("ALL", "micro_f1", (0.5, 0.25), (Difference(-0.25, (-0.5, 0.0), 0.04, None),)),
+        MeasureComparison("LAST1", "macro_f1", (None, None), (None,)),
+    ),
+    topics=(TopicComparison("[b]", 3, 2, (0.5, 1.0), (0.5,)), TopicComparison("a", 1, 1, (1.0, 0.75), (-0.25,))),
+)
+
+
+def test_models_stand_side_by_side_with_what_the_tests_say():
+    assert printed(report.measures_table(COMPARISON, ["A", "B"])) == [
+        "band   measure                          A         B  B - A   95 % interval  p (documents)  p (topics)",
+        "ALL    macro-averaged precision      .500      .750  +.250  -.100 to +.600          .0400       .5000",
+        "ALL    micro F1                      .500      .250  -.250  -.500 to +.000          .0400           -",
+        "LAST1  macro F1                  no topic  no topic      -               -              -           -",
+    ]
+
+
+def test_topics_that_differ_most_stand_first():
+    assert printed(report.differences_table(COMPARISON, ["A", "B"])) == [
+        "topic  train  test      A      B  B - A",
+        "[b]        3     2   .500  1.000  +.500",
+        "a          1     1  1.000   .750  -.250",
+    ]
+    assert len(printed(report.differences_table(COMPARISON, ["A", "B"], 1))) == 2
+
+
+def test_a_comparison_is_json_too():
+    read = json.loads(report.to_json(COMPARISON, models=["a", "b"]))
+    assert read["models"] == ["a", "b"]
+    assert read["measures"][0]["differences"][0]["p_topics"] == 0.5
+    assert read["measures"][2]["values"] == [None, None]
+    assert read["topics"][0]["differences"] == [0.5]
 
 
 def test_the_topic_table_goes_from_the_largest_topic_down_and_marks_topics_without_a_positive():

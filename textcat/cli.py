@@ -56,6 +56,9 @@ BandSpecs = Annotated[
     typer.Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LabelledOnly = Annotated[
+    bool, typer.Option("--labelled-only", help="Leave out test documents that have none of the model's topics.")
+]
 PerTopic = Annotated[bool, typer.Option("--topics", help="Print a row per topic, too.")]
 
 
@@ -128,20 +131,65 @@ def evaluate(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a row per topic as CSV.")] = False,
     trec: Annotated[Path | None, typer.Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
+    labelled_only: LabelledOnly = False,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, help="Give 95 % intervals from that many resamples of the documents, such as 1000.")
+    ] = 0,
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
-    from textcat import output, report, storage
+    from textcat import output, ranking, report, resampling, storage
 
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv")
     tagger, stages = storage.load(model), _stages()
     documents = _open(corpus or _known_corpus(tagger.corpus), corpus_dir, stages)
+    if labelled_only:
+        documents = _labelled(documents, tagger.topics)
     evaluation, scores = tagger.evaluate(documents, bands=band, stages=stages)
+    relevant = tagger.relevant(documents)
+    if bootstrap:
+        chosen = ranking.bands(tagger.topics, tagger.train_sizes, band or ranking.DEFAULT_BANDS)
+        evaluation = resampling.with_intervals(
+            evaluation, scores, relevant, chosen, threshold=tagger.thresholds, n_resamples=bootstrap
+        )
     if trec:
-        names = [document.id for document in documents.test]
-        report.write_trec(trec, scores, tagger.relevant(documents), names, tagger.topics)
-    output.quality(_console(), evaluation, form="json" if as_json else "csv" if as_csv else "", per_topic=topics)
+        report.write_trec(trec, scores, relevant, [document.id for document in documents.test], tagger.topics)
+    form = "json" if as_json else "csv" if as_csv else ""
+    output.quality(_console(), evaluation, form=form, per_topic=topics, every_measure=True)
+
+
+@app.command()
+def compare(
+    models: Annotated[list[Path], typer.Argument(help="Folders of two or more trained models.")],
+    corpus: Annotated[str | None, typer.Option(help="The corpus.", show_default="that of the first model")] = None,
+    topics: PerTopic = False,
+    band: BandSpecs = None,
+    as_json: AsJson = False,
+    labelled_only: LabelledOnly = False,
+    bootstrap: Annotated[int, typer.Option(min=100, help="Resamples of the documents.")] = 1000,
+    corpus_dir: CorpusDir = None,
+) -> None:
+    """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
+    from textcat import comparison, output, storage
+    from textcat.ranking import DEFAULT_BANDS
+
+    if len(models) < 2:
+        raise typer.BadParameter("give two or more models")
+    taggers, stages = [storage.load(model) for model in models], _stages()
+    first = taggers[0]
+    for tagger, model in zip(taggers, models, strict=True):
+        if tagger.topics != first.topics:
+            raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
+    documents = _open(corpus or _known_corpus(first.corpus), corpus_dir, stages)
+    if labelled_only:
+        documents = _labelled(documents, first.topics)
+    found = comparison.compare(
+        [tagger.evaluate(documents, bands=band, stages=stages)[1] for tagger in taggers],
+        first.relevant(documents), first.topics, first.train_sizes, first.train_documents, spec=band or DEFAULT_BANDS,
+        thresholds=[tagger.thresholds for tagger in taggers], n_resamples=bootstrap,
+    )  # fmt: skip
+    output.comparison(_console(), found, models, documents.name, as_json=as_json, per_topic=topics)
 
 
 @app.command()
@@ -389,6 +437,13 @@ def _open(corpus: str, corpus_dir: Path | None, stages: Stages) -> Corpus:
 
     with stages.stage("read") as bar:
         return open_corpus(corpus, corpus_dir, progress=bar)
+
+
+def _labelled(corpus: Corpus, topics: tuple[str, ...]) -> Corpus:
+    from dataclasses import replace
+
+    labelled = [document for document in corpus.test if not set(topics).isdisjoint(document.topics)]
+    return replace(corpus, test=labelled or corpus.test)  # of a corpus without any, the evaluation tells
 
 
 def _known_corpus(trained_on: str) -> str:

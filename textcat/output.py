@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
 
 if TYPE_CHECKING:
+    from textcat.comparison import Comparison
     from textcat.corpus.cards import Card
     from textcat.corpus.documents import Corpus
     from textcat.papers.runs import Result, State
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 # How many of the first and last topics a corpus' page shows.
 _ENDS = 5
+
+# How many of the topics that differ most between models are shown.
+_LARGEST = 10
 # How many trials of a study are printed; a file has them all.
 _SHOWN = 30
 
@@ -51,7 +56,9 @@ def training(
     console.print(f"Model: {folder}", soft_wrap=True)
 
 
-def quality(console: Console, evaluation: Evaluation, *, form: str = "", per_topic: bool = False) -> None:
+def quality(
+    console: Console, evaluation: Evaluation, *, form: str = "", per_topic: bool = False, every_measure: bool = False
+) -> None:
     """Print an evaluation: as tables, or as JSON or CSV for programs."""
     if form:
         console.file.write(report.to_json(evaluation) if form == "json" else report.to_csv(evaluation))
@@ -59,7 +66,28 @@ def quality(console: Console, evaluation: Evaluation, *, form: str = "", per_top
     if per_topic:
         report.show(console, report.topic_table(evaluation))
         console.print()
-    report.show(console, report.band_table(evaluation))
+    report.show(console, report.band_table(evaluation, every_measure=every_measure))
+
+
+def comparison(
+    console: Console, found: Comparison, folders: Sequence[Path], corpus: str, *, as_json: bool, per_topic: bool
+) -> None:
+    """Print models side by side, named A, B and so on, and the topics they differ in most; or JSON for programs."""
+    if as_json:
+        console.file.write(report.to_json(found, models=list(map(str, folders)), corpus=corpus))
+        return
+    names = [string.ascii_uppercase[place] for place in range(len(folders))]
+    _facts(console, dict(zip(names, folders, strict=True)))
+    console.print(f"\n{corpus}, {found.test_documents} test documents\n", soft_wrap=True, markup=False)
+    report.show(console, report.measures_table(found, names))
+    console.print()
+    report.show(console, report.differences_table(found, names, None if per_topic else _LARGEST))
+    sentences = (
+        f"Intervals and p (documents): {found.n_resamples} resamples of the documents, the same for each model.",
+        "p (topics): the signs of the differences of the topics thrown by a coin, 10000 times.",
+        "No p-value is corrected for the number of comparisons.",
+    )
+    console.print("\n" + "\n".join(sentences), soft_wrap=True, markup=False)
 
 
 def tags(file: IO[str], tagger: Tagger, texts: Sequence[tuple[str, str]], explain: int) -> None:

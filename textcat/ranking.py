@@ -198,8 +198,8 @@ class BandQuality:
     """How far down its topics a document must go, on the average, to have all that are right."""
     top_1_accuracy: float | None
     """Fraction of the documents whose topic of the highest score is right."""
-    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Bounds of a measure, by its name, where they have been asked for: see `textcat.resampling`."""
+    intervals: dict[str, tuple[float, float] | None] = field(default_factory=dict)
+    """By the name of a measure its bounds, where they have been asked for: see `textcat.resampling`."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from textcat.files import replacing
 from textcat.ranking import BandQuality, Evaluation, TopicQuality
 
 if TYPE_CHECKING:
+    from textcat.comparison import Comparison, Difference
     from textcat.papers.experiment import Figure, Row
 
 _NO_VALUE = "-"
@@ -38,6 +39,22 @@ _BAND_LINES = (
     ("macro F1", "macro_f1", 3),
     ("micro F1", "micro_f1", 3),
 )
+_ALL_BAND_LINES = (
+    _BAND_LINES[0],
+    ("macro R-precision", "macro_r_precision", 3),
+    ("macro P@10", "macro_precision_at_10", 3),
+    ("macro nDCG", "macro_ndcg", 3),
+    _BAND_LINES[1],
+    *(
+        (f"{average} {title}", f"{average}_{measure}", 3)
+        for average in ("macro", "micro", "sample")
+        for title, measure in (("precision", "precision"), ("recall", "recall"), ("F1", "f1"))
+    ),
+    ("label ranking average precision", "label_ranking_average_precision", 3),
+    ("coverage error", "coverage_error", 2),
+    ("top-1 accuracy", "top_1_accuracy", 3),
+)
+_TITLES = {measure: title for title, measure, _ in _ALL_BAND_LINES}
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -61,16 +78,25 @@ def show(console: Console, table: Table) -> None:
     console.print(Text.from_ansi(lines.removesuffix("\n")), soft_wrap=True)
 
 
-def band_table(evaluation: Evaluation) -> Table:
+def band_table(evaluation: Evaluation, *, every_measure: bool = False) -> Table:
     """Lay out the averages with a column per band, as Table 2 of Li et al. (2002) does; sparsity only if it is known.
 
-    A line with the topics left out for lack of a test positive appears if there are any.
+    Under a measure stands its interval, if it has been asked for. A line with the topics left out for lack of a test
+    positive appears if there are any.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    every_measure : bool, default False
+        Lay out all measures instead of the four that tell most.
     """
     rows = evaluation.bands
     table = _table("", *(row.band for row in rows))
-    for title, measure, decimals in _BAND_LINES:
+    for title, measure, decimals in _ALL_BAND_LINES if every_measure else _BAND_LINES:
         if measure != "average_sparsity" or any(row.average_sparsity is not None for row in rows):
             table.add_row(title, *(_average(row, measure, decimals) for row in rows))
+        if any(measure in row.intervals for row in rows):
+            table.add_row("  95 % interval", *(_interval(row.intervals.get(measure)) for row in rows))
     table.add_row("topics", *(str(row.topics) for row in rows))
     if any(row.left_out for row in rows):
         table.add_row("left out: no test positive", *(str(row.left_out) for row in rows))
@@ -154,6 +180,14 @@ def _figure(value: float | None, decimals: int = 3, undefined: str = _NO_VALUE) 
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def _interval(bounds: tuple[float, float] | None, write: Callable[[float], str] = _figure) -> str:
+    return _NO_VALUE if bounds is None else " to ".join(map(write, bounds))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("0.", ".", 1)
+
+
 def _fact_names(evaluation: Evaluation) -> list[str]:
     return list(dict.fromkeys(name for row in evaluation.topics for name in row.facts))
 
@@ -172,6 +206,46 @@ def _fact(value: Any) -> str:
         case float():
             return f"{value:.4g}"
     return str(value)
+
+
+# --- models side by side ---------------------------------------------------------------------------------------------
+
+
+def measures_table(comparison: Comparison, names: Sequence[str]) -> Table:
+    """Lay out a row per band and measure: its value for each model, and how the others differ from the first."""
+    table = _table(
+        "band", "measure", *names, *(title for name in names[1:] for title in _difference_titles(names, name))
+    )
+    table.columns[1].justify = "left"
+    for row in comparison.measures:
+        told = [cell for difference in row.differences for cell in _told(difference)]
+        table.add_row(row.band, _TITLES[row.measure], *(_figure(v, undefined="no topic") for v in row.values), *told)
+    return table
+
+
+def differences_table(comparison: Comparison, names: Sequence[str], n: int | None = None) -> Table:
+    """Lay out the average precision of the n topics (by default all) that differ most between the models."""
+    table = _table("topic", "train", "test", *names, *(f"{name} - {names[0]}" for name in names[1:]))
+    for row in comparison.topics[:n]:
+        table.add_row(
+            Text(row.topic),
+            str(row.train_positives),
+            str(row.test_positives),
+            *(_figure(value) for value in row.average_precision),
+            *(_signed(difference) for difference in row.differences),
+        )
+    return table
+
+
+def _difference_titles(names: Sequence[str], name: str) -> tuple[str, ...]:
+    return f"{name} - {names[0]}", "95 % interval", "p (documents)", "p (topics)"
+
+
+def _told(difference: Difference | None) -> tuple[str, ...]:
+    if difference is None:
+        return (_NO_VALUE,) * 4
+    p_values = (_figure(p, 4) for p in (difference.p_documents, difference.p_topics))
+    return _signed(difference.difference), _interval(difference.interval, _signed), *p_values
 
 
 # --- a paper's figures beside ours -----------------------------------------------------------------------------------
@@ -253,9 +327,9 @@ def _duration(seconds: float | None) -> str:
 # --- files for programs ----------------------------------------------------------------------------------------------
 
 
-def to_json(evaluation: Evaluation) -> str:
-    """Write the whole evaluation as one JSON object; a measure that is not defined is ``null``."""
-    return json.dumps(asdict(evaluation), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+def to_json(evaluation: Evaluation | Comparison, **others: Any) -> str:
+    """Write a whole evaluation or comparison as one JSON object, after others; a measure not defined is ``null``."""
+    return json.dumps(others | asdict(evaluation), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def to_csv(evaluation: Evaluation) -> str:
