@@ -136,7 +136,7 @@ def test_an_unknown_name_is_told_with_the_nearest_one():
         ('reader = "reuters"\nfiles = []', "names no 'files'"),
         (
             'reader = "reuter"\nfiles = ["a"]',
-            "'reader' names 'reuter'. Known: folders, rcv1, reuters. Did you mean 'reuters'",
+            "'reader' names 'reuter'. Known: folders, jsonl, rcv1, reuters. Did you mean 'reuters'",
         ),
         ('reader = "reuters"\nfiles = "a"', "'files' is 'a': it must be a list of strings"),
         ('reader = "reuters"\nfiles = [1]', "'files' is .1.: it must be a list of strings"),
@@ -209,7 +209,7 @@ def test_documents_come_in_the_order_of_their_files_however_packed(tmp_path):
 
 def test_data_of_no_known_kind_is_told(tmp_path):
     (tmp_path / "note.txt").write_text("text")
-    with pytest.raises(TextcatError, match=r"holds neither \.sgm nor newsML\.xml files nor a folder per topic"):
+    with pytest.raises(TextcatError, match=r"holds neither \.sgm nor newsML\.xml nor \.jsonl files nor a folder"):
         open_corpus(tmp_path)
 
 

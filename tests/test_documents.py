@@ -63,7 +63,7 @@ def test_no_documents_give_labels_with_a_column_per_topic():
 
 
 def test_an_unknown_rule_and_an_empty_training_part_are_told():
-    with pytest.raises(TextcatError, match="'both' or 'train', not by 'all'"):
+    with pytest.raises(TextcatError, match="'both', 'train' or 'described', not by 'all'"):
         Corpus.from_documents("c", [document("a")], "all")
     with pytest.raises(TextcatError, match="Corpus c has no training document"):
         Corpus.from_documents("c", [document("a", "test")])

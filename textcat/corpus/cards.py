@@ -33,7 +33,7 @@ class Card:
     folder : Path
         The folder the card lies in; the corpus may lie there too.
     reader : str
-        ``"folders"``, ``"rcv1"`` or ``"reuters"``.
+        ``"folders"``, ``"jsonl"``, ``"rcv1"`` or ``"reuters"``.
     files : list of str
         Names of the archive, folder or file on disk, the first one being what a download is called.
     title, licence, citation : str
@@ -41,8 +41,10 @@ class Card:
         Where to download the first of `files` from; tried in this order.
     obtain : str
         How to get it where no URL gives it to everybody: one or two sentences.
-    topics : {"both", "train"}
+    topics : {"both", "train", "described"}
         Which topics count, see `Corpus.from_documents`.
+    descriptions : str
+        Name of the file, in the source or beside the card, that says what topics are about, see `read_descriptions`.
     options : dict of str to str
         Options of the reader, such as the split rule.
     counts : dict of str to int
@@ -63,6 +65,7 @@ class Card:
     urls: list[str] = field(default_factory=list)
     obtain: str = ""
     topics: str = "both"
+    descriptions: str = ""
     options: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     sha256: dict[str, str] = field(default_factory=dict)
@@ -72,7 +75,11 @@ class Card:
         """Tell whether a file of the source belongs to the corpus."""
         if self.sha256:
             return PurePosixPath(name).name in self.sha256
-        return bool(READERS[self.reader].wanted(name, **self.options))
+        return self.describes(name) or bool(READERS[self.reader].wanted(name, **self.options))
+
+    def describes(self, name: str) -> bool:
+        """Tell whether a file of the source says what topics are about."""
+        return bool(self.descriptions) and f"/{name}".endswith(f"/{self.descriptions}")
 
 
 # The types of the TOML values, for messages: (type, type of the entries, in words).

@@ -13,10 +13,12 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Protocol
 
+from textcat.corpus import descriptions
 from textcat.corpus.cards import Card, card, cards, tree_digest
+from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.documents import Corpus, Document
 from textcat.corpus.members import DamagedError, Member, members, names
-from textcat.corpus.readers import READERS, reuters
+from textcat.corpus.readers import READERS
 from textcat.errors import TextcatError
 
 __all__ = ["Card", "DownloadBar", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "verify"]
@@ -204,7 +206,8 @@ def open_corpus(
     ----------
     name_or_path : str, Path or Card
         The name of a shipped corpus; the path of a card (``.toml``); or the path of the data itself: SGML files in
-        Reuters' format, RCV1's XML, or a folder per topic, each as a folder or an archive. A name goes before a path.
+        Reuters' format, RCV1's XML, JSON Lines, or a folder per topic, each as a folder or an archive. A name goes
+        before a path.
     corpus_dir : str or Path, optional
         Folder to look in first.
     download : bool
@@ -243,32 +246,63 @@ def guess_card(path: Path) -> Card:
     Raises
     ------
     TextcatError
-        If there are neither SGML files, nor RCV1's, nor folders with files.
+        If there are neither SGML files, nor RCV1's, nor JSON Lines, nor folders with files.
     """
     found = names(path)
-    if any(map(reuters.wanted, found)):
-        return Card(path.name, path.parent, "reuters", [path.name])
+    described = _descriptions_among(found)
     # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
-    if any(name.lower().endswith("newsml.xml") for name in found):
-        return Card(path.name, path.parent, "rcv1", [path.name])
-    if any(map(READERS["folders"].wanted, found)):
-        return Card(path.name, path.parent, "folders", [path.name])
+    kinds = {
+        "reuters": READERS["reuters"].wanted,
+        "rcv1": lambda name: name.lower().endswith("newsml.xml"),
+        "jsonl": READERS["jsonl"].wanted,
+        "folders": READERS["folders"].wanted,
+    }
+    for reader, holds_documents in kinds.items():
+        if any(map(holds_documents, found)):
+            return Card(path.name, path.parent, reader, [path.name], descriptions=described)
     raise TextcatError(
-        f"{path} holds neither .sgm nor newsML.xml files nor a folder per topic: give it a card (.toml) with a reader."
+        f"{path} holds neither .sgm nor newsML.xml nor .jsonl files nor a folder per topic: "
+        "give it a card (.toml) with a reader."
     )
+
+
+def _descriptions_among(found: list[str]) -> str:
+    """Return the name of a file of descriptions in the folder that all files lie in, "" if there is none."""
+    folder = os.path.commonpath(found) if len(found) > 1 else ""
+    likely = (f"{folder}/{name}" if folder else name for name in descriptions.NAMES)
+    return next((name for name in likely if name in found), "")
 
 
 def _open(card: Card, path: Path) -> Corpus:
     _log.info("Reading %s from %s", card.name, path)
-    return Corpus.from_documents(card.name, _documents(card, path), card.topics)
+    described: dict[str, str] = {}
+    documents = list(_documents(card, path, described))
+    return Corpus.from_documents(card.name, documents, card.topics, described or _described_beside(card))
 
 
-def _documents(card: Card, path: Path) -> Iterator[Document]:
+def _described_beside(card: Card) -> dict[str, str]:
+    """Read the descriptions that lie beside the card."""
+    if not card.descriptions:
+        return {}
+    path = card.folder / card.descriptions
+    if not path.is_file():
+        raise TextcatError(
+            f"Corpus {card.name} has no file {card.descriptions}, neither in its source nor beside its card in "
+            f"{card.folder}: put it there, or take 'descriptions' out of the card."
+        )
+    return read_descriptions(next(members(path)))
+
+
+def _documents(card: Card, path: Path, described: dict[str, str]) -> Iterator[Document]:
+    """Yield the documents of a source, and fill `described` where it says what its topics are about."""
     parsed: dict[str, list[Document]] = {}
     sums: dict[str, str] = {}
     for member in members(path, card.wanted):
         sums[member.name] = _sum(card, path, member)
-        parsed[member.name] = list(READERS[card.reader].parse(member, **card.options))
+        if card.describes(member.name):
+            described.update(read_descriptions(member))
+        else:
+            parsed[member.name] = list(READERS[card.reader].parse(member, **card.options))
     _check_complete(card, path, sums)
     # The order of training follows that of the documents, so it must not hang on how an archive was packed.
     seen: dict[str, str] = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -12,7 +13,10 @@ from scipy import sparse
 
 from textcat.errors import TextcatError
 
-TOPIC_RULES = ("both", "train")
+TOPIC_RULES = ("both", "train", "described")
+PARTS = ("train", "test", "unused")
+
+_SEPARATORS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,8 @@ class Corpus:
         Sorted by name; the columns of `labels`.
     unused : list of Document
         Documents the split rule leaves out of both parts.
+    descriptions : dict of str to str
+        What topics are about, in words, for those of `topics` that the source describes.
     """
 
     name: str
@@ -84,9 +90,16 @@ class Corpus:
     test: list[Document]
     topics: tuple[str, ...]
     unused: list[Document] = field(default_factory=list)
+    descriptions: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_documents(cls, name: str, documents: Iterable[Document], topics: str = "both") -> Corpus:
+    def from_documents(
+        cls,
+        name: str,
+        documents: Iterable[Document],
+        topics: str = "both",
+        descriptions: Mapping[str, str] | None = None,
+    ) -> Corpus:
         """Sort documents into parts and choose the topics.
 
         Parameters
@@ -94,18 +107,24 @@ class Corpus:
         name : str
         documents : iterable of Document
             A split of ``""`` counts as ``"train"``.
-        topics : {"both", "train"}
+        topics : {"both", "train", "described"}
             Which topics count: those with a document in both parts (as in the 90 topics of Reuters-21578's ModApte
-            split), or all those with a training document. Without a test part it is always ``"train"``.
+            split), all those with a training document, or those with a training document or a description. Without a
+            test part, ``"both"`` is ``"train"``.
+        descriptions : mapping of str to str, optional
+            What topics are about, in words.
 
         Raises
         ------
         TextcatError
-            If `topics` is neither, or no document is for training.
+            If `topics` is none of these, or no document is for training.
         """
         if topics not in TOPIC_RULES:
-            raise TextcatError(f"The topics of a corpus are chosen by 'both' or 'train', not by {topics!r}.")
-        parts: dict[str, list[Document]] = {"train": [], "test": [], "unused": []}
+            raise TextcatError(
+                f"The topics of a corpus are chosen by 'both', 'train' or 'described', not by {topics!r}."
+            )
+        described = dict(descriptions or {})
+        parts: dict[str, list[Document]] = {part: [] for part in PARTS}
         for document in documents:
             parts[document.split or "train"].append(document)
         if not parts["train"]:
@@ -113,7 +132,22 @@ class Corpus:
         chosen = set(topic_counts(parts["train"]))
         if topics == "both" and parts["test"]:
             chosen &= set(topic_counts(parts["test"]))
-        return cls(name, parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"])
+        elif topics == "described":
+            chosen |= set(described)
+        kept = {topic: described[topic] for topic in sorted(chosen & set(described))}
+        return cls(name, parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"], kept)
+
+    def described(self) -> list[Document]:
+        """Return a document per topic, in the order of `topics`, that says what the topic is about.
+
+        Its text, the same in title and body, is the topic's name, and its description if it has one.
+        """
+        documents = []
+        for topic in self.topics:
+            # As words: the tokenizer would take rec.sport.hockey for the address of a site.
+            text = f"{_SEPARATORS.sub(' ', topic)} {self.descriptions.get(topic, '')}".strip()
+            documents.append(Document(f"description of {topic}", {"title": text, "body": text}, (topic,)))
+        return documents
 
     def labels(self, documents: Sequence[Document]) -> sparse.csc_matrix:
         """Return which documents belong to which topics of this corpus.

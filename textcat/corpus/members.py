@@ -20,6 +20,7 @@ from textcat.errors import TextcatError
 
 _TAR_NAMES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 _LARGEST = 1 << 30  # bytes a file may unpack to: no corpus has one as large, and a small archive may claim any size
+_BITE = 1 << 12  # bytes unpacked at a time: by Zstandard they may become some hundred megabytes
 _DEPTH = 2  # zips that are opened inside of each other, below the source: one that holds itself must end
 _OPENERS: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
@@ -47,7 +48,7 @@ class Member(NamedTuple):
     source : Path
         The folder, archive or file it was read from.
     name : str
-        Its path inside the source, with ``/`` and without a final ``.gz``.
+        Its path inside the source, with ``/`` and without a final ``.gz`` or ``.zst``.
     data : bytes
         Its content, uncompressed.
     """
@@ -81,8 +82,9 @@ class Member(NamedTuple):
 def members(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Iterator[Member]:
     """Read the files of a folder, of an archive (zip; tar: plain, gz, xz, bz2), or the one file itself.
 
-    Hidden files are passed over, and a ``.gz`` file is read uncompressed. A zip that is not itself wanted is opened,
-    and what it holds has names such as ``19960820.zip/2286newsML.xml``; so is a zip in that zip, but none in that.
+    Hidden files are passed over, and a ``.gz`` or ``.zst`` file is read uncompressed. A zip that is not itself wanted
+    is opened, and what it holds has names such as ``19960820.zip/2286newsML.xml``; so is a zip in that zip, but none
+    in that.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def names(path: Path) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    return name.removesuffix(".gz")
+    return name.removesuffix(".gz").removesuffix(".zst")
 
 
 def _hidden(name: str) -> bool:
@@ -143,14 +145,39 @@ def _content(path: Path) -> bytes:
 
 
 def _unpacked(name: str, data: bytes) -> bytes:
-    if not name.endswith(".gz"):
+    if not name.endswith((".gz", ".zst")):
         return data
     unpacked = bytearray()
+    for piece in _gzip_pieces(data) if name.endswith(".gz") else _zstandard_pieces(name, data):
+        unpacked += piece
+        _check_size(name, len(unpacked))
+    return bytes(unpacked)
+
+
+def _gzip_pieces(data: bytes) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
         while piece := stream.read(1 << 20):
-            unpacked += piece
-            _check_size(name, len(unpacked))
-    return bytes(unpacked)
+            yield piece
+
+
+def _zstandard_pieces(name: str, data: bytes) -> Iterator[bytes]:
+    try:
+        import zstandard  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise TextcatError(f"{name} is compressed by Zstandard: run `pip install zstandard` to read it.") from None
+    place = 0
+    try:
+        while place < len(data):
+            # Not the library's own stream, for which a frame that is cut off just ends.
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            while not frame.eof:
+                if place >= len(data):
+                    raise EOFError(f"{name} is cut off")
+                yield frame.decompress(data[place : place + _BITE])
+                place += _BITE
+            place = min(place, len(data)) - len(frame.unused_data)
+    except zstandard.ZstdError as error:
+        raise OSError(str(error)) from None
 
 
 def _folder_members(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:

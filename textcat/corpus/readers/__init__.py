@@ -13,9 +13,9 @@ from types import ModuleType
 
 from textcat.corpus.documents import Document
 from textcat.corpus.members import members
-from textcat.corpus.readers import folders, rcv1, reuters
+from textcat.corpus.readers import folders, jsonl, rcv1, reuters
 
-READERS: dict[str, ModuleType] = {"folders": folders, "rcv1": rcv1, "reuters": reuters}
+READERS: dict[str, ModuleType] = {"folders": folders, "jsonl": jsonl, "rcv1": rcv1, "reuters": reuters}
 
 
 def read(reader: str, *paths: str | Path, **options: str) -> Iterator[Document]:
@@ -23,7 +23,7 @@ def read(reader: str, *paths: str | Path, **options: str) -> Iterator[Document]:
 
     Parameters
     ----------
-    reader : {"folders", "rcv1", "reuters"}
+    reader : {"folders", "jsonl", "rcv1", "reuters"}
     *paths : str or Path
     **options
         Those of the reader's ``wanted`` and ``parse``.

@@ -49,10 +49,11 @@ def parse(member: Member, headers: str = "keep", encoding: str = "utf-8") -> Ite
         raise TextcatError(f"There is no way {headers!r} to treat headers: use one of {', '.join(HEADERS)}.")
     *above, topic, _ = member.name.split("/")
     title, body = _zones(member.text(encoding).replace("\r\n", "\n"), headers)
-    yield Document(member.name, {"title": title, "body": body}, (topic,), split=_part(above))
+    yield Document(member.name, {"title": title, "body": body}, (topic,), split=part(above))
 
 
-def _part(folders: list[str]) -> str:
+def part(folders: list[str]) -> str:
+    """Return the part that the innermost of these names is or ends in after a dash, underscore or dot; else ""."""
     found = (_PART.search(folder.lower()) for folder in reversed(folders))
     return next((match[1] for match in found if match), "")
 

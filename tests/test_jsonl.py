@@ -1,0 +1,158 @@
+"""Corpora of one JSON object a line."""
+
+import gzip
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.documents import Document
+from textcat.corpus.members import DamagedError, Member
+from textcat.corpus.readers import jsonl, read
+from textcat.errors import TextcatError
+
+
+def parse(lines, name="a.jsonl", **options):
+    return list(jsonl.parse(Member(Path(name), name, lines.encode()), **options))
+
+
+def test_a_line_gives_its_id_zones_topics_date_and_part():
+    line = {"id": "7", "title": "Tin up", "body": "Tin rose.", "topics": ["tin", "gold", "tin"], "date": "1987"}
+    (document,) = parse(json.dumps({**line, "split": "test", "editor": 3}))
+    assert document == Document("7", {"title": "Tin up", "body": "Tin rose."}, ("tin", "gold"), "1987", "test")
+
+
+def test_a_text_is_a_body_and_zones_are_as_they_stand():
+    assert parse('{"text": "Tin rose."}')[0].zones == {"title": "", "body": "Tin rose."}
+    assert parse('{"title": "Tin", "text": "rose."}')[0].zones == {"title": "Tin", "body": "rose."}
+    assert parse('{"zones": {"abstract": "Tin", "body": "rose."}}')[0].zones == {"abstract": "Tin", "body": "rose."}
+
+
+def test_what_a_line_does_not_say_is_by_default():
+    first, second = parse('{"text": "Tin"}\n\n  \n{"text": "Gold", "id": 12, "topics": "gold", "date": null}\r\n')
+    assert (first.id, first.topics, first.date, first.split) == ("a.jsonl:1", (), "", "")
+    assert (second.id, second.topics) == ("12", ("gold",))
+    assert parse('\ufeff{"text": "Tin", "topics": null}')[0].topics == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("train.jsonl", "train"),
+        ("news-test.jsonl", "test"),
+        ("test/part-0.ndjson", "test"),
+        ("train/unused.jsonl", "train"),
+        ("a.jsonl", ""),
+        ("contest.jsonl", ""),
+    ],
+)
+def test_the_part_is_what_the_name_says_unless_the_line_does(name, part):
+    assert parse('{"text": "Tin"}', name)[0].split == part
+    assert parse('{"text": "Tin", "split": "unused"}', name)[0].split == "unused"
+
+
+def test_fields_may_have_other_names():
+    options = {"id": "uid", "text": "content", "topics": "label"}
+    (document,) = parse('{"uid": "x", "content": "Tin", "label": "tin", "text": "no"}', **options)
+    assert document == Document("x", {"title": "", "body": "Tin"}, ("tin",))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", r"is not valid JSON \(Expecting property name enclosed in double quotes at column 2\): mend it"),
+        ("[1]", r"holds \[1\]: it must be a JSON object"),
+        ("{}", r"has no text: give it 'text', or 'title' and 'body', or name its field in a card"),
+        ('{"text": 3}', "has the text 3: it must be a string"),
+        ('{"text": "a", "id": []}', r"has the id \[\]: it must be a string"),
+        ('{"text": "a", "topics": {"tin": 1}}', r'has the topics {"tin": 1}: they must be a list of names'),
+        ('{"text": "a", "topics": ["tin", 1]}', r'has the topics \["tin", 1\]: they must be a list of names'),
+        ('{"text": "a", "topics": [" "]}', r'has the topics \[" "\]: they must be a list of names'),
+        ('{"text": "a", "split": "dev"}', "has the split 'dev': it must be one of train, test, unused"),
+        ('{"zones": ["a"]}', r'has the zones \["a"\]: they must be an object of texts'),
+        ('{"zones": {"title": 1}}', "has the zones.title 1: it must be a string"),
+        ("[" * 100_000, "is not valid JSON"),
+        ('{"id": ' + "1" * 5000 + ', "text": "a"}', "is not valid JSON"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_malformed_line_is_told_with_file_and_number(line, message):
+    with pytest.raises(TextcatError, match=rf"a\.jsonl: line 2 {message}"):
+        parse('{"text": "Tin"}\n' + line)
+
+
+@given(st.text(max_size=200))
+def test_any_text_comes_through_or_is_told_of(text):
+    assert parse(json.dumps({"text": text}))[0].zones["body"] == text.encode("utf-16", "surrogatepass").decode(
+        "utf-16", "replace"
+    )
+
+
+@given(st.text(max_size=200))
+def test_no_text_breaks_the_reader(text):
+    with suppress(TextcatError):
+        parse(text.encode("utf-8", "replace").decode())
+
+
+def test_half_a_surrogate_pair_is_no_character():
+    (document,) = parse(r'{"text": "tin \ud83d up \ud83d\ude00", "topics": ["\udc00"]}')
+    assert document.zones["body"] == "tin � up 😀"
+    assert document.topics == ("�",)
+
+
+LINES = '{"text": "Tin rose.", "topics": ["tin"]}\n{"text": "Gold fell.", "topics": ["gold"]}\n'
+
+
+def test_a_file_a_folder_and_their_compressed_likes_are_corpora_without_a_card(tmp_path):
+    (tmp_path / "mail.jsonl").write_text(LINES)
+    (tmp_path / "mail.jsonl.gz").write_bytes(gzip.compress(LINES.encode()))
+    for name in ("mail.jsonl", "mail.jsonl.gz"):
+        corpus = open_corpus(tmp_path / name)
+        assert (len(corpus.train), len(corpus.test), corpus.topics) == (2, 0, ("gold", "tin"))
+        assert corpus.train[1].id == "mail.jsonl:2"
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for part in ("train", "test"):
+        (parts / f"{part}.jsonl").write_text(LINES)
+    corpus = open_corpus(parts)
+    assert (len(corpus.train), len(corpus.test), corpus.topics) == (2, 2, ("gold", "tin"))
+
+
+def test_a_card_names_the_fields(tmp_path):
+    (tmp_path / "mail.jsonl").write_text('{"content": "Tin", "label": "tin"}\n')
+    card = tmp_path / "mail.toml"
+    card.write_text(
+        'reader = "jsonl"\nfiles = ["mail.jsonl"]\noptions = { text = "content", topics = "label" }\n', encoding="utf-8"
+    )
+    assert open_corpus(card).topics == ("tin",)
+
+
+def test_two_documents_of_one_id_are_told_with_their_files(tmp_path):
+    for part in ("train", "test"):
+        (tmp_path / f"{part}.jsonl").write_text('{"id": "1", "text": "Tin", "topics": "tin"}\n')
+    with pytest.raises(TextcatError, match=r"two documents '1', in test\.jsonl and in train\.jsonl"):
+        open_corpus(tmp_path)
+
+
+def test_zstandard_is_read_where_its_package_is(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    whole = zstandard.ZstdCompressor().compress(LINES.encode()) + zstandard.ZstdCompressor().compress(LINES.encode())
+    path = tmp_path / "mail.jsonl.zst"
+    path.write_bytes(whole)
+    assert [document.zones["body"] for document in read("jsonl", path)] == ["Tin rose.", "Gold fell."] * 2
+    for cut in (5, len(whole) // 2 + 3, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(DamagedError):
+            list(read("jsonl", path))
+
+
+def test_zstandard_is_asked_for_where_its_package_is_not(tmp_path, monkeypatch):
+    (tmp_path / "mail.jsonl.zst").write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(TextcatError, match=r"mail\.jsonl\.zst is compressed by Zstandard: run `pip install zstandard`"):
+        list(read("jsonl", tmp_path / "mail.jsonl.zst"))
