@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = (
     {"errors", "files", "progress", "reading", "shipped"},
     {"comparison", "corpus", "features", "margin", "metrics", "ranking", "resampling", "thresholds"},
-    {"recipe"},
+    {"examples", "recipe"},
     {"report", "search", "selection", "tagger"},
     {"storage"},
     {"papers"},

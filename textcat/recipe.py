@@ -1,4 +1,4 @@
-"""One way of training, as a TOML file: how text becomes rows, and which learner with which parameters."""
+"""One way of training, as a TOML file: how text becomes rows, what is learnt from, and by which learner."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 import inspect
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
@@ -23,11 +23,22 @@ if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
     from textcat.margin.learners import MarginClassifier
 
-_SECTIONS = ("tokens", "features", "learner")
+_SECTIONS = ("tokens", "features", "topics", "learner")
 
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
 # the number of jobs, and it has weights to explain itself by, which learners on a kernel have not.
 _NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start", "kernel", "kernel_params", "cache_mb"}
+
+
+@dataclass(frozen=True)
+class _Topics:
+    """What a recipe's section on topics says."""
+
+    descriptions: int = 0
+
+    def __post_init__(self) -> None:
+        if self.descriptions < 0:
+            raise TextcatError(f"A recipe's descriptions in [topics] cannot be {self.descriptions}; give 0 or more.")
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,8 @@ class Recipe:
     name : str
     tokens, features : dict
         Keywords of `Tokens` and of `TfIdf`.
+    topics : dict
+        ``descriptions``: how many times each topic's description is a positive example of it; by default never.
     learner : dict
         ``name`` of the learner, and its keywords.
     title : str
@@ -49,6 +62,7 @@ class Recipe:
     features: dict[str, Any] = field(default_factory=dict)
     learner: dict[str, Any] = field(default_factory=dict)
     title: str = ""
+    topics: dict[str, Any] = field(default_factory=dict)
 
     def changed(self, learner: str | None = None, **parameters: Any) -> Recipe:
         """Return the recipe with another learner, or other parameters of it; None leaves things as they are.
@@ -69,6 +83,11 @@ class Recipe:
         from textcat.features.tokens import Tokens
 
         return self._make(TfIdf, "features", tokens=self._make(Tokens, "tokens"))
+
+    @property
+    def descriptions(self) -> int:
+        """How many times each topic's description is a positive example of it."""
+        return int(self._make(_Topics, "topics").descriptions)
 
     def make_learner(self, **more: Any) -> MarginClassifier:
         """Make the learner; further keywords such as `n_jobs` are passed on."""
@@ -102,7 +121,13 @@ class Recipe:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a file of this recipe holds."""
-        return {"title": self.title, "tokens": self.tokens, "features": self.features, "learner": self.learner}
+        return {
+            "title": self.title,
+            "tokens": self.tokens,
+            "features": self.features,
+            "topics": self.topics,
+            "learner": self.learner,
+        }
 
 
 def _learner_class(name: str, where: str = "") -> type[MarginClassifier]:
@@ -145,7 +170,14 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
 
 
 # The kinds of values a TOML file has, by Python's types.
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", Mapping: "a table"}
+_KINDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Mapping: "a table",
+    Sequence: "a list",
+}
 
 
 def _kinds(wanted: Any) -> list[Any]:
@@ -160,6 +192,8 @@ def _is_a(value: Any, wanted: Any) -> bool:
             return True
         if origin is Mapping and isinstance(value, dict):
             return all(_is_a(entry, get_args(kind)[1]) for entry in value.values())
+        if origin is Sequence and isinstance(value, list):
+            return all(_is_a(entry, get_args(kind)[0]) for entry in value)
     return False
 
 

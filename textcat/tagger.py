@@ -10,6 +10,7 @@ import numpy as np
 
 from textcat.corpus.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.examples import documents_to_count, with_descriptions
 from textcat.features.tfidf import TfIdf
 from textcat.progress import Stages, counted
 from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
@@ -94,17 +95,19 @@ class Tagger:
             )
         stages = stages or Stages()
         features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
-        labels = corpus.labels(corpus.train)
+        labels, copies = corpus.labels(corpus.train), recipe.descriptions
+        counted_on = documents_to_count(corpus, corpus.train, copies)
         try:
-            with stages.stage("tokens to rows", len(corpus.train)) as advance:
-                rows = features.fit_transform(counted(corpus.train, advance))
+            with stages.stage("tokens to rows", len(counted_on)) as advance:
+                rows = features.fit_transform(counted(counted_on, advance))
             if not rows.shape[1]:
                 raise TextcatError(
                     f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
                     "look at its zones, min_df and language."
                 )
             with stages.stage("train topics", len(corpus.topics)) as advance:
-                learner.fit(rows, labels, progress=advance)
+                examples = with_descriptions(corpus, features, rows, labels, copies)
+                learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
         except (TypeError, ValueError) as error:
             if isinstance(error, TextcatError):
                 raise

@@ -1,0 +1,102 @@
+"""Descriptions as examples: positives of their own topics, and nothing to the others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat.corpus.documents import Corpus, Document
+from textcat.errors import TextcatError
+from textcat.examples import documents_to_count, with_descriptions
+from textcat.recipe import Recipe
+
+DOCUMENTS = [
+    Document("1", {"title": "", "body": "maize and corn prices"}, ("corn",)),
+    Document("2", {"title": "", "body": "bullion rose, and prices"}, ("gold",)),
+    Document("3", {"title": "", "body": "rain in the north"}),
+]
+DESCRIBED = {"corn": "Corn or maize", "zinc": "Zinc, a metal", "x1": ""}
+
+
+@pytest.fixture
+def corpus():
+    return Corpus.from_documents("c", DOCUMENTS, "described", DESCRIBED)
+
+
+def examples(corpus, copies):
+    features = Recipe("plain").make_features()
+    rows = features.fit_transform(documents_to_count(corpus, corpus.train, copies))
+    return features, with_descriptions(corpus, features, rows, corpus.labels(corpus.train), copies)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_each_description_is_a_positive_of_its_topic_and_nothing_to_the_others(corpus, copies):
+    features, (rows, labels, left_out) = examples(corpus, copies)
+    assert corpus.topics == ("corn", "gold", "x1", "zinc")
+    assert (
+        rows[3:].toarray().tolist() == np.tile(features.transform(corpus.described()).toarray(), (copies, 1)).tolist()
+    )
+    assert labels[:3].toarray().tolist() == corpus.labels(corpus.train).toarray().tolist()
+    assert not left_out[:3].nnz
+    # Neither 'gold' nor 'x1' is a known term, so there is nothing to learn from these two.
+    own = np.diag([1, 0, 0, 1])
+    assert labels[3:].toarray().tolist() == np.tile(own, (copies, 1)).tolist()
+    assert left_out[3:].toarray().tolist() == np.tile(1 - own, (copies, 1)).tolist()
+
+
+def test_without_descriptions_nothing_changes(corpus):
+    _, (rows, labels, left_out) = examples(corpus, 0)
+    assert rows.shape[0] == 3
+    assert (labels != corpus.labels(corpus.train)).nnz == 0
+    assert left_out is None
+    assert documents_to_count(corpus, corpus.train, 0) is corpus.train
+
+
+def test_only_the_descriptions_of_topics_without_documents_are_counted(corpus):
+    features, _ = examples(corpus, 1)
+    assert {"zinc", "metal"} <= set(features.vocabulary_)
+    assert "gold" not in features.vocabulary_
+    assert features.n_documents_ == 5  # zinc and x1 have no document
+
+
+def test_a_topic_without_a_document_is_learnt_from_its_description(corpus):
+    tagger = textcat.Tagger.fit(corpus, Recipe("d", topics={"descriptions": 2}))
+    assert {term for term, _ in tagger.terms("zinc", 2)} == {"zinc", "metal"}
+    best, other = tagger.scores(["a zinc mine", "rain in the north"])[:, tagger.topics.index("zinc")]
+    assert best > other
+    assert tagger.train_sizes.tolist() == [1, 1, 0, 0]
+    assert tagger.train_documents == 3
+
+
+def test_a_model_keeps_that_it_learnt_from_descriptions(corpus, tmp_path):
+    tagger = textcat.Tagger.fit(corpus, Recipe("d", topics={"descriptions": 2}))
+    textcat.save(tagger, tmp_path / "model")
+    loaded = textcat.load(tmp_path / "model")
+    assert Recipe("d", **loaded.recipe).descriptions == 2
+    assert np.array_equal(loaded.scores(["zinc and corn"]), tagger.scores(["zinc and corn"]))
+
+
+def test_descriptions_help_where_a_topic_has_one_document():
+    corpus = textcat.open_corpus("newswire")
+    kept = dict.fromkeys(corpus.topics, 0)
+
+    def thinned(document):
+        topics = tuple(topic for topic in document.topics if kept[topic] == 0)
+        kept.update((topic, 1) for topic in topics)
+        return replace(document, topics=topics)
+
+    # A document of a topic that it is no longer filed under would be a wrong negative example.
+    train = [new for old in corpus.train if (new := thinned(old)).topics == old.topics or not old.topics]
+    rare = Corpus(corpus.name, train, corpus.test, corpus.topics)
+    quality = [
+        textcat.Tagger.fit(rare, Recipe("d", topics={"descriptions": copies})).evaluate(rare)[0].bands[0]
+        for copies in (0, 2)
+    ]
+    assert quality[1].macro_average_precision > quality[0].macro_average_precision + 0.05
+
+
+@pytest.mark.parametrize(("value", "message"), [(-1, "cannot be -1; give 0 or more"), (0.5, "give a whole number")])
+def test_a_recipe_that_asks_for_no_whole_number_of_descriptions_is_told(corpus, value, message):
+    with pytest.raises(TextcatError, match=message):
+        textcat.Tagger.fit(corpus, Recipe("d", topics={"descriptions": value}))
