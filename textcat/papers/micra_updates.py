@@ -144,7 +144,9 @@ def target_rows(data: Dataset, printed: Mapping[str, Any], n_jobs: int) -> list[
 # --- the experiments -------------------------------------------------------------------------------------------------
 
 _ROUNDING = "Rounding, and with it the order of summation, decides single updates in a run of so many."
-_ONE_MORE = "The paper counts one update more in each run of the perceptron, where no number is ever rounded."
+_ONE_MORE = (
+    "The paper counts one update more in each run of the perceptron, whose sums are whole numbers: nothing is rounded."
+)
 
 SETTINGS = {
     1: Setting("sonar", rho=1, lambda_=0, power=3, eta=50, epsilon=0.05, zeta=0.9, note=_ROUNDING),
