@@ -174,8 +174,8 @@ def compare(
     from textcat import comparison, output, storage
     from textcat.ranking import DEFAULT_BANDS
 
-    if len(models) < 2:
-        raise typer.BadParameter("give two or more models")
+    if not 2 <= len(models) <= 26:
+        raise typer.BadParameter("give 2 to 26 models: they are named by letters")
     taggers, stages = [storage.load(model) for model in models], _stages()
     first = taggers[0]
     for tagger, model in zip(taggers, models, strict=True):
