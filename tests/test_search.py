@@ -75,7 +75,7 @@ def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space
     ("text", "said"),
     [
         ("[learner", "is not valid TOML"),
-        ("[model]\nx = [1]", "has an unknown entry 'model'. Known entries: tokens, features, learner."),
+        ("[model]\nx = [1]", "has an unknown entry 'model'. Known entries: tokens, features, topics, learner."),
         ("learner = 3", "has an unknown entry 'learner'"),
         ("", "is empty: list values of a parameter"),
         ("[learner]\neta = 3", "eta in [learner] must be a list of values or a range such as"),

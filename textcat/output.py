@@ -234,7 +234,7 @@ def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stag
 
 def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
     """Return the parameters in which recipes differ, by section and name."""
-    sections = ("tokens", "features", "learner")
+    sections = ("tokens", "features", "topics", "learner")
     named = dict.fromkeys((section, key) for section in sections for r in recipes for key in getattr(r, section))
     return [
         (section, key)

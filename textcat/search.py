@@ -27,7 +27,7 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 SAMPLERS = ("grid", "random", "tpe")
-_SECTIONS = ("tokens", "features", "learner")
+_SECTIONS = ("tokens", "features", "topics", "learner")
 _BATCH = 12  # recipes that TPE suggests before it is told how good they were
 
 
@@ -325,7 +325,10 @@ def _suggested(trial: Any, parameter: tuple[str, str], values: Sequence[Any] | R
 
 
 def _by_features(recipes: Iterable[Recipe]) -> list[Recipe]:
-    return sorted(recipes, key=lambda recipe: json.dumps([recipe.tokens, recipe.features], sort_keys=True))
+    def of(recipe: Recipe) -> str:
+        return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
+
+    return sorted(recipes, key=of)
 
 
 def to_toml(recipe: Recipe) -> str:

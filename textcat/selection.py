@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from textcat.corpus.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.features.tfidf import TfIdf
+from textcat.examples import Examples, documents_to_count, with_descriptions
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import Rule
@@ -236,25 +236,26 @@ def cross_validate(
     if not np.any(labels.sum(axis=0) > 1):
         raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
     all_folds = list(_all_folds(labels, n_folds, n_repeats, seed))
-    for _, alike in groupby(recipes, key=_features_of):
+    for _, alike in groupby(recipes, key=_rows_of_recipe):
         together = list(alike)
-        features = together[0].make_features()
-        rows = [_rows(features, corpus, fold) for fold in all_folds]
+        examples = [_examples(together[0], corpus, labels, fold) for fold in all_folds]
         for start in range(0, len(together), _TOGETHER):
             measured = _Measured(corpus, labels, together[start : start + _TOGETHER])
-            for fold, X in zip(all_folds, rows, strict=True):
-                measured.on(fold, X, n_jobs)
+            for fold, learnt_from in zip(all_folds, examples, strict=True):
+                measured.on(fold, learnt_from, n_jobs)
                 advance(len(measured.recipes))
             yield from measured.trials()
 
 
-def _features_of(recipe: Recipe) -> str:
-    return json.dumps([recipe.tokens, recipe.features], sort_keys=True)
+def _rows_of_recipe(recipe: Recipe) -> str:
+    return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
-def _rows(features: TfIdf, corpus: Corpus, fold: Fold) -> sp.csr_matrix:
+def _examples(recipe: Recipe, corpus: Corpus, labels: sp.csc_matrix, fold: Fold) -> Examples:
     trained = np.setdiff1d(np.arange(len(corpus.train)), fold.held_out)
-    return features.fit([corpus.train[i] for i in trained.tolist()]).transform(corpus.train)
+    known = documents_to_count(corpus, [corpus.train[i] for i in trained.tolist()], recipe.descriptions)
+    features = recipe.make_features().fit(known)
+    return with_descriptions(corpus, features, features.transform(corpus.train), labels, recipe.descriptions)
 
 
 def _all_folds(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterable[Fold]:
@@ -277,16 +278,16 @@ class _Measured:
         self._sparsity: list[list[dict[str, float]]] = [[] for _ in recipes]
         self._pools: list[_Pool] = [_Pool(labels) for _ in recipes]
 
-    def on(self, fold: Fold, X: sp.csr_matrix, n_jobs: int | None) -> None:
+    def on(self, fold: Fold, examples: Examples, n_jobs: int | None) -> None:
         """Train on a fold's other documents, and measure on its own."""
         wanted = bands(self._corpus.topics, fold.sizes)
-        problems = [list(fold.problems(learner)) for learner in self._learners]
+        problems = [list(fold.problems(learner, examples)) for learner in self._learners]
         by_seed: dict[int | None, list[int]] = {}
         for k, learner in enumerate(self._learners):
             by_seed.setdefault(learner.seed, []).append(k)
         for seed, places in by_seed.items():
             at_once = [problem for k in places for problem in problems[k]]
-            solutions = iter(solve(X, at_once, n_jobs=n_jobs, seed=seed, keep_weights=False))
+            solutions = iter(solve(examples.rows, at_once, n_jobs=n_jobs, seed=seed, keep_weights=False))
             for k in places:
                 solved = [next(solutions) for _ in problems[k]]
                 self._figures[k].append(fold.quality(solved, wanted))
@@ -358,20 +359,34 @@ class Fold:
                 left_out = np.union1d(self.held_out, trained[n_kept:]).astype(np.int32)
                 yield Thinned(topic, np.sort(trained[:n_kept]), left_out)
 
-    def problems(self, learner: MarginClassifier) -> Iterator[Problem]:
-        """Yield a learner's problem for each topic, then for each thinned topic."""
-        parts = [
-            (positives, self.held_out, int(n_trained))
-            for positives, n_trained in zip(self.positives, self.trained, strict=True)
+    def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
+        """Yield a learner's problem for each topic, then for each thinned topic.
+
+        The rows after those of the documents are never held out, and their topics' examples where the topic is thinned,
+        too.
+        """
+        n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
+        further = [rows[rows >= n_documents] for rows in _rows_of(examples.labels)]
+        never = [np.empty(0, np.int32)] * len(further) if examples.left_out is None else _rows_of(examples.left_out)
+        wanted = [
+            (k, positives, self.held_out, n)
+            for k, (positives, n) in enumerate(zip(self.positives, self.trained, strict=True))
         ]
-        parts += [(thinned.positives, thinned.left_out, len(thinned.positives)) for thinned in self.thinned]
-        prevalence = np.array([n_trained / (self.labels.shape[0] - len(left_out)) for _, left_out, n_trained in parts])
+        wanted += [
+            (thinned.topic, thinned.positives, thinned.left_out, len(thinned.positives)) for thinned in self.thinned
+        ]
+        parts = [
+            (np.append(positives, further[k]), np.append(left_out, never[k]), int(n_trained) + len(further[k]))
+            for k, positives, left_out, n_trained in wanted
+        ]
+        prevalence = np.array([n_trained / (n_rows - len(left_out)) for _, left_out, n_trained in parts])
         for (positives, left_out, _), rule in zip(parts, learner.rules_for(prevalence), strict=True):
             yield _problem(learner, rule, positives, left_out)
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
-        return np.column_stack([solution.held_out for solution in solutions[: len(self.positives)]])
+        n = len(self.held_out)  # after them, what else was left out
+        return np.column_stack([solution.held_out[:n] for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], wanted: Sequence[Band]) -> dict[str, float]:
         """Return the macro-averaged precision over each band; nan for one without a topic to average over."""
