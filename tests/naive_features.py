@@ -1,11 +1,12 @@
 """Slow twins of textcat.features: plain Python over `nlp(text)`, to be checked by eye."""
 
 import math
+import struct
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import spacy
+from sklearn.utils import murmurhash3_32
 
 _BLANK = {}
 
@@ -29,37 +30,108 @@ def terms(text, lang="en", lowercase=True, alphabetic=True, remove_stop_words=Tr
     return kept
 
 
-def term_frequencies(document, zones=None, apart=False, bigrams=False, sublinear_tf=False, **settings):
+def grams(words, ngrams=1, chars=0):
+    """List all n-grams as tuples: of words, the last words in turn, then of characters."""
+    found = [tuple(words[i + 1 - n : i + 1]) for i in range(len(words)) for n in range(1, ngrams + 1) if i + 1 >= n]
+    for word in words if chars else ():
+        padded = f" {word.lower()} "
+        found += [(f"~{padded[i : i + chars]}~",) for i in range(max(len(padded) - chars, 0) + 1)]
+    return found
+
+
+def hashed(words, bits):
+    """Give the hash of a tuple of words, and its column."""
+    *before, last = (murmurhash3_32(word) for word in words)
+    if not before:
+        return last, last % 2**bits
+    left, _ = hashed(words[:-1], bits)
+    mixed = (31 * left + last + 2**31) % 2**32 - 2**31  # as int32
+    code = murmurhash3_32(struct.pack("<i", mixed))
+    return code, code % 2**bits
+
+
+def counted(document, zones=None, ngrams=1, chars=0, **settings):
+    """Give (zone, how often it has each n-gram) for every zone that counts."""
     texts = {"body": document} if isinstance(document, str) else document.zones
-    tf = Counter()
     for zone, text in texts.items():
-        if zones is not None and zone not in zones:
-            continue
-        words = terms(text, **settings)
-        names = words + ([f"{a} {b}" for a, b in pairwise(words)] if bigrams else [])
-        for name, n in Counter(names).items():
-            counted = 1 + math.log(n) if sublinear_tf else n
-            tf[f"{zone}:{name}" if apart else name] += (1 if zones is None else zones[zone]) * counted
+        if zones is None or zone in zones:
+            yield zone, Counter(grams(terms(text, **settings), ngrams, chars))
+
+
+def average_lengths(documents, **settings):
+    lengths = {}
+    for document in documents:
+        for zone, counts in counted(document, **settings):
+            lengths.setdefault(zone, []).append(sum(counts.values()))
+    return {zone: sum(each) / len(each) for zone, each in lengths.items()}
+
+
+def term_frequencies(
+    document, zones=None, apart=False, sublinear_tf=False, ngram_weight=1, char_weight=1, k1=None, b=0.75,
+    averages=None, **settings,
+):  # fmt: skip
+    """Give the weighted frequency of each n-gram, a tuple of words; those of a zone's own are prefixed."""
+    tf = Counter()
+    for zone, counts in counted(document, zones, **settings):
+        prefixes = [f"{zone}:"] if apart is True else ["", f"{zone}:"] if apart and zone in apart else [""]
+        for prefix in prefixes:
+            for gram, n in counts.items():
+                value = 1 + math.log(n) if sublinear_tf else n
+                if k1 is not None:
+                    average = averages.get(zone, 0)
+                    value = n / (n + k1 * (1 - b + b * (sum(counts.values()) / average if average else 1)))
+                weight = 1 if zones is None else zones[zone]
+                weight *= ngram_weight if len(gram) > 1 else char_weight if gram[0].startswith("~") else 1
+                tf[tuple(prefix + word for word in gram)] += weight * value
     return tf
 
 
-def tf_idf(train, documents, sublinear_tf=False, min_df=1, max_features=None, **settings):
+def idf(df, m, how="log"):
+    return 1 if how == "none" else 1 + math.log((1 + m) / (1 + df)) if how == "smooth" else math.log(m / df)
+
+
+def name_of(gram):
+    """Name an n-gram "title:word word"."""
+    prefix = gram[0][: gram[0].index(":") + 1] if ":" in gram[0] else ""
+    return prefix + " ".join(word[len(prefix) :] for word in gram)
+
+
+def tf_idf(
+    train, documents, min_df=1, ngram_min_df=2, max_features=None, hash_bits=None, idf_="log", weighting="tfidf",
+    k1=1.2, **settings,
+):  # fmt: skip
     """Give the names of the columns and a dense float32 matrix."""
     m = len(train)
-    settings["sublinear_tf"] = sublinear_tf
-    df = Counter(name for document in train for name in term_frequencies(document, **settings))
-    names = sorted(name for name in df if df[name] >= min_df)
-    if max_features is not None:
-        names = sorted(sorted(names, key=lambda name: (-df[name], name))[:max_features])
+    if weighting == "bm25":
+        lengths = {name: settings[name] for name in ("zones", "ngrams", "chars") if name in settings}
+        settings |= {"k1": k1, "averages": average_lengths(train, **lengths)}
+    trained = [term_frequencies(document, **settings) for document in train]
+    tfs = [term_frequencies(document, **settings) for document in documents]
+    if hash_bits is not None:
+        trained, tfs = ([_by_column(tf, hash_bits) for tf in each] for each in (trained, tfs))
+        columns, names = range(2**hash_bits), [f"#{i}" for i in range(2**hash_bits)]
+        df = Counter(column for tf in trained for column in tf)
+        df = {column: n for column, n in df.items() if n >= min_df}
+    else:
+        df = Counter(gram for tf in trained for gram in tf)
+        kept = [gram for gram in df if df[gram] >= (ngram_min_df if len(gram) > 1 else min_df)]
+        columns = sorted(kept, key=name_of)
+        if max_features is not None:
+            columns = sorted(sorted(columns, key=lambda gram: (-df[gram], name_of(gram)))[:max_features], key=name_of)
+        names = [name_of(gram) for gram in columns]
     X = np.zeros((len(documents), len(names)), np.float32)
-    for i, document in enumerate(documents):
-        tf = term_frequencies(document, **settings)
-        row = []
-        for name in names:
-            row.append(float(tf[name]) * math.log(m / df[name]))
+    for i, tf in enumerate(tfs):
+        row = [float(tf[column]) * (idf(df[column], m, idf_) if column in df else 0) for column in columns]
         squares = 0.0
         for x in row:
             squares += x * x
         if squares > 0:
             X[i] = [x / math.sqrt(squares) for x in row]
     return names, X
+
+
+def _by_column(tf, bits):
+    columns = Counter()
+    for gram, value in tf.items():
+        columns[hashed(gram, bits)[1]] += value
+    return columns

@@ -63,7 +63,13 @@ def test_a_loaded_tagger_scores_to_the_bit_as_the_saved_one(corpus, tagger, tmp_
 
 @pytest.mark.parametrize(
     "features",
-    [{"apart": True, "bigrams": True}, {"dtype": "float64"}, {"zones": {"title": 2.5}, "max_features": 100}],
+    [
+        {"apart": True, "ngrams": 2, "chars": 4},
+        {"apart": ["title"], "weighting": "bm25", "idf": "smooth"},
+        {"hash_bits": 12, "ngrams": 3},
+        {"dtype": "float64"},
+        {"zones": {"title": 2.5}, "max_features": 100},
+    ],
 )
 def test_every_kind_of_features_comes_back(corpus, features, tmp_path):
     tagger = textcat.Tagger.fit(corpus, textcat.Recipe("other", {"lowercase": False}, features))
@@ -201,8 +207,14 @@ def test_pickled_objects_are_never_loaded(model):
 
 def test_a_newer_format_asks_for_a_newer_textcat(model):
     rewrite(model, format=storage.FORMAT + 1, files={"something": "else"})
-    with pytest.raises(ModelError, match=r"has model format 2, .* reads up to 1: upgrade textcat\."):
+    with pytest.raises(ModelError, match=r"has model format 3, .* reads up to 2: upgrade textcat\."):
         load(model)
+
+
+def test_a_model_of_the_first_format_is_read(model, small):
+    features = {name: n for name, n in read_manifest(model)["features"].items() if name != "average_lengths"}
+    rewrite(model, format=1, features=features)
+    np.testing.assert_array_equal(load(model).weights, small.weights)
 
 
 def test_other_files_beside_a_model_do_not_matter_to_it(model, small):

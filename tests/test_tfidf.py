@@ -1,6 +1,7 @@
 """tf-idf rows are what plain Python gives, to the bit, and the transformer is a citizen of scikit-learn."""
 
 import copy
+import logging
 import math
 import pickle
 from collections import namedtuple
@@ -19,8 +20,9 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 from textcat.errors import TextcatError
-from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import Tokens
+from textcat.features.columns import Hashed
+from textcat.features.tfidf import TfIdf, row_bytes
+from textcat.features.tokens import TermCounts, Tokens
 
 Zones = namedtuple("Zones", "zones")
 TOKENS = Tokens()
@@ -32,6 +34,12 @@ TRAIN = [
     "Cocoa and wheat traders said a word",
 ]
 NEW = [*TRAIN, Zones({"dateline": "Bahia", "title": "Cocoa"}), "unseen vocabulary entirely", "", Zones({})]
+
+
+def _list(apart):
+    return [] if isinstance(apart, bool) else apart
+
+
 words = st.sampled_from(
     ["cocoa", "wheat", "corn", "oil", "Oil", "prices", "the", "of", "said", "1987", "traders,", "rise."]
 )
@@ -39,16 +47,38 @@ texts = st.lists(words, max_size=12).map(" ".join)
 documents = st.one_of(
     texts, st.dictionaries(st.sampled_from(["title", "body", "dateline"]), texts, max_size=3).map(Zones)
 )
-options = st.fixed_dictionaries(
-    {},
-    optional={
-        "zones": st.dictionaries(st.sampled_from(["title", "body"]), st.sampled_from([0.3, 1, 2.5, 3]), min_size=1),
-        "apart": st.booleans(),
-        "sublinear_tf": st.booleans(),
-        "min_df": st.integers(1, 3),
-        "max_features": st.integers(1, 6),
-        "bigrams": st.booleans(),
-    },
+options = (
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "zones": st.dictionaries(st.sampled_from(["title", "body"]), st.sampled_from([0.3, 1, 2.5, 3]), min_size=1),
+            "apart": st.one_of(st.booleans(), st.just(["title"]), st.just(["body", "title"])),
+            "min_df": st.integers(1, 3),
+            "ngrams": st.integers(1, 3),
+            "ngram_min_df": st.integers(1, 3),
+            "ngram_weight": st.sampled_from([0.3, 2]),
+            "chars": st.integers(0, 6),
+            "char_weight": st.sampled_from([0.3, 2]),
+            "idf": st.sampled_from(["log", "smooth", "none"]),
+        },
+    )
+    .flatmap(
+        lambda how: st.sampled_from(
+            [
+                {},
+                {"sublinear_tf": True},
+                {"weighting": "bm25"},
+                {"weighting": "bm25", "k1": 0.0},
+                {"weighting": "bm25", "b": 0.3},
+            ]
+        ).map(lambda tf: how | tf)
+    )
+    .flatmap(
+        lambda how: st.sampled_from(
+            [{}, {"max_features": 1}, {"max_features": 5}, {"hash_bits": 3}, {"hash_bits": 14}]
+        ).map(lambda columns: how | columns)
+    )
+    .filter(lambda how: not ("apart" in how and "zones" in how) or set(_list(how["apart"])) <= how["zones"].keys())
 )
 
 
@@ -65,24 +95,106 @@ def _assert_same(X, names, expected, transformer):
 @settings(max_examples=200, deadline=None)
 def test_rows_are_those_of_plain_python_to_the_bit(train, new, how):
     transformer = TfIdf(TOKENS, **how)
-    names, expected = naive.tf_idf(train, train, **how)
+    names, expected = _naive(train, train, how)
     _assert_same(transformer.fit_transform(train), names, expected, transformer)
-    _, expected = naive.tf_idf(train, new, **how)
+    _, expected = _naive(train, new, how)
     _assert_same(transformer.transform(iter(new)), names, expected, transformer)
 
 
-@pytest.mark.parametrize("how", [{}, {"zones": {"title": 2, "body": 1}}, {"apart": True, "bigrams": True}])
+def _naive(train, documents, how):
+    how = dict(how)
+    return naive.tf_idf(train, documents, **({"idf_": how.pop("idf")} if "idf" in how else {}), **how)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"zones": {"title": 2, "body": 1}},
+        {"apart": True, "ngrams": 2},
+        {"apart": ["title"], "ngrams": 3, "ngram_min_df": 1, "ngram_weight": 0.5},
+        {"chars": 4, "char_weight": 0.3, "min_df": 2},
+        {"weighting": "bm25", "ngrams": 2, "zones": {"title": 2, "body": 1}},
+        {"hash_bits": 12, "ngrams": 3, "chars": 3, "apart": ["title"]},
+        {"idf": "smooth"},
+        {"idf": "none"},
+    ],
+)
 def test_rows_of_documents_in_zones_are_those_of_plain_python(how):
     transformer = TfIdf(**how).fit(TRAIN)
-    names, expected = naive.tf_idf(TRAIN, NEW, **how)
+    names, expected = _naive(TRAIN, NEW, how)
     _assert_same(transformer.transform(NEW), names, expected, transformer)
+
+
+def test_a_zone_named_apart_counts_as_shared_terms_too():
+    document = Zones({"title": "cocoa rise", "body": "cocoa"})
+    names = TfIdf(TOKENS, apart=["title"]).fit([document]).get_feature_names_out().tolist()
+    assert names == ["cocoa", "rise", "title:cocoa", "title:rise"]
+    names = TfIdf(TOKENS, apart=True).fit([document]).get_feature_names_out().tolist()
+    assert names == ["body:cocoa", "title:cocoa", "title:rise"]
+
+
+def test_ngrams_do_not_cross_zones():
+    transformer = TfIdf(TOKENS, ngrams=3, ngram_min_df=1).fit(
+        [Zones({"title": "cocoa rise", "body": "oil wheat corn"})]
+    )
+    ngrams = [name for name in transformer.vocabulary_ if " " in name]
+    assert ngrams == ["cocoa rise", "oil wheat", "oil wheat corn", "wheat corn"]
+
+
+def test_characters_of_a_term_have_a_space_at_either_end():
+    assert list(TfIdf(TOKENS, chars=3).fit(["Oil"]).vocabulary_) == ["oil", "~ oi~", "~il ~", "~oil~"]
+    assert list(TfIdf(TOKENS, chars=9).fit(["Oil"]).vocabulary_) == ["oil", "~ oil ~"]
+
+
+def test_a_term_that_reads_like_an_ngram_is_one_column_with_it():
+    class Written:
+        def count_terms(self, texts, **how):
+            # The first text has the term "oil wheat", the second one the terms "oil" and "wheat" in a row.
+            ids, counts = np.array([1, 0, 2, ~0], np.int32), np.ones(4, np.int32)
+            ngrams = np.array([[0, 2]], np.int32)
+            terms, ends = ["oil", "oil wheat", "wheat"], np.array([1, 4])
+            return TermCounts(ends, ids, counts, terms, ngrams, np.zeros(0, np.int32))
+
+    transformer = TfIdf(Written(), ngrams=2, ngram_min_df=1, idf="none")
+    X = transformer.fit_transform(["", ""])
+    assert transformer.get_feature_names_out().tolist() == ["oil", "oil wheat", "wheat"]
+    assert (X.toarray() > 0).tolist() == [[False, True, False], [True, True, True]]
+
+
+def test_columns_by_hash_are_bounded_and_have_numbers_for_names():
+    transformer = TfIdf(TOKENS, hash_bits=4, ngrams=2)
+    X = transformer.fit_transform(TRAIN)
+    assert X.shape[1] == 16
+    assert transformer.vocabulary_ is None
+    assert transformer.get_feature_names_out().tolist() == [f"#{i}" for i in range(16)]
+
+
+def test_the_hash_is_murmurhash3_to_the_published_values():
+    # Of the reference implementation, seed 0.
+    assert Hashed(28).of_terms("", ["", "hello"]).tolist() == [0, 0x248BFA47]
+
+
+def test_bm25_saturates_and_feels_length():
+    texts = ["oil oil oil oil wheat", "oil wheat", "oil", "zinc"]
+    X = TfIdf(TOKENS, weighting="bm25", k1=1.0, b=1.0, idf="none").fit_transform(texts).toarray()
+    # l = 5 and a = 9/4: 4 occurrences count 4 / (4 + 20/9), one counts 1 / (1 + 20/9).
+    assert X[0, 0] / X[0, 1] == pytest.approx((4 / (4 + 20 / 9)) / (1 / (1 + 20 / 9)))
+    assert X[1, 0] == X[1, 1]
+
+
+def test_the_bytes_of_the_rows_are_told(caplog):
+    with caplog.at_level(logging.INFO, "textcat"):
+        X = TfIdf(TOKENS).fit_transform(TRAIN)
+    assert row_bytes(X) == 8 * X.nnz + X.indptr.itemsize * (len(TRAIN) + 1)
+    assert f"{len(TRAIN)} rows of {X.shape[1]} columns take 0.0 MB" in caplog.text
 
 
 def test_rows_agree_with_the_formula_computed_by_scikit_learn():
     texts = [document if isinstance(document, str) else document.zones["body"] for document in TRAIN]
     transformer = TfIdf(TOKENS)
     X = transformer.fit_transform(texts)
-    tf = np.array([[naive.term_frequencies(text)[name] for name in transformer.vocabulary_] for text in texts])
+    tf = np.array([[naive.term_frequencies(text)[name,] for name in transformer.vocabulary_] for text in texts])
     # scikit-learn adds 1 to every idf
     theirs = TfidfTransformer(norm=None, smooth_idf=False).fit(tf)
     assert transformer.idf_ == pytest.approx(theirs.idf_ - 1)
@@ -119,8 +231,8 @@ def test_a_single_document_or_none_with_terms_gives_empty_rows():
 
 
 def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():
-    at_once = TfIdf(TOKENS, bigrams=True).fit_transform(TRAIN)
-    in_turn = TfIdf(TOKENS, bigrams=True).fit(TRAIN).transform(TRAIN)
+    at_once = TfIdf(TOKENS, ngrams=2).fit_transform(TRAIN)
+    in_turn = TfIdf(TOKENS, ngrams=2).fit(TRAIN).transform(TRAIN)
     assert (at_once != in_turn).nnz == 0
 
 
@@ -134,8 +246,9 @@ def test_rows_do_not_depend_on_the_block(monkeypatch):
     assert transformer.transform([]).shape == (0, whole.shape[1])
 
 
-def test_rows_stay_right_when_the_memo_forgets_its_numbering():
-    transformer = TfIdf(Tokens(memo_bytes=0), bigrams=True).fit(TRAIN)
+@pytest.mark.parametrize("more", [{}, {"hash_bits": 10}])
+def test_rows_stay_right_when_the_memo_forgets_its_numbering(more):
+    transformer = TfIdf(Tokens(memo_bytes=0), ngrams=3, chars=3, ngram_min_df=1, **more).fit(TRAIN)
     expected = transformer.transform(NEW)
     transformer.transform(["quite other words come first", "and then more of them"])
     assert (transformer.transform(NEW) != expected).nnz == 0
@@ -160,17 +273,27 @@ def test_max_features_keeps_the_commonest_and_breaks_ties_by_name():
     assert transformer.get_feature_names_out().tolist() == ["barley", "corn", "oil"]
 
 
-def test_a_restored_transformer_gives_the_same_rows():
-    how = {"zones": {"title": 2, "body": 1}, "apart": True}
+@pytest.mark.parametrize("more", [{}, {"weighting": "bm25", "ngrams": 2}, {"hash_bits": 9, "chars": 4}])
+def test_a_restored_transformer_gives_the_same_rows(more):
+    how = {"zones": {"title": 2, "body": 1}, "apart": True, **more}
     fitted = TfIdf(TOKENS, **how).fit(TRAIN)
-    restored = TfIdf.restore(fitted.get_feature_names_out(), fitted.idf_, fitted.n_documents_, **how)
+    learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
+    restored = TfIdf.restore(*learnt, **how)
     assert restored.get_params(deep=False) | {"tokens": 0} == fitted.get_params(deep=False) | {"tokens": 0}
     assert (restored.transform(NEW) != fitted.transform(NEW)).nnz == 0
     assert restored.n_documents_ == len(TRAIN)
 
 
+@pytest.mark.parametrize(
+    ("terms", "more"), [(["oil"], {}), (None, {}), (None, {"hash_bits": 3}), (["oil"], {"hash_bits": 1})]
+)
+def test_what_does_not_fit_together_is_not_restored(terms, more):
+    with pytest.raises(TextcatError, match="2 idf do not fit the"):
+        TfIdf.restore(terms, np.ones(2), 9, **more)
+
+
 def test_copies_give_the_same_rows_and_share_no_memo():
-    fitted = TfIdf(bigrams=True).fit(TRAIN)
+    fitted = TfIdf(ngrams=2).fit(TRAIN)
     expected = fitted.transform(NEW)
     for copied in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), clone(fitted).fit(TRAIN)):
         assert (copied.transform(NEW) != expected).nnz == 0
@@ -236,6 +359,33 @@ def test_a_single_string_is_refused_as_scikit_learn_refuses_it(method):
         ({"zones": {"title": math.nan}}, TRAIN, "The weight of zone 'title' is nan: give a positive number."),
         ({"min_df": 0}, TRAIN, "min_df is 0: give a whole number of documents, at least 1."),
         ({"min_df": 0.5}, TRAIN, "min_df is 0.5: give a whole number of documents, at least 1."),
+        ({"min_df": True}, TRAIN, "min_df is True: give a whole number of documents, at least 1."),
+        ({"ngram_min_df": 0}, TRAIN, "ngram_min_df is 0: give a whole number of documents, at least 1."),
+        ({"ngrams": 4}, TRAIN, "ngrams is 4: give 1, 2 or 3."),
+        ({"ngram_weight": 0}, TRAIN, "ngram_weight is 0: give a positive number."),
+        ({"chars": -1}, TRAIN, "chars is -1: give a whole number of characters, or 0 for none."),
+        ({"char_weight": math.inf}, TRAIN, "char_weight is inf: give a positive number."),
+        ({"hash_bits": 29}, TRAIN, "hash_bits is 29: give a whole number from 1 to 28, or None."),
+        (
+            {"hash_bits": 9, "max_features": 9},
+            TRAIN,
+            "hash_bits keeps no terms for max_features to choose from: leave one of them out.",
+        ),
+        ({"weighting": "tf"}, TRAIN, "weighting is 'tf': give 'tfidf' or 'bm25'."),
+        (
+            {"weighting": "bm25", "sublinear_tf": True},
+            TRAIN,
+            "sublinear_tf is True, and bm25 has its own way of counting: leave one of them out.",
+        ),
+        ({"k1": -1}, TRAIN, "k1 is -1: give a number, at least 0."),
+        ({"b": 1.5}, TRAIN, "b is 1.5: give a number from 0 to 1."),
+        ({"idf": "bm25"}, TRAIN, "idf is 'bm25': give 'log' or 'smooth' or 'none'."),
+        ({"apart": "title"}, TRAIN, "apart is 'title': give True, False, or a list of zones."),
+        (
+            {"apart": ["dateline"], "zones": {"title": 1}},
+            TRAIN,
+            "apart names zone 'dateline', which zones leaves out: name it in both.",
+        ),
         ({"max_features": 0}, TRAIN, "max_features is 0: give a whole number, at least 1, or None."),
         ({"dtype": np.int32}, TRAIN, "dtype is <class 'numpy.int32'>: give numpy.float32 or numpy.float64."),
     ],

@@ -6,7 +6,7 @@ import pickle
 import re
 import tarfile
 import threading
-from itertools import pairwise
+from collections import Counter
 
 import naive_features as naive
 import numpy as np
@@ -62,21 +62,26 @@ def test_tokens_of_other_languages_are_those_of_spacy(lang, text):
     assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
 
 
-@given(st.lists(texts, max_size=6), st.booleans(), st.booleans(), st.booleans())
-@settings(max_examples=60, deadline=None)
-def test_terms_are_counted_as_spacy_and_python_count_them(documents, lowercase, alphabetic, remove_stop_words):
+@given(st.lists(texts, max_size=6), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 3), st.integers(0, 5))
+@settings(max_examples=150, deadline=None)
+@example(["a b a b a", "b a b"], True, True, False, 3, 0)
+@example(["~ab~ ab ~", "~ab~"], True, False, False, 1, 2)
+def test_terms_are_counted_as_spacy_and_python_count_them(
+    documents, lowercase, alphabetic, remove_stop_words, ngrams, chars
+):
     how = {"lowercase": lowercase, "alphabetic": alphabetic, "remove_stop_words": remove_stop_words}
     counts = Tokens(**how)
     counts._memory = _reader_for(counts)
-    found = counts.count_terms(documents, bigrams=True)
+    found = counts.count_terms(documents, ngrams=ngrams, chars=chars)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         words = naive.terms(text, **how)
-        expected = {}
-        for name in words + list(pairwise(words)):
-            expected[name] = expected.get(name, 0) + 1
-        got = {_name(found, i): int(n) for i, n in zip(found.ids[start:end], found.counts[start:end], strict=True)}
-        assert got == expected
+        entries = list(zip(found.ids[start:end].tolist(), found.counts[start:end].tolist(), strict=True))
+        assert len({i for i, _ in entries}) == len(entries)
+        got = Counter()
+        for i, n in entries:  # a term may read like a character n-gram
+            got[_name(found, i)] += n
+        assert got == Counter(naive.grams(words, ngrams, chars))
         start = end
 
 
@@ -92,7 +97,10 @@ def _reader_for(tokens):
 
 
 def _name(found, i):
-    return found.terms[i] if i >= 0 else tuple(found.terms[t] for t in found.pairs[~i])
+    if i >= 0:
+        return (found.terms[i],)
+    before, last = found.ngrams[~i].tolist()
+    return (*_name(found, before), found.terms[last])
 
 
 def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
@@ -118,11 +126,11 @@ def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
 
 def test_results_do_not_depend_on_batches_or_on_what_the_memo_holds(monkeypatch):
     documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
-    whole = Tokens().count_terms(documents, bigrams=True)
+    whole = Tokens().count_terms(documents, ngrams=3, chars=3)
     monkeypatch.setattr("textcat.features.tokens.BATCH_CHARACTERS", 100)
     small = Tokens(memo_bytes=0)
     for _ in range(2):
-        found = small.count_terms(documents, bigrams=True)
+        found = small.count_terms(documents, ngrams=3, chars=3)
         assert [_name(found, i) for i in found.ids] == [_name(whole, i) for i in whole.ids]
         assert found.counts.tolist() == whole.counts.tolist()
         assert found.ends.tolist() == whole.ends.tolist()

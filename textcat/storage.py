@@ -19,7 +19,7 @@ from textcat.errors import TextcatError
 from textcat.recipe import Recipe
 from textcat.tagger import Tagger
 
-FORMAT = 1
+FORMAT = 2  # 1: no features by hash, no average lengths of zones
 MANIFEST = "manifest.json"
 VOCABULARY = "vocabulary.json"
 _ARRAYS = ("weights", "bias", "thresholds", "idf")
@@ -80,7 +80,9 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
         }
         for name in _ARRAYS:
             np.save(sibling / f"{name}.npy", np.ascontiguousarray(arrays[name]), allow_pickle=False)
-        (sibling / VOCABULARY).write_text(json.dumps(list(tagger.features.vocabulary_)), encoding="utf-8")
+        vocabulary = tagger.features.vocabulary_  # None where columns are hashes
+        terms = None if vocabulary is None else list(vocabulary)
+        (sibling / VOCABULARY).write_text(json.dumps(terms), encoding="utf-8")
         (sibling / MANIFEST).write_text(json.dumps(_manifest(tagger, sibling), indent=1), encoding="utf-8")
         for path in sibling.iterdir():
             _sync(path)
@@ -204,7 +206,11 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
         "topics": list(tagger.topics),
         "train_sizes": [int(size) for size in tagger.train_sizes],
         "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
-        "features": {"n_documents": int(tagger.features.n_documents_), "n_terms": len(tagger.features.idf_)},
+        "features": {
+            "n_documents": int(tagger.features.n_documents_),
+            "n_terms": len(tagger.features.idf_),
+            "average_lengths": tagger.features.average_lengths_,
+        },
         "files": {path.name: _sum(path) for path in sorted(folder.iterdir())},
     }
     return {**manifest, _SUM: _sum_of_entries(manifest)}
@@ -223,17 +229,18 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
         terms = json.loads((folder / VOCABULARY).read_bytes())
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         shapes = {name: array.shape for name, array in arrays.items()}
-        n_topics = len(manifest["topics"])
+        n_topics, learnt = len(manifest["topics"]), manifest["features"]
+        n_terms = learnt["n_terms"] if terms is None else len(terms)
         expected_shapes = {
-            "weights": (len(terms), n_topics),
+            "weights": (n_terms, n_topics),
             "bias": (n_topics,),
             "thresholds": (n_topics,),
-            "idf": (len(terms),),
+            "idf": (n_terms,),
         }
         if shapes != expected_shapes:
             raise ModelError(f"The model {folder} is damaged, its files do not fit together: train the model again.")
         return Tagger(
-            features=_features(recipe, terms, arrays["idf"], manifest["features"]["n_documents"]),
+            features=_features(recipe, terms, arrays["idf"], learnt),
             weights=arrays["weights"],
             bias=arrays["bias"],
             thresholds=arrays["thresholds"],
@@ -252,9 +259,10 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
         raise ModelError(f"The model {folder} is damaged ({error}): train the model again.") from error
 
 
-def _features(recipe: Recipe, terms: list[str], idf: np.ndarray, n_documents: int) -> Any:
+def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, learnt: dict[str, Any]) -> Any:
     plain = recipe.make_features()
-    return type(plain).restore(terms, idf, n_documents, **plain.get_params(deep=False))
+    averages = learnt.get("average_lengths")  # format 1 has none
+    return type(plain).restore(terms, idf, learnt["n_documents"], averages, **plain.get_params(deep=False))
 
 
 def _check_file(path: Path, expected: str) -> None:

@@ -47,9 +47,9 @@ cdef struct Slot:
     uint32_t hash
     int32_t span        # -1: free
 
-cdef struct Pair:
-    uint64_t terms      # 0: free, as the first term counts from 1 here
-    int32_t number
+cdef struct Ngram:
+    uint64_t parts      # what stands before the last term, and the last term
+    int32_t place       # its number + 1; 0: free
 
 cdef struct Suspect:
     size_t text
@@ -119,9 +119,9 @@ cdef class Memo:
     cdef size_t kept_spans, kept_ids
     cdef uint8_t[129][130] clash
     cdef Buffer texts, reading, suspects
-    cdef Pair* pairs
-    cdef size_t n_pair_slots
-    cdef Buffer pair_terms, tally, pair_tally
+    cdef Ngram* ngrams
+    cdef size_t n_ngram_slots
+    cdef Buffer ngram_parts, tally, ngram_tally
     cdef list held
 
     def __cinit__(self, const uint8_t[:, ::1] clashes):
@@ -130,27 +130,27 @@ cdef class Memo:
             for first in range(129):
                 self.clash[last][first] = clashes[last, first]
         self.held = []
-        self.n_pair_slots = 1 << 12
-        self.pairs = <Pair*>calloc(self.n_pair_slots, sizeof(Pair))
-        if self.pairs == NULL:
+        self.n_ngram_slots = 1 << 12
+        self.ngrams = <Ngram*>calloc(self.n_ngram_slots, sizeof(Ngram))
+        if self.ngrams == NULL:
             raise MemoryError
         self.forget_spans()
 
     def __dealloc__(self):
         free(self.slots)
-        free(self.pairs)
+        free(self.ngrams)
         free(self.arena.data)
         free(self.spans.data)
         free(self.pool.data)
         free(self.texts.data)
         free(self.reading.data)
         free(self.suspects.data)
-        free(self.pair_terms.data)
+        free(self.ngram_parts.data)
         free(self.tally.data)
-        free(self.pair_tally.data)
+        free(self.ngram_tally.data)
 
     def forget_spans(self):
-        """Start anew with an empty hash table; pairs of terms keep their numbers."""
+        """Start anew with an empty hash table; n-grams keep their numbers."""
         self.put_down()
         free(self.slots)
         free(self.arena.data)
@@ -173,13 +173,16 @@ cdef class Memo:
 
     @property
     def nbytes(self):
-        """How many bytes the spans, their tokens, and the pairs of terms take."""
-        return self.span_bytes + self.n_pair_slots * sizeof(Pair) + self.pair_terms.used
+        """How many bytes the spans, their tokens, and the n-grams take."""
+        return self.span_bytes + self.n_ngram_slots * sizeof(Ngram) + self.ngram_parts.used
 
     @property
-    def pairs_of_terms(self):
-        """Array of shape (n_pairs, 2), int32: the two terms of every pair, by its number."""
-        return as_array(&self.pair_terms).reshape(-1, 2)
+    def parts_of_ngrams(self):
+        """Array of shape (n_ngrams, 2), int32: by number, what stands before the last term, and that term.
+
+        Before the last term stands a term, or `~number` of an n-gram of one term less.
+        """
+        return as_array(&self.ngram_parts).reshape(-1, 2)
 
     def read(self, list texts):
         """Take a batch of texts in hand and look every span up."""
@@ -305,22 +308,26 @@ cdef class Memo:
                 total[t] += (<Span*>self.spans.data + spans[i]).n_tokens
         return totals
 
-    def count(self, size_t n_terms, bint bigrams):
+    def count(self, size_t n_terms, int longest, const int64_t[::1] spelt_ends, const int32_t[::1] spelt):
         """Count the terms of every text of the batch.
 
         Parameters
         ----------
         n_terms : int
             Above all term ids.
-        bigrams : bool
-            Also count the pairs of consecutive terms.
+        longest : int
+            Also count the n-grams of up to so many consecutive terms; at most 3.
+        spelt_ends : ndarray of shape (n_terms,) or (0,), int64
+            Where the character n-grams of each term end in `spelt`; if empty, none are counted.
+        spelt : ndarray, int32
+            Ids of terms, those that stand for character n-grams.
 
         Returns
         -------
         ends : ndarray of shape (n_texts,), int64
             Where each text's terms end in the other two.
         ids : ndarray of int32
-            Every term of a text once, in the order of first occurrence; `~number` for a pair of terms.
+            Every term of a text once, in the order of first occurrence; `~number` for an n-gram.
         counts : ndarray of int32
         """
         cdef size_t t, start, n_texts = self.texts.used // sizeof(Text)
@@ -334,7 +341,9 @@ cdef class Memo:
                 zeros(&self.tally, n_terms)
                 for t in range(n_texts):
                     start = ids.used
-                    count_text(self, t, bigrams, &ids)
+                    count_text(self, t, longest, &ids)
+                    if spelt_ends.shape[0]:
+                        count_spelt(self, &spelt_ends[0], &spelt[0] if spelt.shape[0] else NULL, start, &ids)
                     collect(self, &ids, start, &counts)
                     end[t] = ids.used // sizeof(int32_t)
             return ends, as_array(&ids), as_array(&counts)
@@ -507,13 +516,12 @@ cdef int zeros(Buffer* tally, size_t n) except -1 nogil:
     return 0
 
 
-cdef int count_text(Memo memo, size_t text, bint bigrams, Buffer* ids) except -1 nogil:
+cdef int count_text(Memo memo, size_t text, int longest, Buffer* ids) except -1 nogil:
     cdef size_t i, n
     cdef const int32_t* spans = spans_of(memo, text, &n)
     cdef const int32_t* terms
     cdef int32_t* tally = <int32_t*>memo.tally.data
-    cdef int32_t* fresh
-    cdef int32_t term, before = -1, number
+    cdef int32_t term, before = -1, pair = -1, number
     cdef const Span* span
     cdef int k
     for i in range(n):
@@ -524,14 +532,40 @@ cdef int count_text(Memo memo, size_t text, bint bigrams, Buffer* ids) except -1
             if tally[term] == 0:
                 push(ids, term)
             tally[term] += 1
-            if bigrams:
+            if longest > 1:
                 if before >= 0:
-                    number = pair_number(memo, before, term)
-                    zeros(&memo.pair_tally, number + 1)
-                    if (<int32_t*>memo.pair_tally.data)[number] == 0:
-                        push(ids, ~number)
-                    (<int32_t*>memo.pair_tally.data)[number] += 1
+                    number = count_ngram(memo, before, term, ids)
+                    if longest > 2 and pair >= 0:
+                        count_ngram(memo, ~pair, term, ids)
+                    pair = number
                 before = term
+    return 0
+
+
+cdef int32_t count_ngram(Memo memo, int32_t left, int32_t right, Buffer* ids) except -1 nogil:
+    cdef int32_t number = ngram_number(memo, left, right)
+    zeros(&memo.ngram_tally, number + 1)
+    if (<int32_t*>memo.ngram_tally.data)[number] == 0:
+        push(ids, ~number)
+    (<int32_t*>memo.ngram_tally.data)[number] += 1
+    return number
+
+
+cdef int count_spelt(
+    Memo memo, const int64_t* ends, const int32_t* spelt, size_t start, Buffer* ids
+) except -1 nogil:
+    """Count the character n-grams of a text by those of its terms."""
+    cdef size_t k, n = ids.used // sizeof(int32_t)
+    cdef int32_t* tally = <int32_t*>memo.tally.data
+    cdef int32_t term
+    cdef int64_t i
+    for k in range(start // sizeof(int32_t), n):
+        term = (<int32_t*>ids.data)[k]
+        if term >= 0:
+            for i in range(ends[term - 1] if term else 0, ends[term]):
+                if tally[spelt[i]] == 0:
+                    push(ids, spelt[i])
+                tally[spelt[i]] += tally[term]
     return 0
 
 
@@ -543,7 +577,7 @@ cdef int collect(Memo memo, const Buffer* ids, size_t start, Buffer* counts) exc
     cdef size_t k, n = (ids.used - start) // sizeof(int32_t)
     for k in range(n):
         place = (
-            &(<int32_t*>memo.tally.data)[id[k]] if id[k] >= 0 else &(<int32_t*>memo.pair_tally.data)[~id[k]]
+            &(<int32_t*>memo.tally.data)[id[k]] if id[k] >= 0 else &(<int32_t*>memo.ngram_tally.data)[~id[k]]
         )
         count[k] = place[0]
         place[0] = 0
@@ -551,39 +585,39 @@ cdef int collect(Memo memo, const Buffer* ids, size_t start, Buffer* counts) exc
     return 0
 
 
-cdef int32_t pair_number(Memo memo, int32_t left, int32_t right) except -1 nogil:
-    """Number the pairs of terms in the order in which they are met."""
-    cdef uint64_t terms = <uint64_t>(left + 1) << 32 | <uint32_t>right
-    cdef size_t place = slot_of(memo.pairs, memo.n_pair_slots, terms)
+cdef int32_t ngram_number(Memo memo, int32_t left, int32_t right) except -1 nogil:
+    """Number the n-grams in the order in which they are met."""
+    cdef uint64_t parts = <uint64_t><uint32_t>left << 32 | <uint32_t>right
+    cdef Ngram* found = slot_of(memo.ngrams, memo.n_ngram_slots, parts)
     cdef int32_t number
-    if memo.pairs[place].terms == terms:
-        return memo.pairs[place].number
-    number = <int32_t>(memo.pair_terms.used // (2 * sizeof(int32_t)))
-    memo.pairs[place].terms = terms
-    memo.pairs[place].number = number
-    push(&memo.pair_terms, left)
-    push(&memo.pair_terms, right)
-    if 2 * <size_t>number > memo.n_pair_slots:
-        spread_pairs(memo)
+    if found.place:
+        return found.place - 1
+    number = <int32_t>(memo.ngram_parts.used // (2 * sizeof(int32_t)))
+    found.parts = parts
+    found.place = number + 1
+    push(&memo.ngram_parts, left)
+    push(&memo.ngram_parts, right)
+    if 2 * <size_t>number > memo.n_ngram_slots:
+        spread_ngrams(memo)
     return number
 
 
-cdef inline size_t slot_of(const Pair* pairs, size_t n_slots, uint64_t terms) noexcept nogil:
-    cdef size_t place = mixed(terms * 0xFF51AFD7ED558CCDULL) & (n_slots - 1)
-    while pairs[place].terms and pairs[place].terms != terms:
+cdef inline Ngram* slot_of(Ngram* ngrams, size_t n_slots, uint64_t parts) noexcept nogil:
+    cdef size_t place = mixed(parts * 0xFF51AFD7ED558CCDULL) & (n_slots - 1)
+    while ngrams[place].place and ngrams[place].parts != parts:
         place = (place + 1) & (n_slots - 1)
-    return place
+    return &ngrams[place]
 
 
-cdef int spread_pairs(Memo memo) except -1 nogil:
-    cdef size_t n_slots = 2 * memo.n_pair_slots, i
-    cdef Pair* pairs = <Pair*>calloc(n_slots, sizeof(Pair))
-    if pairs == NULL:
+cdef int spread_ngrams(Memo memo) except -1 nogil:
+    cdef size_t n_slots = 2 * memo.n_ngram_slots, i
+    cdef Ngram* ngrams = <Ngram*>calloc(n_slots, sizeof(Ngram))
+    if ngrams == NULL:
         with gil:
             raise MemoryError
-    for i in range(memo.n_pair_slots):
-        if memo.pairs[i].terms:
-            pairs[slot_of(pairs, n_slots, memo.pairs[i].terms)] = memo.pairs[i]
-    free(memo.pairs)
-    memo.pairs, memo.n_pair_slots = pairs, n_slots
+    for i in range(memo.n_ngram_slots):
+        if memo.ngrams[i].place:
+            slot_of(ngrams, n_slots, memo.ngrams[i].parts)[0] = memo.ngrams[i]
+    free(memo.ngrams)
+    memo.ngrams, memo.n_ngram_slots = ngrams, n_slots
     return 0

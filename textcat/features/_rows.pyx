@@ -15,26 +15,27 @@ cdef enum:
 
 
 cdef inline int32_t column_of(
-    const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs, int32_t zone, int32_t id
+    const int32_t[:, ::1] terms, const int32_t[:, ::1] ngrams, int32_t space, int32_t id
 ) noexcept nogil:
-    return terms[zone, id] if id >= 0 else pairs[zone, ~id]
+    return terms[space, id] if id >= 0 else ngrams[space, ~id]
 
 
 def document_frequencies(
-    const int64_t[::1] texts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] zones,
-    const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs, size_t n_columns,
+    const int64_t[::1] parts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] texts,
+    const int32_t[::1] spaces, const int32_t[:, ::1] terms, const int32_t[:, ::1] ngrams, size_t n_columns,
 ):
     """Count the documents that have each column: shape (n_columns,), int64. For the parameters see `rows`."""
-    cdef Py_ssize_t d, t, i
+    cdef Py_ssize_t d, p, t, i
     cdef int32_t column
     frequencies = np.zeros(n_columns, np.int64)
     cdef int64_t[::1] frequency = frequencies
     cdef int64_t[::1] latest = np.full(n_columns, -1, np.int64)
     with nogil:
-        for d in range(texts.shape[0]):
-            for t in range(texts[d - 1] if d else 0, texts[d]):
+        for d in range(parts.shape[0]):
+            for p in range(parts[d - 1] if d else 0, parts[d]):
+                t = texts[p]
                 for i in range(ends[t - 1] if t else 0, ends[t]):
-                    column = column_of(terms, pairs, zones[t], ids[i])
+                    column = column_of(terms, ngrams, spaces[p], ids[i])
                     if column >= 0 and latest[column] != d:
                         latest[column] = d
                         frequency[column] += 1
@@ -42,52 +43,72 @@ def document_frequencies(
 
 
 def rows(
-    const int64_t[::1] texts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] counts,
-    const int32_t[::1] zones, const double[::1] weights, const int32_t[:, ::1] terms, const int32_t[:, ::1] pairs,
-    const double[::1] idf, bint sublinear, real[::1] data, int32_t[::1] indices,
+    const int64_t[::1] parts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] counts,
+    const int32_t[::1] texts, const int32_t[::1] spaces, const double[::1] weights, const double[::1] halves,
+    double ngram_weight, const double[::1] term_weights, const int32_t[:, ::1] terms,
+    const int32_t[:, ::1] ngrams, const double[::1] idf, bint sublinear, real[::1] data, int32_t[::1] indices,
 ):
     """Write the tf-idf rows of documents into `data` and `indices`, and give where they end.
 
     Parameters
     ----------
-    texts : ndarray of shape (n_documents,), int64
-        Where the texts of each document, one per zone, end in the next.
+    parts : ndarray of shape (n_documents,), int64
+        Where the parts of each document end in the next four. A part is a text read with the terms of a space; a text
+        may be several parts.
     ends : ndarray of shape (n_texts,), int64
         Where the entries of each text end in `ids` and `counts`.
     ids, counts : ndarray of shape (n_entries,), int32
-        A term (or `~pair`) and how often it occurs.
-    zones : ndarray of shape (n_texts,), int32
-        Which row of `terms` and `pairs` names the columns of a text.
-    weights : ndarray of shape (n_texts,), float64
-        What one occurrence in the text counts (with `sublinear`, the first one).
-    terms, pairs : ndarray of shape (n_zones, n_terms) and (n_zones, n_pairs), int32
-        The column of each term and pair; -1 for none.
+        A term (or `~ngram`) and how often it occurs.
+    texts : ndarray of shape (n_parts,), int32
+        Which text each part is.
+    spaces : ndarray of shape (n_parts,), int32
+        Which row of `terms` and `ngrams` names the columns of a part.
+    weights : ndarray of shape (n_parts,), float64
+        What one occurrence in the part counts (with `sublinear`, the first one; saturated, endlessly many).
+    halves : ndarray of shape (n_parts,) or (0,), float64
+        Let n occurrences in a part count n / (n + half); if empty, they do not saturate.
+    ngram_weight : float
+        What an n-gram counts beside a term.
+    term_weights : ndarray of shape (n_terms,) or (0,), float64
+        What each term counts; if empty, 1.
+    terms, ngrams : ndarray of shape (n_spaces, n_terms) and (n_spaces, n_ngrams), int32
+        The column of each term and n-gram; -1 for none.
     idf : ndarray of shape (n_columns,), float64
     sublinear : bool
-        Let n occurrences in a text count 1 + log n.
-    data, indices : ndarray of shape (at least n_entries,)
+        Let n occurrences in a part count 1 + log n.
+    data, indices : ndarray of shape (at least the entries of all parts,)
         Receive the rows.
     """
-    cdef Py_ssize_t d, t, i, start, n = 0
+    cdef Py_ssize_t d, p, t, i, start, n = 0
     cdef int32_t column
-    row_ends = np.empty(texts.shape[0], np.int64)
+    cdef double count, weight
+    cdef bint saturated = halves.shape[0] > 0, weighted = term_weights.shape[0] > 0
+    row_ends = np.empty(parts.shape[0], np.int64)
     cdef int64_t[::1] row_end = row_ends
     cdef double[::1] total = np.zeros(idf.shape[0], np.float64)
     cdef int32_t[::1] spare = np.empty(idf.shape[0] + 1, np.int32)
     with nogil:
-        for d in range(texts.shape[0]):
+        for d in range(parts.shape[0]):
             start = n
-            for t in range(texts[d - 1] if d else 0, texts[d]):
+            for p in range(parts[d - 1] if d else 0, parts[d]):
+                t = texts[p]
                 for i in range(ends[t - 1] if t else 0, ends[t]):
-                    column = column_of(terms, pairs, zones[t], ids[i])
+                    column = column_of(terms, ngrams, spaces[p], ids[i])
                     if column >= 0 and idf[column] != 0:
                         if total[column] == 0:
                             indices[n] = column
                             n += 1
+                        count = counts[i]
                         if sublinear and counts[i] > 1:
-                            total[column] += weights[t] * (1 + log(<double>counts[i]))
-                        else:
-                            total[column] += weights[t] * counts[i]
+                            count = 1 + log(count)
+                        elif saturated:
+                            count = count / (count + halves[p])
+                        weight = weights[p]
+                        if ids[i] < 0:
+                            weight *= ngram_weight
+                        elif weighted:
+                            weight *= term_weights[ids[i]]
+                        total[column] += weight * count
             if n > start:
                 sort(&indices[start], &spare[0], n - start, <uint32_t>idf.shape[0])
                 scale(&indices[start], &data[start], n - start, &total[0], &idf[0])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -15,11 +16,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from textcat.errors import TextcatError
 from textcat.features._rows import document_frequencies, rows
+from textcat.features.columns import Columns, Hashed, Named, names_of, ngram_names
 from textcat.features.tokens import TermCounts, Tokens
 
 BODY = "body"
+SHARED = ""  # the space of terms that are no zone's own
 DOCUMENTS_PER_BLOCK = 4096
-NONE = np.zeros(0, np.int32)
+MOST_HASH_BITS = 28
+
+log = logging.getLogger(__name__)
+
+# The least and the most that a parameter may be, and what to say otherwise.
+_MANY = 2**31 - 1
+_WHOLE = {
+    "ngrams": (1, 3, "1, 2 or 3"),
+    "chars": (0, _MANY, "a whole number of characters, or 0 for none"),
+    "min_df": (1, _MANY, "a whole number of documents, at least 1"),
+    "ngram_min_df": (1, _MANY, "a whole number of documents, at least 1"),
+    "max_features": (1, _MANY, "a whole number, at least 1, or None"),
+    "hash_bits": (1, MOST_HASH_BITS, f"a whole number from 1 to {MOST_HASH_BITS}, or None"),
+}
+_CHOICES = {"weighting": ("tfidf", "bm25"), "idf": ("log", "smooth", "none")}
 
 
 class Zoned(Protocol):
@@ -38,22 +55,29 @@ class FeatureError(TextcatError, ValueError):
 
 
 class _Texts(NamedTuple):
-    """The zones of documents, one after the other."""
+    """The zones of documents, one after the other, and the parts they play: a text read with the terms of a space."""
 
     texts: list[str]
-    weights: np.ndarray
-    zones: np.ndarray  # into names
-    names: list[str]  # of the zones that have terms of their own; else one empty name
-    ends: np.ndarray  # of each document
+    zones: list[str]  # the zone of each text
+    sources: np.ndarray  # which text each part is
+    spaces: np.ndarray  # of each part, into names
+    weights: np.ndarray  # of each part
+    names: list[str]  # of the spaces: a zone that has terms of its own, or SHARED
+    ends: np.ndarray  # of each document, in parts
+
+    def places(self, counts: TermCounts, *more: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Give the first arguments of `document_frequencies`; with the counts themselves, of `rows`."""
+        return self.ends, counts.ends, counts.ids, *more, self.sources, self.spaces
 
 
 class TfIdf(TransformerMixin, BaseEstimator):
     """Weigh terms by frequency and rarity.
 
-    Row i is `x / |x|` with `x[t] = tf(t, i) · log(m / df(t))` (natural logarithm).
-    `tf` adds up, over the zones of document i, the zone's weight times how often t occurs there (see `sublinear_tf`);
-    m is the number of training documents and df(t) how many of them have t. Terms that no training document has, and
-    those that all have, get no entry. A document without any entry gives an empty row.
+    Row i is `x / |x|` with `x[t] = tf(t, i) · idf(t)`. `tf` adds up, over the zones of document i, the zone's weight
+    times what the n occurrences of t there count: n, or see `sublinear_tf` and `weighting`. `idf` is log(m / df(t))
+    (natural logarithm), where m is the number of training documents and df(t) how many of them have t, or see `idf`.
+    Terms that no training document has, and those of idf 0, get no entry. A document without any entry gives an empty
+    row.
 
     Parameters
     ----------
@@ -62,32 +86,57 @@ class TfIdf(TransformerMixin, BaseEstimator):
     zones : dict of str to float, optional
         The weight of each zone, such as `{"title": 2, "body": 1}`; zones not named are left out. By default all zones
         weigh 1. A document given as a string has the single zone "body".
-    apart : bool, default=False
-        Keep the zones apart: each zone has terms of its own, named "title:word".
-    sublinear_tf : bool, default=False
-        Let a term that occurs n times in a zone count 1 + log n there, in place of n; the zones' weights come after.
+    apart : bool or list of str, default=False
+        Which zones have terms of their own, named "title:word". False: none, all zones share their terms. True: all of
+        them, and no terms are shared. A list: those zones, and their words count as shared terms, too.
+    ngrams : {1, 2, 3}, default=1
+        Add the n-grams of up to so many terms that follow each other within a zone, named "word word".
+    ngram_min_df : int, default=2
+        Leave out n-grams of terms that fewer training documents have.
+    ngram_weight : float, default=1.0
+        What an n-gram of terms counts beside a term. Full n-grams outweigh the terms of rare topics: below 1 they help.
+    chars : int, default=0
+        Add the n-grams of so many characters within each term, with a space at either end, named "~abc~"; 0: none.
+    char_weight : float, default=1.0
+        What an n-gram of characters counts beside a term.
     min_df : int, default=1
-        Leave out terms that fewer training documents have.
+        Leave out terms, and n-grams of characters, that fewer training documents have.
     max_features : int, optional
         Keep only the terms that most training documents have; among equals, those first in alphabetical order.
-    bigrams : bool, default=False
-        Add each pair of terms that follow each other within a zone, named "word word".
+    hash_bits : int, optional
+        Give each term the column that its hash names, out of 2**hash_bits, and keep no vocabulary: memory has a bound
+        that the corpus cannot break, and terms have no names. Terms that share a column count as one. df is that of a
+        column, and min_df holds for it; ngram_min_df has no say. See `columns.Hashed` for the hash, which has no sign:
+        where columns are many enough to serve, collisions are few, and a value says how much there is.
+    weighting : {"tfidf", "bm25"}, default="tfidf"
+        "bm25": let n occurrences count n / (n + k1 · (1 - b + b · l / a)), where l counts the zone's terms and a is the
+        average of l over the training documents that have the zone.
+    sublinear_tf : bool, default=False
+        With "tfidf": let a term that occurs n times in a zone count 1 + log n there, in place of n.
+    k1 : float, default=1.2
+        With "bm25": how slowly occurrences saturate; 0: at once.
+    b : float, default=0.75
+        With "bm25": how much longer zones slow it, 0 to 1.
+    idf : {"log", "smooth", "none"}, default="log"
+        "smooth": 1 + log((1 + m) / (1 + df)), which leaves terms that all documents have some weight; "none": 1.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Of the rows. All is computed in float64.
 
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        The column of each term, in alphabetical order.
-    idf_ : ndarray of shape (n_terms,), float64
-        log(m / df).
+        The column of each term, in alphabetical order; None with `hash_bits`.
+    idf_ : ndarray of shape (n_columns,), float64
     n_documents_ : int
         m.
+    average_lengths_ : dict of str to float
+        a, by zone; empty but for "bm25".
     tokens_ : Tokens
         What counted the terms.
 
     Source: G. Salton, C. Buckley, Term-weighting approaches in automatic text retrieval, Information Processing &
-    Management 24 (1988).
+    Management 24 (1988). BM25: S. Robertson, H. Zaragoza, The probabilistic relevance framework, Foundations and Trends
+    in Information Retrieval 3 (2009), whose factor k1 + 1 a row of unit length does not feel.
     """
 
     def __init__(
@@ -95,39 +144,72 @@ class TfIdf(TransformerMixin, BaseEstimator):
         tokens: Tokens | None = None,
         *,
         zones: Mapping[str, float] | None = None,
-        apart: bool = False,
-        sublinear_tf: bool = False,
+        apart: bool | Sequence[str] = False,
+        ngrams: int = 1,
+        ngram_min_df: int = 2,
+        ngram_weight: float = 1.0,
+        chars: int = 0,
+        char_weight: float = 1.0,
         min_df: int = 1,
         max_features: int | None = None,
-        bigrams: bool = False,
+        hash_bits: int | None = None,
+        weighting: str = "tfidf",
+        sublinear_tf: bool = False,
+        k1: float = 1.2,
+        b: float = 0.75,
+        idf: str = "log",
         dtype: Any = np.float32,
     ) -> None:
         self.tokens = tokens
         self.zones = zones
         self.apart = apart
-        self.sublinear_tf = sublinear_tf
+        self.ngrams = ngrams
+        self.ngram_min_df = ngram_min_df
+        self.ngram_weight = ngram_weight
+        self.chars = chars
+        self.char_weight = char_weight
         self.min_df = min_df
         self.max_features = max_features
-        self.bigrams = bigrams
+        self.hash_bits = hash_bits
+        self.weighting = weighting
+        self.sublinear_tf = sublinear_tf
+        self.k1 = k1
+        self.b = b
+        self.idf = idf
         self.dtype = dtype
 
     @classmethod
-    def restore(cls, terms: Sequence[str], idf: np.ndarray, n_documents: int, **settings: Any) -> TfIdf:
+    def restore(
+        cls,
+        terms: Sequence[str] | None,
+        idf: np.ndarray,
+        n_documents: int,
+        average_lengths: Mapping[str, float] | None = None,
+        /,  # `idf` is also the name of a setting
+        **settings: Any,
+    ) -> TfIdf:
         """Make a fitted transformer from what another one has learnt.
 
         Parameters
         ----------
-        terms : sequence of str
-            `get_feature_names_out()` of the other.
-        idf : ndarray of shape (n_terms,), float64
+        terms : sequence of str, or None
+            The keys of `vocabulary_` of the other.
+        idf : ndarray of shape (n_columns,), float64
         n_documents : int
+        average_lengths : dict of str to float, optional
         **settings
             The parameters of the class.
         """
         restored = cls(**settings)
         restored._check_settings()
         restored._take_tokens()
-        restored._keep(terms, idf, n_documents)
+        vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
+        n_columns = 2**restored.hash_bits if restored.hash_bits else len(vocabulary or {})
+        if (vocabulary is None) != bool(restored.hash_bits) or len(idf) != n_columns:
+            raise FeatureError(
+                f"{len(idf)} idf do not fit the {n_columns} columns: give those learnt with the settings."
+            )
+        restored._keep(vocabulary, idf, n_documents, dict(average_lengths or {}))
         return restored
 
     def fit(self, documents: Documents, y: Any = None) -> TfIdf:
@@ -165,13 +247,14 @@ class TfIdf(TransformerMixin, BaseEstimator):
             texts = self._flat(block)
             blocks.append(self._rows(texts, self._count(texts)))
         if not blocks:
-            return csr_matrix((0, len(self.vocabulary_)), dtype=self.dtype)
+            return csr_matrix((0, len(self.idf_)), dtype=self.dtype)
         return blocks[0] if len(blocks) == 1 else vstack(blocks, format="csr")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Give the terms in the order of the columns: an array of shape (n_terms,) of str objects."""
+        """Give the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
         check_is_fitted(self)
-        return np.array(list(self.vocabulary_), dtype=object)
+        names = [f"#{i}" for i in range(len(self.idf_))] if self.vocabulary_ is None else list(self.vocabulary_)
+        return np.array(names, dtype=object)
 
     def _fit(self, documents: Documents) -> tuple[_Texts, TermCounts]:
         self._check_settings()
@@ -181,72 +264,149 @@ class TfIdf(TransformerMixin, BaseEstimator):
             raise FeatureError("There is no document to learn terms from: give at least one.")
         self._take_tokens()
         counts = self._count(texts)
-        names: dict[str, int] = {}
-        columns = _Columns(counts.terms, lambda name: names.setdefault(name, len(names)))
-        places = columns.of(texts.names, counts)
-        frequencies = document_frequencies(texts.ends, counts.ends, counts.ids, texts.zones, *places, len(names))
-        df_of = self._selected(dict(zip(names, frequencies.tolist(), strict=True)))
-        idf_of = {df: math.log(m / df) for df in set(df_of.values())}
-        self._keep(list(df_of), np.array([idf_of[df] for df in df_of.values()], np.float64), m)
+        vocabulary, df, columns = self._hashed(texts, counts) if self.hash_bits else self._named(texts, counts)
+        distinct, which = np.unique(df, return_inverse=True)
+        idf = np.array([self._idf_of(n, m) for n in distinct.tolist()], np.float64)[which]
+        averages = _average_lengths(texts, counts) if self.weighting == "bm25" else {}
+        self._keep(vocabulary, idf, m, averages, columns)
         return texts, counts
 
-    def _selected(self, df_of: dict[str, int]) -> dict[str, int]:
-        """Pick the terms that become columns, in alphabetical order."""
-        names = sorted(name for name, df in df_of.items() if df >= self.min_df)
-        if self.max_features is not None:
-            names = sorted(sorted(names, key=lambda name: -df_of[name])[: self.max_features])
-        return {name: df_of[name] for name in names}
+    def _hashed(self, texts: _Texts, counts: TermCounts) -> tuple[None, np.ndarray, Columns]:
+        """Give no vocabulary, the columns' df or 0 where that is too small, and the columns by hash."""
+        bits = self.hash_bits or 0
+        columns = Columns(counts.terms, Hashed(bits))
+        df = document_frequencies(*texts.places(counts), *columns.of(texts.names, counts), 2**bits)
+        return None, np.where(df >= self.min_df, df, 0), columns
 
-    def _keep(self, terms: Sequence[str], idf: np.ndarray, n_documents: int) -> None:
-        self.vocabulary_ = dict(zip(terms, range(len(terms)), strict=True))
+    def _named(self, texts: _Texts, counts: TermCounts) -> tuple[dict[str, int], np.ndarray, Columns]:
+        """Give the vocabulary, the df of its terms, and the columns by name.
+
+        Terms are first counted by their ids, so that the many that are too rare need no name.
+        """
+        common = self._common(texts, counts)
+        names = [name for space, ids in zip(texts.names, common, strict=True) for name in _names(space, ids, counts)]
+        terms = sorted(set(names))  # terms that read alike are one column: "a b" may be a term and an n-gram
+        column_of = dict(zip(terms, range(len(terms)), strict=True))
+        places = np.full(common.shape, -1, np.int32)
+        places[common] = [column_of[name] for name in names]
+        df = _frequencies(texts, counts, places, len(terms))
+        if self.max_features is not None:
+            kept = np.sort(np.argsort(-df, kind="stable")[: self.max_features])
+            moved = np.full(len(terms) + 1, -1, np.int32)  # its last place is where -1 stays -1
+            moved[kept] = np.arange(len(kept))
+            places, df, terms = moved[places], df[kept], [terms[i] for i in kept.tolist()]
+        vocabulary = dict(zip(terms, range(len(terms)), strict=True))
+        n_terms = common.shape[1] - len(counts.ngrams)
+        known = {space: (row[:n_terms], row[n_terms:]) for space, row in zip(texts.names, places, strict=True)}
+        return vocabulary, df, Columns(counts.terms, Named(vocabulary), known)
+
+    def _common(self, texts: _Texts, counts: TermCounts) -> np.ndarray:
+        """Tell which terms, and n-grams behind them, are common enough: shape (n_spaces, n_terms + n_ngrams), bool."""
+        least = np.repeat([self.min_df, self.ngram_min_df], [len(counts.terms), len(counts.ngrams)])
+        shape = (len(texts.names), len(least))
+        places = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
+        return _frequencies(texts, counts, places, places.size).reshape(shape) >= least
+
+    def _keep(
+        self,
+        vocabulary: dict[str, int] | None,
+        idf: np.ndarray,
+        n_documents: int,
+        averages: dict[str, float],
+        columns: Columns | None = None,
+    ) -> None:
+        self.vocabulary_ = vocabulary
         self.idf_ = np.ascontiguousarray(idf, np.float64)
         self.n_documents_ = n_documents
-        self._columns: _Columns | None = None
+        self.average_lengths_ = averages
+        self._columns = columns
 
     def _take_tokens(self) -> None:
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
+    def _idf_of(self, df: int, m: int) -> float:
+        if df == 0:
+            return 0.0
+        if self.idf == "none":
+            return 1.0
+        return 1 + math.log((1 + m) / (1 + df)) if self.idf == "smooth" else math.log(m / df)
+
+    def _spaces_of(self, zone: str) -> list[str]:
+        if self.apart is True:
+            return [zone]
+        return [SHARED, zone] if self.apart and zone in self.apart else [SHARED]
+
     def _flat(self, documents: Iterable[str | Zoned]) -> _Texts:
         texts: list[str] = []
+        zones: list[str] = []
+        sources: list[int] = []
+        spaces: list[int] = []
         weights: list[float] = []
-        zones: list[int] = []
         ends: list[int] = []
-        names: dict[str, int] = {} if self.apart else {"": 0}
+        names: dict[str, int] = {} if self.apart is True else {SHARED: 0}
+        spaces_of: dict[str, list[int]] = {}
         weight_of = self.zones
         for i, document in enumerate(documents):
-            for name, text in _zones(document, i).items():
-                weight = 1.0 if weight_of is None else weight_of.get(name)
-                if weight is not None:
-                    texts.append(text)
+            for zone, text in _zones(document, i).items():
+                weight = 1.0 if weight_of is None else weight_of.get(zone)
+                if weight is None:
+                    continue
+                if zone not in spaces_of:
+                    spaces_of[zone] = [names.setdefault(name, len(names)) for name in self._spaces_of(zone)]
+                for space in spaces_of[zone]:
+                    sources.append(len(texts))
+                    spaces.append(space)
                     weights.append(weight)
-                    zones.append(names.setdefault(name, len(names)) if self.apart else 0)
-            ends.append(len(texts))
+                texts.append(text)
+                zones.append(zone)
+            ends.append(len(sources))
         return _Texts(
             texts,
+            zones,
+            np.array(sources, np.int32),
+            np.array(spaces, np.int32),
             np.array(weights, np.float64),
-            np.array(zones, np.int32),
             list(names),
             np.array(ends, np.int64),
         )
 
     def _count(self, texts: _Texts) -> TermCounts:
-        return self.tokens_.count_terms(texts.texts, bigrams=self.bigrams)
+        return self.tokens_.count_terms(texts.texts, ngrams=self.ngrams, chars=self.chars)
+
+    def _halves(self, texts: _Texts, counts: TermCounts) -> np.ndarray:
+        """Give, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,) for none."""
+        if self.weighting != "bm25":
+            return np.zeros(0)
+        lengths = _lengths(counts)
+        average = np.array([self.average_lengths_.get(zone, 0.0) for zone in texts.zones], np.float64)
+        # A zone that no training document has, or none with a term, is as long as any.
+        relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
+        return (self.k1 * (1 - self.b + self.b * relative))[texts.sources]
+
+    def _term_weights(self, counts: TermCounts) -> np.ndarray:
+        """Give what each term counts: shape (n_terms,); (0,) if all count the same."""
+        if not self.chars:
+            return np.zeros(0)
+        weights = np.ones(len(counts.terms))
+        weights[counts.chars] = self.char_weight
+        return weights
 
     def _rows(self, texts: _Texts, counts: TermCounts) -> csr_matrix:
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
-            vocabulary = self.vocabulary_
-            columns = self._columns = _Columns(counts.terms, lambda name: vocabulary.get(name, -1))
+            keys = Hashed(self.hash_bits or 0) if self.vocabulary_ is None else Named(self.vocabulary_)
+            columns = self._columns = Columns(counts.terms, keys)
         places = columns.of(texts.names, counts)
-        data = np.empty(len(counts.ids), self.dtype)
-        indices = np.empty(len(counts.ids), np.int32)
+        sizes = np.diff(counts.ends, prepend=0)
+        n_entries = int(sizes[texts.sources].sum())
+        data = np.empty(n_entries, self.dtype)
+        indices = np.empty(n_entries, np.int32)
         ends = rows(
-            texts.ends,
-            counts.ends,
-            counts.ids,
-            counts.counts,
-            texts.zones,
+            *texts.places(counts, counts.counts),
             texts.weights,
+            self._halves(texts, counts),
+            self.ngram_weight,
+            self._term_weights(counts),
             *places,
             self.idf_,
             self.sublinear_tf,
@@ -255,21 +415,47 @@ class TfIdf(TransformerMixin, BaseEstimator):
         )
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
         n = int(indptr[-1])
-        shape = (len(ends), len(self.vocabulary_))
+        shape = (len(ends), len(self.idf_))
         X = csr_matrix((data[:n].copy(), indices[:n].copy(), indptr), shape=shape)
         X.has_sorted_indices = X.has_canonical_format = True
+        log.info("%d rows of %d columns take %.1f MB", *shape, row_bytes(X) / 1e6)
         return X
 
     def _check_settings(self) -> None:
         for name, weight in (self.zones or {}).items():
             if not (isinstance(weight, Real) and 0 < weight < math.inf):
                 raise FeatureError(f"The weight of zone {name!r} is {weight!r}: give a positive number.")
-        if not (isinstance(self.min_df, Integral) and self.min_df >= 1):
-            raise FeatureError(f"min_df is {self.min_df!r}: give a whole number of documents, at least 1.")
-        if not (self.max_features is None or (isinstance(self.max_features, Integral) and self.max_features >= 1)):
-            raise FeatureError(f"max_features is {self.max_features!r}: give a whole number, at least 1, or None.")
+        self._check_apart()
+        for name, (least, most, what) in _WHOLE.items():
+            n = getattr(self, name)
+            fits = isinstance(n, Integral) and not isinstance(n, bool) and least <= int(n) <= most
+            if not (fits or (n is None and what.endswith("None"))):
+                raise FeatureError(f"{name} is {n!r}: give {what}.")
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise FeatureError(f"{name} is {getattr(self, name)!r}: give {' or '.join(map(repr, known))}.")
+        for name in ("ngram_weight", "char_weight"):
+            if not (isinstance(getattr(self, name), Real) and 0 < getattr(self, name) < math.inf):
+                raise FeatureError(f"{name} is {getattr(self, name)!r}: give a positive number.")
+        if not (isinstance(self.k1, Real) and 0 <= self.k1 < math.inf):
+            raise FeatureError(f"k1 is {self.k1!r}: give a number, at least 0.")
+        if not (isinstance(self.b, Real) and 0 <= self.b <= 1):
+            raise FeatureError(f"b is {self.b!r}: give a number from 0 to 1.")
+        if self.weighting == "bm25" and self.sublinear_tf:
+            raise FeatureError("sublinear_tf is True, and bm25 has its own way of counting: leave one of them out.")
+        if self.hash_bits is not None and self.max_features is not None:
+            raise FeatureError("hash_bits keeps no terms for max_features to choose from: leave one of them out.")
         if np.dtype(self.dtype) not in (np.float32, np.float64):
             raise FeatureError(f"dtype is {self.dtype!r}: give numpy.float32 or numpy.float64.")
+
+    def _check_apart(self) -> None:
+        if isinstance(self.apart, bool):
+            return
+        if isinstance(self.apart, str) or not isinstance(self.apart, Sequence):
+            raise FeatureError(f"apart is {self.apart!r}: give True, False, or a list of zones.")
+        for zone in self.apart:
+            if self.zones is not None and zone not in self.zones:
+                raise FeatureError(f"apart names zone {zone!r}, which zones leaves out: name it in both.")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -284,39 +470,36 @@ class TfIdf(TransformerMixin, BaseEstimator):
         return tags
 
 
-class _Columns:
-    """The columns of terms and pairs of terms, by the ids that `Tokens` gave them: they are looked up by name once."""
+def row_bytes(X: csr_matrix) -> int:
+    """Tell how much memory rows take."""
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
-    def __init__(self, terms: list[str], column_of: Callable[[str], int]) -> None:
-        self.terms = terms
-        self._column_of = column_of
-        self._places: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-    def of(self, zones: list[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        """Give int32 arrays of shape (n_zones, n_terms) and (n_zones, n_pairs): the column, or -1."""
-        places = [self._of_zone(zone, counts) for zone in zones]
-        if len(places) == 1:
-            return places[0][0][None], places[0][1][None]
-        n_terms = min((len(terms) for terms, _ in places), default=0)
-        n_pairs = min((len(pairs) for _, pairs in places), default=0)
-        shape = (len(zones), -1)
-        return (
-            np.array([terms[:n_terms] for terms, _ in places], np.int32).reshape(shape if places else (0, 0)),
-            np.array([pairs[:n_pairs] for _, pairs in places], np.int32).reshape(shape if places else (0, 0)),
-        )
+def _names(space: str, wanted: np.ndarray, counts: TermCounts) -> Sequence[str]:
+    """Name the wanted ones among the terms, and the n-grams behind them."""
+    n_terms = len(wanted) - len(counts.ngrams)
+    of_terms = [counts.terms[i] for i in np.flatnonzero(wanted[:n_terms]).tolist()]
+    return names_of(space, of_terms + ngram_names(counts, np.flatnonzero(wanted[n_terms:])))
 
-    def _of_zone(self, zone: str, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        prefix = f"{zone}:" if zone else ""
-        terms, pairs = self._places.get(zone, (NONE, NONE))
-        if len(terms) < len(self.terms):
-            fresh = [prefix + term for term in self.terms[len(terms) :]]
-            terms = np.concatenate([terms, np.array(list(map(self._column_of, fresh)), np.int32)])
-        if len(pairs) < len(counts.pairs):
-            word = self.terms
-            fresh = [f"{prefix}{word[left]} {word[right]}" for left, right in counts.pairs[len(pairs) :].tolist()]
-            pairs = np.concatenate([pairs, np.array(list(map(self._column_of, fresh)), np.int32)])
-        self._places[zone] = terms, pairs
-        return terms, pairs
+
+def _frequencies(texts: _Texts, counts: TermCounts, places: np.ndarray, n_columns: int) -> np.ndarray:
+    """Count the documents that have each column, given the columns of terms and of n-grams behind them."""
+    n_terms = places.shape[1] - len(counts.ngrams)
+    terms, ngrams = np.ascontiguousarray(places[:, :n_terms]), np.ascontiguousarray(places[:, n_terms:])
+    return document_frequencies(*texts.places(counts), terms, ngrams, n_columns)
+
+
+def _lengths(counts: TermCounts) -> np.ndarray:
+    """Sum the counts of every text."""
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts.counts, dtype=np.int64)])
+    return np.diff(sums[counts.ends], prepend=0)
+
+
+def _average_lengths(texts: _Texts, counts: TermCounts) -> dict[str, float]:
+    of_zone: dict[str, list[int]] = {}
+    for zone, length in zip(texts.zones, _lengths(counts).tolist(), strict=True):
+        of_zone.setdefault(zone, []).append(length)
+    return {zone: sum(lengths) / len(lengths) for zone, lengths in of_zone.items()}
 
 
 def _checked(documents: Documents) -> Iterator[str | Zoned]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Iterable, Iterator
 from itertools import count, filterfalse
 from typing import Any, NamedTuple
@@ -28,20 +29,25 @@ class TermCounts(NamedTuple):
     ends : ndarray of shape (n_texts,), int64
         Where the entries of each text end in `ids` and `counts`.
     ids : ndarray of shape (n_entries,), int32
-        A term's place in `terms`, or `~place` in `pairs`; each at most once in a text.
+        A term's place in `terms`, or `~place` in `ngrams`; each at most once in a text.
     counts : ndarray of shape (n_entries,), int32
         At least 1.
     terms : list of str
-        May only grow, so that the ids of earlier counts with the same list stay true.
-    pairs : ndarray of shape (n_pairs, 2), int32
-        The places of the two terms of every bigram; may only grow as long as `terms` is the same list.
+        A character n-gram stands here as "~abc~". May only grow, so that the ids of earlier counts with the same list
+        stay true.
+    ngrams : ndarray of shape (n_ngrams, 2), int32
+        The last term of each n-gram of terms, and before it the term, or `~place` of the n-gram, that goes before. May
+        only grow as long as `terms` is the same list.
+    chars : ndarray of shape (n_chars,), int32
+        The places of the character n-grams.
     """
 
     ends: np.ndarray
     ids: np.ndarray
     counts: np.ndarray
     terms: list[str]
-    pairs: np.ndarray
+    ngrams: np.ndarray
+    chars: np.ndarray
 
 
 class Tokens(BaseEstimator):
@@ -104,20 +110,28 @@ class Tokens(BaseEstimator):
             totals = [reader.memo.n_tokens() for _ in reader.batches(texts)]
         return np.concatenate([np.zeros(0, np.int64), *totals])
 
-    def count_terms(self, texts: Iterable[str], *, bigrams: bool = False) -> TermCounts:
+    def count_terms(self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0) -> TermCounts:
         """Count the terms of every text.
 
         Parameters
         ----------
         texts : iterable of str
-        bigrams : bool, default=False
-            Also count the pairs of terms that follow each other, whatever lies between them that is no term.
+        ngrams : {1, 2, 3}, default=1
+            Also count the n-grams of two to so many terms that follow each other, whatever lies between them that is
+            no term.
+        chars : int, default=0
+            Also count the n-grams of so many characters in each term, put in lower case with a space at either end. A
+            term that is shorter than that is its own n-gram.
         """
         reader = self._reader()
         with reader.lock:
-            parts = [reader.memo.count(len(reader.terms), bigrams) for _ in reader.batches(texts)]
-            pairs = reader.memo.pairs_of_terms if bigrams else np.zeros((0, 2), np.int32)
-            return TermCounts(*_joined(parts), reader.terms, pairs)
+            parts = [reader.count(ngrams, chars) for _ in reader.batches(texts)]
+            return TermCounts(
+                *_joined(parts),
+                reader.terms,
+                reader.memo.parts_of_ngrams if ngrams > 1 else np.zeros((0, 2), np.int32),
+                np.array(list(reader.places_of_chars), np.int32),
+            )
 
     def _reader(self) -> _Reader:
         settings = _Settings(self.lang, self.lowercase, self.alphabetic, self.remove_stop_words, self.memo_bytes)
@@ -167,6 +181,35 @@ class _Reader:
             self._ids: dict[str, int] = {}
             self._term_ids: dict[str, int] = {}
             self._term_of: list[int] = []
+            self._chars: dict[str, int] = {}  # places among the terms
+            self._spelt: dict[int, tuple[array[int], array[int]]] = {}
+
+    def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Count the batch; for parameters see `Tokens.count_terms`, for the result `Memo.count`."""
+        ends, spelt = self._spell(chars) if chars else (array("q"), array("i"))
+        return self.memo.count(len(self.terms), ngrams, np.array(ends, np.int64), np.array(spelt, np.int32))
+
+    @property
+    def places_of_chars(self) -> Iterable[int]:
+        """The character n-grams among the terms."""
+        return self._chars.values()
+
+    def _spell(self, n: int) -> tuple[array[int], array[int]]:
+        """Give the places of the character n-grams of every term, and where those of each term end."""
+        ends, spelt = self._spelt.setdefault(n, (array("q"), array("i")))
+        inner = set(self.places_of_chars)
+        for place in range(len(ends), len(self.terms)):
+            if place not in inner:
+                spelt.extend(map(self._place_of_chars, _char_ngrams(self.terms[place], n)))
+            ends.append(len(spelt))
+        ends.extend([len(spelt)] * (len(self.terms) - len(ends)))  # character n-grams are not spelt themselves
+        return ends, spelt
+
+    def _place_of_chars(self, chars: str) -> int:
+        place = self._chars.setdefault(chars, len(self.terms))
+        if place == len(self.terms):
+            self.terms.append(f"~{chars}~")
+        return place
 
     def _nbytes(self) -> int:
         return self.memo.nbytes + BYTES_PER_STRING * (len(self.strings) + len(self.terms))
@@ -248,6 +291,11 @@ class _Reader:
             if place == len(self.terms):
                 self.terms.append(term)
             self._term_of[self._ids[token]] = place
+
+
+def _char_ngrams(term: str, n: int) -> list[str]:
+    padded = f" {term.lower()} "
+    return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
 
 
 def _batched(texts: Iterable[str]) -> Iterator[list[str]]:
