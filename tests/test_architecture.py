@@ -11,7 +11,7 @@ LAYERS = (
     {"errors", "files", "progress", "reading", "shipped"},
     {"comparison", "corpus", "features", "margin", "metrics", "ranking", "resampling", "thresholds"},
     {"examples", "recipe"},
-    {"report", "search", "selection", "tagger"},
+    {"report", "search", "selection", "tagger", "validation"},
     {"storage"},
     {"papers"},
     {"output"},

@@ -173,8 +173,8 @@ def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
         "peak memory",
     ):
         assert title in titles
-    assert lines[-1] == "Model: models/newswire-paum"
-    assert textcat.load("models/newswire-paum").corpus == "newswire"
+    assert lines[-1] == "Model: models/newswire-best"
+    assert textcat.load("models/newswire-best").corpus == "newswire"
 
 
 def test_options_go_before_the_recipe(run):
@@ -201,10 +201,14 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
     assert run("evaluate", "m", path).code == (0 if form == "sgm" else 1)
 
 
-def test_a_corpus_without_a_test_part_is_trained_on_but_not_evaluated(run, own):
+def test_a_corpus_without_a_test_part_is_cross_validated(run, own):
     run("train", own, "--out", "m")
     assert (run.code, run.err) == (0, "")
-    assert run.out.startswith("Corpus own has no test documents: nothing to evaluate on.\n")
+    told, _, names, averages = run.out.splitlines()[:4]
+    assert told == "Corpus own has no test documents: by cross-validation on its 6 training documents,"
+    assert names.split()[:2] == ["ALL", "TOP10"]
+    assert averages.split()[-3:] == ["1.000", "1.000", "1.000"]
+    assert re.search(r"^cross-validate +[0-9.]+$", run.out, re.MULTILINE)
     assert "no test documents" in run.refuses("evaluate", "m", own)
 
 
@@ -228,7 +232,7 @@ def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
         ('[learner]\nname = "svm"\n', "No learner 'svm'. Known learners:"),
         ("[learner]\nname = 3\n", "No learner '3'"),
         ("[learner]\neta = 1e39\nmax_epochs = 3\n", "grew beyond all numbers; lower eta or the margins."),
-        ("[lerner]\n", "unknown entry 'lerner'. Known entries: features, learner, tokens. Did you mean 'learner'?"),
+        ("[lerner]\n", "unknown entry 'lerner'. Known entries: features, learner, tags, tokens, topics. Did you mean 'learner'?"),
         ("title = 3\n", "title must be a text"),
         ("learner = 3\n", "learner must be a section"),
         ("learner\n", "is not valid TOML"),

@@ -8,7 +8,8 @@ from rich.console import Console
 from textcat import output
 from textcat.corpus.cards import Card
 from textcat.progress import Stages
-from textcat.selection import Margins, Trial
+from textcat.recipe import Recipe, read_recipe
+from textcat.selection import EXPECTED, Trial
 
 
 def printed(function, *arguments, **options):
@@ -45,17 +46,19 @@ def test_words_stand_left_and_lines_have_no_trailing_spaces(tmp_path):
     assert lines[1].index(str(tmp_path)) == lines[0].index("where") == lines[2].index("not here; ")
 
 
-def test_a_study_prints_its_table_and_the_setting_to_take(tmp_path):
-    def trial(**margins):
-        return Trial(Margins(-0.5, **margins), {"ALL": 0.75, "RARE": float("nan")}, {"ALL": 462.0})
+def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_path):
+    def trial(expected, sparsity, **learner):
+        recipe = Recipe("mine", features={"min_df": 2}, learner={"tau_neg": -0.5, **learner})
+        return Trial(recipe, {"ALL": 0.75, "RARE": float("nan"), EXPECTED: expected}, {"ALL": sparsity})
 
-    trials = [trial(tau_pos=50.0), trial(kappa=-10.0, scale=100.0)]
-    lines = printed(output.study, trials, trials[1], Stages(), tmp_path / "study.md")
-    assert lines[1].split()[:3] == ["-0.5", "50", "-"]
-    assert lines[2].split()[:3] == ["-0.5", "prevalence", "-10"]
-    assert lines[-2].endswith("tau_neg=-0.5, kappa=-10.0, scale=100.0")
-    table = (tmp_path / "study.md").read_text(encoding="utf-8").splitlines()
-    assert table[2].startswith("| -0.5 | 50 | - | - | 0.7500 |")
+    trials = [trial(0.75, 462.0, tau_pos=20.0), trial(0.7499, 400.0, tau_pos="prevalence", kappa=-10.0)]
+    lines = printed(output.study, trials, trials[1], Stages(), tmp_path)
+    assert lines[1].split()[:2] == ["20", "-"]
+    assert lines[2].split()[:2] == ["prevalence", "-10"]
+    assert "The sparsest that ranks as well as the best over EXPECTED: tau_pos=prevalence, kappa=-10.0" in lines
+    table = (tmp_path / "table.md").read_text(encoding="utf-8").splitlines()
+    assert table[2].startswith("| 20 | - | 0.7500 |")
+    assert read_recipe(tmp_path / "recipe.toml").learner == trials[1].recipe.learner
 
 
 @pytest.mark.parametrize("n_topics", [3, 30])

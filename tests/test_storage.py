@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ import textcat
 from textcat import storage
 from textcat.errors import TextcatError
 from textcat.storage import ModelError, check_target, load, read_manifest, save
+from textcat.thresholds import Calibration
 
-FILES = ["bias.npy", "idf.npy", "manifest.json", "thresholds.npy", "vocabulary.json", "weights.npy"]
+FILES = ["bias.npy", "calibration.npy", "idf.npy", "manifest.json", "thresholds.npy", "vocabulary.json", "weights.npy"]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,21 @@ def small():
 
 @pytest.fixture
 def model(small, tmp_path):
-    return save(small, tmp_path / "model")
+    n = len(small.topics)
+    return save(replace(small, calibration=Calibration(np.ones(n), np.zeros(n))), tmp_path / "model")
+
+
+def test_a_model_without_probabilities_is_saved_and_loaded(small, tmp_path):
+    folder = save(small, tmp_path / "model")
+    assert not (folder / "calibration.npy").exists()
+    assert load(folder).calibration is None
+
+
+def test_a_loaded_tagger_gives_the_probabilities_of_the_saved_one(tagger, tmp_path):
+    loaded = load(save(tagger, tmp_path / "model"))
+    text = "Wheat exports rose to 12 mln tonnes"
+    assert loaded.tag([text]) == tagger.tag([text])
+    assert all(0 < tag.probability <= 1 for tag in loaded.tag([text])[0])
 
 
 def rewrite(model, **entries):

@@ -37,8 +37,10 @@ def test_a_document_without_a_known_term_scores_the_bias(tagger):
 def test_tags_are_the_topics_above_their_threshold_the_best_first(tagger):
     scores = tagger.scores(TEXTS)
     for row, tags in zip(scores, tagger.tag(TEXTS), strict=True):
-        above = {topic: score for topic, score in zip(tagger.topics, row.tolist(), strict=True) if score > 0}
-        assert dict(tags) == above
+        rows = zip(tagger.topics, row.tolist(), tagger.thresholds.tolist(), strict=True)
+        above = {topic: score for topic, score, threshold in rows if score > threshold}
+        assert {tag.topic: tag.score for tag in tags} == above
+        assert all(0.25 <= tag.probability + 1e-6 <= 1 + 1e-6 for tag in tags)
         assert [tag.score for tag in tags] == sorted(above.values(), reverse=True)
 
 
@@ -115,7 +117,7 @@ def test_stages_are_timed_in_the_order_they_ran(corpus):
 
     stages = Stages()
     textcat.Tagger.fit(corpus, textcat.read_recipe("paum"), stages=stages).evaluate(corpus, stages=stages)
-    assert list(stages.seconds) == ["tokens to rows", "train topics", "evaluate"]
+    assert list(stages.seconds) == ["tokens to rows", "train topics", "thresholds", "evaluate"]
 
 
 def test_reuters_is_ranked_as_well_as_the_paper_says(reuters_archive):

@@ -65,7 +65,7 @@ PerTopic = Annotated[bool, typer.Option("--topics", help="Print a row per topic,
 @app.command()
 def train(
     corpus: CorpusName,
-    recipe: RecipeName = "paum",
+    recipe: RecipeName = "best",
     out: Annotated[
         Path | None, typer.Option(help="Folder to write the model to.", show_default="models/CORPUS-RECIPE")
     ] = None,
@@ -99,10 +99,11 @@ def train(
     topics: PerTopic = False,
     corpus_dir: CorpusDir = None,
 ) -> None:
-    """Train a ranker per topic, evaluate it on the test documents, and save the model."""
+    """Train a ranker per topic, evaluate it on test documents or else by cross-validation, and save the model."""
     from textcat import output, storage
     from textcat.recipe import read_recipe
     from textcat.tagger import Tagger
+    from textcat.validation import cross_evaluate
 
     chosen = read_recipe(recipe).changed(
         learner, tau=tau, tau_neg=tau_neg, tau_pos=_number_or("prevalence", tau_pos, "--tau-pos"), kappa=kappa,
@@ -116,10 +117,13 @@ def train(
     folder = out or Path("models", f"{documents.name}-{chosen.name}")
     storage.check_target(folder)
     tagger = Tagger.fit(documents, chosen, n_jobs=jobs, stages=stages)
-    evaluation = tagger.evaluate(documents, bands=band, stages=stages)[0] if documents.test else None
+    if documents.test:
+        evaluation = tagger.evaluate(documents, bands=band, stages=stages)[0]
+    else:
+        evaluation = cross_evaluate(tagger, documents, chosen, bands=band, n_jobs=jobs, stages=stages)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    output.training(_console(), tagger, evaluation, folder, stages, per_topic=topics)
+    output.training(_console(), tagger, evaluation, folder, stages, tested=bool(documents.test), per_topic=topics)
 
 
 @app.command()

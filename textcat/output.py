@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textcat.papers.runs import Result, State
     from textcat.ranking import Evaluation
     from textcat.selection import Trial
-    from textcat.tagger import Tagger
+    from textcat.tagger import Tag, Tagger
 
 # How many of the first and last topics a corpus' page shows.
 _ENDS = 5
@@ -36,18 +36,23 @@ _SHOWN = 30
 def training(
     console: Console,
     tagger: Tagger,
-    evaluation: Evaluation | None,
+    evaluation: Evaluation,
     folder: Path,
     stages: Stages,
     *,
+    tested: bool,
     per_topic: bool,
 ) -> None:
-    """Print the bands, what was not reached, where the model is, and what it cost."""
+    """Print the bands, and whether they are of test documents; what was not reached, the model, and what it cost."""
     late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
-    if evaluation is None:
-        console.print(f"Corpus {tagger.corpus} has no test documents: nothing to evaluate on.")
-    else:
-        quality(console, evaluation, per_topic=per_topic)
+    if not tested:
+        console.print(
+            f"Corpus {tagger.corpus} has no test documents: by cross-validation on its {tagger.train_documents} "
+            "training documents,\n",
+            soft_wrap=True,
+            markup=False,
+        )
+    quality(console, evaluation, per_topic=per_topic)
     console.print()
     report.show(console, report.stage_table(stages.seconds, peak_memory()))
     console.print()
@@ -93,16 +98,19 @@ def comparison(
 def tags(file: IO[str], tagger: Tagger, texts: Sequence[tuple[str, str]], explain: int) -> None:
     """Write a JSON line per text: its id, and its topics with their scores, and with the terms that speak for them."""
     for (name, text), found in zip(texts, tagger.tag(text for _, text in texts), strict=True):
-        line: dict[str, Any] = {"id": name, "topics": [_tag(tagger, text, *tag, explain) for tag in found]}
+        line: dict[str, Any] = {"id": name, "topics": [_tag(tagger, text, tag, explain) for tag in found]}
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
     file.flush()
 
 
-def _tag(tagger: Tagger, text: str, topic: str, score: float, explain: int) -> dict[str, Any]:
-    tag: dict[str, Any] = {"topic": topic, "score": round(score, 4)}
+def _tag(tagger: Tagger, text: str, tag: Tag, explain: int) -> dict[str, Any]:
+    entry: dict[str, Any] = {"topic": tag.topic, "score": round(tag.score, 4)}
+    if tag.probability is not None:
+        entry["probability"] = round(tag.probability, 4)
     if explain:
-        tag["terms"] = {reason.term: round(reason.contribution, 4) for reason in tagger.explain(text, topic, explain)}
-    return tag
+        reasons = tagger.explain(text, tag.topic, explain)
+        entry["terms"] = {reason.term: round(reason.contribution, 4) for reason in reasons}
+    return entry
 
 
 def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hin
 
 from textcat.errors import TextcatError
 from textcat.shipped import shipped
+from textcat.thresholds import STRATEGIES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
     from textcat.margin.learners import MarginClassifier
 
-_SECTIONS = ("tokens", "features", "topics", "learner")
+_SECTIONS = ("tokens", "features", "topics", "learner", "tags")
 
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
 # the number of jobs, and it has weights to explain itself by, which learners on a kernel have not.
@@ -42,6 +43,35 @@ class _Topics:
 
 
 @dataclass(frozen=True)
+class Tags:
+    """What a recipe's section on tags says: how scores become decisions.
+
+    Parameters
+    ----------
+    strategy : str
+        One of `textcat.thresholds.STRATEGIES`. "zero" alone needs no cross-validation, and gives no probabilities.
+    probability : float
+        With "probability": a document gets a topic if it has it with more than this probability.
+    folds : int
+        Of the cross-validation that gives the scores of documents that were not trained on.
+    """
+
+    strategy: str = "zero"
+    probability: float = 0.25
+    folds: int = 5
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise TextcatError(
+                f"No strategy {self.strategy!r} in [tags]. {_known('strategies', self.strategy, STRATEGIES)}"
+            )
+        if not 0 < self.probability < 1:
+            raise TextcatError(f"The probability in [tags] cannot be {self.probability}; give one between 0 and 1.")
+        if self.folds < 2:
+            raise TextcatError(f"The folds in [tags] cannot be {self.folds}; give 2 or more.")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """What a recipe file says.
 
@@ -55,6 +85,8 @@ class Recipe:
     learner : dict
         ``name`` of the learner, and its keywords.
     title : str
+    tags : dict
+        Keywords of `Tags`.
     """
 
     name: str
@@ -63,6 +95,7 @@ class Recipe:
     learner: dict[str, Any] = field(default_factory=dict)
     title: str = ""
     topics: dict[str, Any] = field(default_factory=dict)
+    tags: dict[str, Any] = field(default_factory=dict)
 
     def changed(self, learner: str | None = None, **parameters: Any) -> Recipe:
         """Return the recipe with another learner, or other parameters of it; None leaves things as they are.
@@ -88,6 +121,10 @@ class Recipe:
     def descriptions(self) -> int:
         """How many times each topic's description is a positive example of it."""
         return int(self._make(_Topics, "topics").descriptions)
+
+    def make_tags(self) -> Tags:
+        """Return how scores become decisions."""
+        return self._make(Tags, "tags")
 
     def make_learner(self, **more: Any) -> MarginClassifier:
         """Make the learner; further keywords such as `n_jobs` are passed on."""
@@ -127,6 +164,7 @@ class Recipe:
             "features": self.features,
             "topics": self.topics,
             "learner": self.learner,
+            "tags": self.tags,
         }
 
 

@@ -334,7 +334,7 @@ def _by_features(recipes: Iterable[Recipe]) -> list[Recipe]:
 def to_toml(recipe: Recipe) -> str:
     """Write a recipe as the file that `read_recipe` reads."""
     lines = [f"title = {json.dumps(recipe.title, ensure_ascii=False)}"]
-    for section in _SECTIONS:
+    for section in (*_SECTIONS, "tags"):
         if settings := getattr(recipe, section):
             lines += ["", f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in settings.items())]
     return "\n".join(lines) + "\n"

@@ -18,12 +18,15 @@ import numpy as np
 from textcat.errors import TextcatError
 from textcat.recipe import Recipe
 from textcat.tagger import Tagger
+from textcat.thresholds import Calibration
 
 FORMAT = 2  # 1: no features by hash, no average lengths of zones
 MANIFEST = "manifest.json"
 VOCABULARY = "vocabulary.json"
 _ARRAYS = ("weights", "bias", "thresholds", "idf")
+_CALIBRATION = "calibration"  # an array that only models with probabilities have
 _FILES = {*(f"{name}.npy" for name in _ARRAYS), VOCABULARY}
+_MAY_BE = {f"{_CALIBRATION}.npy"}
 _SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
     "versions": dict,
@@ -78,8 +81,10 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
             "thresholds": tagger.thresholds,
             "idf": tagger.features.idf_,
         }
-        for name in _ARRAYS:
-            np.save(sibling / f"{name}.npy", np.ascontiguousarray(arrays[name]), allow_pickle=False)
+        if tagger.calibration is not None:
+            arrays[_CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
+        for name, array in arrays.items():
+            np.save(sibling / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
         vocabulary = tagger.features.vocabulary_  # None where columns are hashes
         terms = None if vocabulary is None else list(vocabulary)
         (sibling / VOCABULARY).write_text(json.dumps(terms), encoding="utf-8")
@@ -117,7 +122,7 @@ def _check_replaceable(folder: Path) -> None:
     if folder == Path.cwd():
         raise ModelError(f"{folder} is the current folder, which a model cannot take the place of: name another one.")
     there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
-    others = sorted(there - _FILES - {MANIFEST})
+    others = sorted(there - _FILES - _MAY_BE - {MANIFEST})
     if there and not there & _FILES:
         raise ModelError(f"{folder} exists and is not a model: name another folder.")
     if others:
@@ -190,7 +195,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
         wrong
         or manifest["format"] < 1
         or manifest[_SUM] != _sum_of_entries(manifest)
-        or set(manifest["files"]) != _FILES
+        or set(manifest["files"]) - _MAY_BE != _FILES
     ):
         raise ModelError(f"{path} is damaged, it is not as it was written: train the model again.")
     return manifest
@@ -225,7 +230,8 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
     try:
         for name, expected in manifest["files"].items():
             _check_file(folder / name, expected)
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
+        names = [*_ARRAYS, *([_CALIBRATION] if f"{_CALIBRATION}.npy" in manifest["files"] else [])]
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
         terms = json.loads((folder / VOCABULARY).read_bytes())
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         shapes = {name: array.shape for name, array in arrays.items()}
@@ -236,7 +242,7 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
             "bias": (n_topics,),
             "thresholds": (n_topics,),
             "idf": (n_terms,),
-        }
+        } | ({_CALIBRATION: (2, n_topics)} if _CALIBRATION in arrays else {})
         if shapes != expected_shapes:
             raise ModelError(f"The model {folder} is damaged, its files do not fit together: train the model again.")
         return Tagger(
@@ -244,6 +250,7 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
             weights=arrays["weights"],
             bias=arrays["bias"],
             thresholds=arrays["thresholds"],
+            calibration=Calibration(*arrays[_CALIBRATION]) if _CALIBRATION in arrays else None,
             topics=tuple(manifest["topics"]),
             train_sizes=np.array(manifest["train_sizes"], int),
             train_documents=manifest["train_documents"],

@@ -15,16 +15,19 @@ from textcat.features.tfidf import TfIdf
 from textcat.progress import Stages, counted
 from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
 from textcat.recipe import Recipe
+from textcat.selection import out_of_fold_scores
+from textcat.thresholds import Calibration, choose
 
 # Documents whose scores are held at the same time while tagging: 4096 × 1000 topics are 16 MB.
 _BATCH = 4096
 
 
 class Tag(NamedTuple):
-    """A topic of a document, and its score (signed, unscaled; not a probability)."""
+    """A topic of a document, its score (signed, unscaled), and its calibrated probability if the model has such."""
 
     topic: str
     score: float
+    probability: float | None = None
 
 
 class Reason(NamedTuple):
@@ -48,6 +51,8 @@ class Tagger:
     bias : ndarray of shape (n_topics,), float32
     thresholds : ndarray of shape (n_topics,), float32
         A document gets a topic if it scores above its threshold.
+    calibration : Calibration, optional
+        The curves from scores to probabilities.
     topics : tuple of str
     train_sizes : ndarray of shape (n_topics,), int
         Positive training documents of each topic.
@@ -70,6 +75,7 @@ class Tagger:
     facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     recipe: dict[str, Any] = field(default_factory=dict)
     corpus: str = ""
+    calibration: Calibration | None = None
 
     @classmethod
     def fit(cls, corpus: Corpus, recipe: Recipe, *, n_jobs: int | None = None, stages: Stages | None = None) -> Tagger:
@@ -94,7 +100,7 @@ class Tagger:
                 f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn."
             )
         stages = stages or Stages()
-        features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
+        features, learner, how = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
         labels, copies = corpus.labels(corpus.train), recipe.descriptions
         counted_on = documents_to_count(corpus, corpus.train, copies)
         try:
@@ -117,11 +123,25 @@ class Tagger:
                 f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} grew beyond all numbers; "
                 "lower eta or the margins."
             )
+        thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
+        if how.strategy != "zero" and len(corpus.train) >= how.folds:
+            with stages.stage("thresholds", how.folds * len(corpus.topics)) as advance:
+                scores = out_of_fold_scores(
+                    examples.rows,
+                    examples.labels,
+                    learner,
+                    left_out=examples.left_out,
+                    n_documents=len(corpus.train),
+                    n_folds=how.folds,
+                    progress=advance,
+                )
+                thresholds, calibration = choose(how.strategy, scores, labels, how.probability)
         return cls(
             features=features,
             weights=np.ascontiguousarray(learner.coef_.T),
             bias=learner.intercept_,
-            thresholds=np.zeros(len(corpus.topics), np.float32),
+            thresholds=thresholds,
+            calibration=calibration,
             topics=corpus.topics,
             train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
             train_documents=len(corpus.train),
@@ -160,10 +180,12 @@ class Tagger:
         found = scores[rows, columns]
         by_score = np.lexsort((columns, -found, rows))
         topics = self.topics
-        for i, j, score in zip(
-            rows[by_score].tolist(), columns[by_score].tolist(), found[by_score].tolist(), strict=True
-        ):
-            tags[i].append(Tag(topics[j], score))
+        rows, columns, found = rows[by_score], columns[by_score], found[by_score]
+        likely: Iterable[float | None] = [None] * len(rows)
+        if self.calibration is not None:
+            likely = self.calibration.of_topics(columns).probabilities(found).tolist()
+        for i, j, score, probability in zip(rows.tolist(), columns.tolist(), found.tolist(), likely, strict=True):
+            tags[i].append(Tag(topics[j], score, probability))
         return tags
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:

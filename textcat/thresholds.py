@@ -215,6 +215,16 @@ class Calibration:
         """Turn scores of shape (n_documents, n_topics) into probabilities in [0, 1], float64."""
         return expit(np.asarray(scores, np.float64) * self.a + self.b)
 
+    def of_topics(self, topics: NDArray[Any]) -> "Calibration":
+        """Return the curves of some topics, given by their places."""
+        return Calibration(self.a[topics], self.b[topics])
+
+    def threshold(self, probability: float) -> NDArray[np.float64]:
+        """Return the score of that probability per topic: +-inf where the curve is flat, and never or always above."""
+        wanted = logit(probability) - self.b
+        flat = np.where(wanted < 0, -np.inf, np.inf)
+        return np.divide(wanted, self.a, out=flat, where=self.a > 0)
+
     @classmethod
     def fit(cls, scores: ArrayLike, Y: Any, shrinkage: float = SHRINKAGE) -> "Calibration":
         """Fit Platt's sigmoids, those of rare topics shrunk towards one that all topics share.
@@ -333,3 +343,43 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
         f1[:-1][ranked[::-1][:-1] == ranked[::-1][1:]] = 0  # no threshold is between equal scores
         thresholds.append(_under_rank(ranked, int(np.argmax(f1)) + 1) if f1.any() else np.inf)
     return np.array(thresholds, values.dtype if values.dtype.kind == "f" else np.float64)
+
+
+# --- a strategy by its name -------------------------------------------------------------------------------------------
+
+STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1")
+
+
+def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) -> tuple[NDArray[Any], Calibration]:
+    """Return thresholds per topic by a strategy, and the curves that turn scores into probabilities.
+
+    Parameters
+    ----------
+    strategy : str
+        "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut",
+        "scut-fbr", "pcut", "expected-f1": the functions of these names.
+    scores, Y
+        As in `s_cut`.
+    probability : float
+        For the strategy of that name, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If there is no such strategy.
+    """
+    values, calibration = np.asarray(scores), Calibration.fit(scores, Y)
+    match strategy:
+        case "zero":
+            return np.zeros(values.shape[1], values.dtype), calibration
+        case "probability":
+            return calibration.threshold(probability).astype(values.dtype), calibration
+        case "scut":
+            return s_cut(scores, Y), calibration
+        case "scut-fbr":
+            return s_cut_fbr(scores, Y), calibration
+        case "pcut":
+            return p_cut(scores, np.asarray(checked(Y, scores)[0].mean(axis=0)).ravel()), calibration
+        case "expected-f1":
+            return expected_f1_cut(scores, calibration.probabilities(scores)), calibration
+    raise ValueError(f"No strategy {strategy!r}; known: {', '.join(STRATEGIES)}")
