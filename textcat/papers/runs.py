@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module, metadata
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -87,13 +87,9 @@ class State:
 
 def experiments() -> dict[str, Experiment]:
     """Return the experiments by name, in the order of the papers."""
-    found: list[Experiment] = []
-    for module in ("textcat.papers.paum", "textcat.papers.micra", "textcat.papers.margitron", "textcat.papers.notes"):
-        try:
-            found += import_module(module).EXPERIMENTS
-        except ModuleNotFoundError as error:  # a paper whose experiments are still to be written
-            if error.name != module:
-                raise
+    from textcat.papers import margitron, micra, notes, paum
+
+    found = (*paum.EXPERIMENTS, *micra.EXPERIMENTS, *margitron.EXPERIMENTS, *notes.EXPERIMENTS)
     return {experiment.name: experiment for experiment in found}
 
 
