@@ -254,7 +254,12 @@ def test_folders_without_parts_have_no_split(tmp_path):
 
 @pytest.mark.parametrize(
     ("headers", "title", "body"),
-    [("keep", "", POST), ("subject", "Re: Tin prices", "Tin rose.\n\nMore."), ("drop", "", "Tin rose.\n\nMore.")],
+    [
+        ("keep", "", POST),
+        ("title", "Re: Tin prices", POST),
+        ("subject", "Re: Tin prices", "Tin rose.\n\nMore."),
+        ("drop", "", "Tin rose.\n\nMore."),
+    ],
 )
 def test_headers_are_kept_or_dropped(newsgroups, headers, title, body):
     for document in read("folders", newsgroups, headers=headers):
@@ -277,7 +282,7 @@ def test_a_text_in_another_encoding_is_told(tmp_path):
 
 
 def test_an_unknown_treatment_of_headers_is_told(newsgroups):
-    with pytest.raises(TextcatError, match="'strip' to treat headers: use one of keep, subject, drop"):
+    with pytest.raises(TextcatError, match="'strip' to treat headers: use one of keep, title, subject, drop"):
         list(read("folders", newsgroups, headers="strip"))
 
 

@@ -9,7 +9,7 @@ from textcat.corpus.documents import Document
 from textcat.corpus.members import Member
 from textcat.errors import TextcatError
 
-HEADERS = ("keep", "subject", "drop")
+HEADERS = ("keep", "title", "subject", "drop")
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
 _HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
 _SUBJECT = re.compile(r"^Subject:[ \t]*(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
@@ -30,10 +30,10 @@ def parse(member: Member, headers: str = "keep", encoding: str = "utf-8") -> Ite
     Parameters
     ----------
     member : Member
-    headers : {"keep", "subject", "drop"}
+    headers : {"keep", "title", "subject", "drop"}
         What becomes of the mail headers at the start of a post: ``"keep"`` leaves the text as it is, without title;
-        ``"subject"`` makes the Subject the title and drops the others, which name the poster and so give the group
-        away; ``"drop"`` drops all.
+        ``"title"`` leaves it as it is, too, and makes the Subject the title besides; ``"subject"`` makes the Subject
+        the title and drops the others, which name the poster and so may give the group away; ``"drop"`` drops all.
     encoding : str
 
     Yields
@@ -62,5 +62,6 @@ def _zones(text: str, headers: str) -> tuple[str, str]:
     if headers == "keep" or not _HEADER_LINE.match(text):
         return "", text.strip()
     head, _, body = text.partition("\n\n")
-    subject = _SUBJECT.search(head) if headers == "subject" else None
-    return " ".join(subject[1].split()) if subject else "", body.strip()
+    subject = _SUBJECT.search(head) if headers != "drop" else None
+    rest = text if headers == "title" else body
+    return " ".join(subject[1].split()) if subject else "", rest.strip()
