@@ -94,11 +94,12 @@ class TfIdf(TransformerMixin, BaseEstimator):
     ngram_min_df : int, default=2
         Leave out n-grams of terms that fewer training documents have.
     ngram_weight : float, default=1.0
-        What an n-gram of terms counts beside a term. Full n-grams outweigh the terms of rare topics: below 1 they help.
+        What an n-gram of terms counts beside a term. Where it counts as much, the many rare ones drown the terms of rare
+        topics: 0.5 is a good start.
     chars : int, default=0
         Add the n-grams of so many characters within each term, with a space at either end, named "~abc~"; 0: none.
     char_weight : float, default=1.0
-        What an n-gram of characters counts beside a term.
+        What an n-gram of characters counts beside a term, of which each term has several: 0.5 is a good start.
     min_df : int, default=1
         Leave out terms, and n-grams of characters, that fewer training documents have.
     max_features : int, optional
