@@ -94,8 +94,8 @@ class TfIdf(TransformerMixin, BaseEstimator):
     ngram_min_df : int, default=2
         Leave out n-grams of terms that fewer training documents have.
     ngram_weight : float, default=1.0
-        What an n-gram of terms counts beside a term. Where it counts as much, the many rare ones drown the terms of rare
-        topics: 0.5 is a good start.
+        What an n-gram of terms counts beside a term. Where it counts as much, the many rare ones drown the terms of
+        rare topics: 0.5 is a good start.
     chars : int, default=0
         Add the n-grams of so many characters within each term, with a space at either end, named "~abc~"; 0: none.
     char_weight : float, default=1.0
