@@ -269,7 +269,7 @@ def test_what_does_not_exist_is_told_in_a_sentence(run, model, tmp_path):
     assert "No topic 'weather'" in run.refuses("evaluate", model, "--band", "mine=weather")
     assert "No corpus 'absent'" in run.refuses("corpora", "show", "absent")
     assert "No corpus 'absent'" in run.refuses("corpora", "fetch", "absent")
-    assert "holds neither .sgm nor newsML.xml files nor a folder per topic" in run.refuses(
+    assert "holds neither .sgm nor newsML.xml nor .jsonl files nor a folder per topic" in run.refuses(
         "train", _file("text.txt", b"text")
     )
 
@@ -422,7 +422,9 @@ def test_tag_prints_a_json_line_a_file_in_their_order(run, model, tagger):
     lines = [json.loads(line) for line in run.out.splitlines()]
     assert [line["id"] for line in lines] == list(texts)
     for line, tags in zip(lines, tagger.tag(texts.values()), strict=True):
-        assert line["topics"] == [{"topic": topic, "score": round(score, 4)} for topic, score in tags]
+        assert line["topics"] == [
+            {"topic": tag.topic, "score": round(tag.score, 4), "probability": round(tag.probability, 4)} for tag in tags
+        ]
 
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
