@@ -436,6 +436,13 @@ static inline void B(update)(B(block) *s, ptrdiff_t i, int l, REAL f, REAL *rest
     if (z->mini_epochs && !(s->revisiting & (1u << l))) s->in_set[i] |= (uint16_t)(1u << l);
     z->w_bias += unscaled * z->rho;
     z->N = shrink * shrink * z->N + grow * (2 * shrink * m + grow * q);
+#ifdef IS_DOUBLE
+    if (z->rule.anew && s->lambda[l] == 0) {
+        double sum = 0;
+        for (ptrdiff_t c = 0; c < s->n_columns; c++) sum += W[c * stride] * W[c * stride];
+        z->N = z->scale * z->scale * (sum + z->w_bias * z->w_bias);
+    }
+#endif
     z->t++;
     z->epoch_updates++;
     s->bias[l] = (REAL)(z->rho * z->w_bias);

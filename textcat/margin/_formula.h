@@ -8,6 +8,7 @@ typedef struct {
     double p[4];
     int constant; /* whether the threshold is the same for all N, t and R */
     int uneven;   /* whether it differs between positive and negative rows */
+    int anew;     /* whether float64 is to sum N anew after every step, where there are no private coordinates */
 } formula;
 
 #endif

@@ -6,6 +6,7 @@ cdef extern from "_formula.h" nogil:
         double p[4]
         bint constant
         bint uneven
+        bint anew
 
 
 cdef class Rule:

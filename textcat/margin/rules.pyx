@@ -505,6 +505,7 @@ cdef class ROMMA(Rule):
     cdef void use_formula(self):
         self.formula.threshold = _romma_threshold
         self.formula.step = _romma_step
+        self.formula.anew = True  # its steps divide by qN - m², which what the recurrence rounds away would disturb
 
 
 cdef double _pdm_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
