@@ -50,6 +50,33 @@ def test_tags_do_not_depend_on_how_many_documents_go_together(corpus, tagger, mo
     assert tagger.tag(iter(corpus.test)) == whole
 
 
+def test_every_topic_can_be_asked_for_or_the_highest_ones(tagger):
+    scores = tagger.scores(TEXTS)
+    every, above = tagger.tags_of(scores, everything=True), tagger.tags_of(scores)
+    for row, tags, some in zip(scores, every, above, strict=True):
+        assert [tag.topic for tag in tags] == [tagger.topics[j] for j in np.argsort(-row, kind="stable")]
+        assert [tag.score for tag in tags] == sorted(row.tolist(), reverse=True)
+        assert all(0 <= tag.probability <= 1 for tag in tags)
+        assert some == [tag for tag in tags if tag.score > tagger.thresholds[tagger.topics.index(tag.topic)]]
+    for k in (1, 3, len(tagger.topics), 10_000):
+        assert tagger.tags_of(scores, top=k) == [tags[:k] for tags in every]
+
+
+def test_of_equal_scores_the_first_topic_comes_first(tagger):
+    scores = np.zeros((2, len(tagger.topics)), np.float32)
+    scores[1, 5] = 1
+    assert [tag.topic for tag in tagger.tags_of(scores, top=2)[0]] == list(tagger.topics[:2])
+    assert [tag.topic for tag in tagger.tags_of(scores, top=2)[1]] == [tagger.topics[5], tagger.topics[0]]
+
+
+def test_a_number_of_tags_that_makes_no_sense_is_told_of(tagger):
+    scores = tagger.scores(TEXTS)
+    with pytest.raises(TextcatError, match=r"The 0 highest topics cannot be given"):
+        tagger.tags_of(scores, top=0)
+    with pytest.raises(TextcatError, match=r"Every topic and the 2 highest"):
+        tagger.tags_of(scores, top=2, everything=True)
+
+
 def test_a_raised_threshold_takes_tags_away(tagger):
     strict = textcat.Tagger(**{**vars(tagger), "thresholds": np.full(len(tagger.topics), 10, np.float32)})
     for some, all_ in zip(strict.tag(TEXTS), tagger.tag(TEXTS), strict=True):

@@ -16,7 +16,7 @@ from textcat.progress import Stages, counted
 from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
 from textcat.recipe import Recipe
 from textcat.selection import out_of_fold_scores
-from textcat.thresholds import Calibration, choose
+from textcat.thresholds import Calibration, choose, r_cut
 
 # Documents whose scores are held at the same time while tagging: 4096 × 1000 topics are 16 MB.
 _BATCH = 4096
@@ -171,22 +171,51 @@ class Tagger:
         documents = list(documents)
         tags: list[list[Tag]] = []
         for start in range(0, len(documents), _BATCH):
-            tags += self._above(self.scores(documents[start : start + _BATCH]))
+            tags += self.tags_of(self.scores(documents[start : start + _BATCH]))
         return tags
 
-    def _above(self, scores: np.ndarray) -> list[list[Tag]]:
-        tags: list[list[Tag]] = [[] for _ in range(len(scores))]
-        rows, columns = np.nonzero(scores > self.thresholds)
+    def tags_of(self, scores: np.ndarray, *, top: int | None = None, everything: bool = False) -> list[list[Tag]]:
+        """Return the tags of documents, given their scores; each document's highest score first.
+
+        Of equal scores, the topic that stands first in `topics` comes first.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_documents, n_topics), float32
+            From `scores`.
+        top : int, optional
+            Give each document that many topics, those of highest score, whatever the thresholds are; all of them if
+            there are no more.
+        everything : bool, default=False
+            Give each document all topics.
+
+        Raises
+        ------
+        TextcatError
+            If `top` is below 1, or both `top` and `everything` are given.
+        """
+        rows, columns = np.nonzero(self._given(scores, top, everything))
         found = scores[rows, columns]
         by_score = np.lexsort((columns, -found, rows))
-        topics = self.topics
         rows, columns, found = rows[by_score], columns[by_score], found[by_score]
         likely: Iterable[float | None] = [None] * len(rows)
         if self.calibration is not None:
             likely = self.calibration.of_topics(columns).probabilities(found).tolist()
+        tags: list[list[Tag]] = [[] for _ in range(len(scores))]
+        topics = self.topics
         for i, j, score, probability in zip(rows.tolist(), columns.tolist(), found.tolist(), likely, strict=True):
             tags[i].append(Tag(topics[j], score, probability))
         return tags
+
+    def _given(self, scores: np.ndarray, top: int | None, everything: bool) -> np.ndarray:
+        """Tell which documents get which topics: shape (n_documents, n_topics), bool."""
+        if top is None:
+            return np.ones(scores.shape, bool) if everything else scores > self.thresholds
+        if everything:
+            raise TextcatError(f"Every topic and the {top} highest cannot be asked for together: choose one.")
+        if top < 1:
+            raise TextcatError(f"The {top} highest topics cannot be given: ask for 1 or more.")
+        return r_cut(scores, top)
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms of largest weight for a topic, with their weights, the most typical first.
