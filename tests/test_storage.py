@@ -15,7 +15,8 @@ import pytest
 import textcat
 from textcat import storage
 from textcat.errors import TextcatError
-from textcat.storage import ModelError, check_target, load, read_manifest, save
+from textcat.manifest import FORMAT, ModelError, read_manifest, sum_of_entries
+from textcat.storage import check_target, load, save
 from textcat.thresholds import Calibration
 
 FILES = ["bias.npy", "calibration.npy", "idf.npy", "manifest.json", "thresholds.npy", "vocabulary.json", "weights.npy"]
@@ -63,7 +64,7 @@ def test_a_loaded_tagger_gives_the_probabilities_of_the_saved_one(tagger, tmp_pa
 def rewrite(model, **entries):
     """Change entries of the manifest, and seal it as `save` does."""
     manifest = {**json.loads((model / "manifest.json").read_text()), **entries}
-    manifest["sha256"] = storage._sum_of_entries(manifest)
+    manifest["sha256"] = sum_of_entries(manifest)
     (model / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -222,7 +223,7 @@ def test_pickled_objects_are_never_loaded(model):
 
 
 def test_a_newer_format_asks_for_a_newer_textcat(model):
-    rewrite(model, format=storage.FORMAT + 1, files={"something": "else"})
+    rewrite(model, format=FORMAT + 1, files={"something": "else"})
     with pytest.raises(ModelError, match=r"has model format 3, .* reads up to 2: upgrade textcat\."):
         load(model)
 

@@ -218,9 +218,10 @@ def tag(
 @app.command()
 def topics(model: ModelFolder, as_json: AsJson = False) -> None:
     """List a model's topics with what training knows of each."""
-    from textcat import output, storage
+    from textcat import output
+    from textcat.manifest import read_manifest
 
-    output.topics(_console(), storage.read_manifest(model), as_json=as_json)
+    output.topics(_console(), read_manifest(model), as_json=as_json)
 
 
 @app.command()
@@ -231,9 +232,10 @@ def show(
 ) -> None:
     """Show how a model was trained, or what it has learnt of a topic."""
     from textcat import output, storage
+    from textcat.manifest import read_manifest
 
     if topic is None:
-        output.model(_console(), storage.read_manifest(model), model)
+        output.model(_console(), read_manifest(model), model)
     else:
         output.topic_terms(_console(), storage.load(model, prepare=False).terms(topic, n))
 

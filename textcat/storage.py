@@ -16,38 +16,27 @@ from typing import Any
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.manifest import (
+    ARRAYS,
+    CALIBRATION,
+    FILES,
+    FORMAT,
+    MANIFEST,
+    MAY_BE,
+    SUM,
+    VOCABULARY,
+    ModelError,
+    read_manifest,
+    sum_of_entries,
+)
 from textcat.recipe import Recipe
 from textcat.tagger import Tagger
 from textcat.thresholds import Calibration
 
-FORMAT = 2  # 1: no features by hash, no average lengths of zones
-MANIFEST = "manifest.json"
-VOCABULARY = "vocabulary.json"
-_ARRAYS = ("weights", "bias", "thresholds", "idf")
-_CALIBRATION = "calibration"  # an array that only models with probabilities have
-_FILES = {*(f"{name}.npy" for name in _ARRAYS), VOCABULARY}
-_MAY_BE = {f"{_CALIBRATION}.npy"}
-_SUM = "sha256"  # of the manifest's other entries
-_ENTRIES = {
-    "versions": dict,
-    "corpus": str,
-    "recipe": dict,
-    "train_documents": int,
-    "topics": list,
-    "train_sizes": list,
-    "facts": dict,
-    "features": dict,
-    "files": dict,
-    _SUM: str,
-}
 _LIBRARIES = ("textcat", "spacy", "scikit-learn", "scipy", "numpy")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE = -100  # AT_FDCWD
 _ATTEMPTS = 10  # to read a model that others keep replacing
-
-
-class ModelError(TextcatError):
-    """A folder that is no model, a damaged one, or one of a newer format."""
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
@@ -82,7 +71,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
             "idf": tagger.features.idf_,
         }
         if tagger.calibration is not None:
-            arrays[_CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
+            arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
         for name, array in arrays.items():
             np.save(sibling / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
         vocabulary = tagger.features.vocabulary_  # None where columns are hashes
@@ -122,8 +111,8 @@ def _check_replaceable(folder: Path) -> None:
     if folder == Path.cwd():
         raise ModelError(f"{folder} is the current folder, which a model cannot take the place of: name another one.")
     there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
-    others = sorted(there - _FILES - _MAY_BE - {MANIFEST})
-    if there and not there & _FILES:
+    others = sorted(there - FILES - MAY_BE - {MANIFEST})
+    if there and not there & FILES:
         raise ModelError(f"{folder} exists and is not a model: name another folder.")
     if others:
         raise ModelError(f"The model {folder} is not replaced, for {others[0]} would be lost: name another folder.")
@@ -164,43 +153,6 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True) -> Tagger:
     return tagger
 
 
-def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what a model says of itself, without its arrays.
-
-    Raises
-    ------
-    TextcatError
-        As `load`.
-    """
-    path = Path(folder).expanduser() / MANIFEST
-    try:
-        manifest = json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        raise ModelError(
-            f"{folder} is not a model: it has no {MANIFEST}. Train one with `textcat train CORPUS --out FOLDER`."
-        ) from None
-    except OSError as error:
-        raise ModelError(f"Cannot read {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError):
-        manifest = None
-    if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
-        raise ModelError(f"{path} is damaged, or not a model's manifest: train the model again.")
-    if manifest["format"] > FORMAT:
-        raise ModelError(
-            f"{folder} has model format {manifest['format']}, and this version of textcat reads up to {FORMAT}: "
-            "upgrade textcat."
-        )
-    wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
-    if (
-        wrong
-        or manifest["format"] < 1
-        or manifest[_SUM] != _sum_of_entries(manifest)
-        or set(manifest["files"]) - _MAY_BE != _FILES
-    ):
-        raise ModelError(f"{path} is damaged, it is not as it was written: train the model again.")
-    return manifest
-
-
 def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
     manifest = {
         "format": FORMAT,
@@ -218,19 +170,14 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
         },
         "files": {path.name: _sum(path) for path in sorted(folder.iterdir())},
     }
-    return {**manifest, _SUM: _sum_of_entries(manifest)}
-
-
-def _sum_of_entries(manifest: dict[str, Any]) -> str:
-    entries = {key: value for key, value in manifest.items() if key != _SUM}
-    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+    return {**manifest, SUM: sum_of_entries(manifest)}
 
 
 def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
     try:
         for name, expected in manifest["files"].items():
             _check_file(folder / name, expected)
-        names = [*_ARRAYS, *([_CALIBRATION] if f"{_CALIBRATION}.npy" in manifest["files"] else [])]
+        names = [*ARRAYS, *([CALIBRATION] if f"{CALIBRATION}.npy" in manifest["files"] else [])]
         arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
         terms = json.loads((folder / VOCABULARY).read_bytes())
         recipe = Recipe(name=folder.name, **manifest["recipe"])
@@ -242,7 +189,7 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
             "bias": (n_topics,),
             "thresholds": (n_topics,),
             "idf": (n_terms,),
-        } | ({_CALIBRATION: (2, n_topics)} if _CALIBRATION in arrays else {})
+        } | ({CALIBRATION: (2, n_topics)} if CALIBRATION in arrays else {})
         if shapes != expected_shapes:
             raise ModelError(f"The model {folder} is damaged, its files do not fit together: train the model again.")
         return Tagger(
@@ -250,7 +197,7 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
             weights=arrays["weights"],
             bias=arrays["bias"],
             thresholds=arrays["thresholds"],
-            calibration=Calibration(*arrays[_CALIBRATION]) if _CALIBRATION in arrays else None,
+            calibration=Calibration(*arrays[CALIBRATION]) if CALIBRATION in arrays else None,
             topics=tuple(manifest["topics"]),
             train_sizes=np.array(manifest["train_sizes"], int),
             train_documents=manifest["train_documents"],
