@@ -1,0 +1,79 @@
+"""scripts/make_archive.py: archives of any size that depend on nothing but a seed."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parent.parent / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+import make_archive  # noqa: E402
+
+
+def written(n, **settings):
+    return b"".join(make_archive.articles(n, **settings))
+
+
+@pytest.fixture(scope="module")
+def archive():
+    return written(5000)
+
+
+@pytest.fixture(scope="module")
+def articles(archive):
+    return [json.loads(line) for line in archive.splitlines()]
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(archive):
+    assert written(5000) == archive
+    assert written(10, seed=1) != written(10)
+
+
+def test_a_longer_archive_begins_with_the_shorter_one_and_pieces_make_the_whole(archive):
+    assert archive.startswith(written(1500))
+    assert written(700) + written(1300, start=700) + written(3000, start=2000) == archive
+
+
+def test_documents_are_numbered_and_about_as_long_as_was_asked_for(articles):
+    assert [article["id"] for article in articles] == [f"a{i:09d}" for i in range(5000)]
+    lengths = [len(article["title"].split()) + len(article["text"].split()) for article in articles]
+    assert 140 < sum(lengths) / 5000 < 160
+    assert all(article["title"] == article["title"].upper() and article["text"].endswith(".") for article in articles)
+
+
+def test_topics_are_as_frequent_as_those_of_reuters(articles):
+    counts = Counter(topic for article in articles for topic in article["topics"])
+    assert 0.25 < counts["t001"] / 5000 < 0.35
+    assert counts["t001"] > counts["t002"] > counts["t004"] > counts["t016"] > 0
+    assert sum(counts[topic] < 50 for topic in counts) > len(counts) / 2
+    assert 0.15 < sum(not article["topics"] for article in articles) / 5000 < 0.25
+
+
+def test_new_words_keep_coming(articles):
+    words = [word for article in articles for word in article["text"].lower().replace(",", "").replace(".", "").split()]
+    halves = len(set(words[: len(words) // 2])), len(set(words))
+    assert halves[1] > 1.35 * halves[0]
+    assert 0.04 < words.count("the") / len(words) < 0.08
+    assert 0.3 < sum(word in make_archive.FUNCTION_WORDS for word in words) / len(words) < 0.5
+
+
+def test_no_two_ranks_have_the_same_word():
+    ranks = [*range(120_000), *(7**k for k in range(8, 18))]
+    assert len({make_archive.spell(rank) for rank in ranks}) == len(ranks)
+
+
+@pytest.mark.parametrize(("name", "opened"), [("a.jsonl", open), ("a.jsonl.gz", gzip.open), ("a.jsonl.zst", None)])
+def test_the_name_of_the_output_tells_its_compression(name, opened, archive, tmp_path):
+    target = tmp_path / name
+    command = [sys.executable, SCRIPTS / "make_archive.py", target, "--documents", "1500"]
+    subprocess.run(command, check=True)
+    if opened is None:
+        opened = pytest.importorskip("zstandard").open
+    with opened(target, "rb") as file:
+        assert file.read() == b"".join(islice(archive.splitlines(keepends=True), 1500))
