@@ -13,7 +13,7 @@ LAYERS = (
     {"examples", "recipe"},
     {"report", "search", "selection", "tagger", "validation"},
     {"storage"},
-    {"papers"},
+    {"archive", "papers"},
     {"output"},
     {"cli"},
 )
