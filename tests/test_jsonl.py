@@ -67,7 +67,7 @@ def test_fields_may_have_other_names():
     [
         ("{", r"is not valid JSON \(Expecting property name enclosed in double quotes at column 2\): mend it"),
         ("[1]", r"holds \[1\]: it must be a JSON object"),
-        ("{}", r"has no text: give it 'text', or 'title' and 'body', or name its field in a card"),
+        ("{}", r"has no text: give it 'text', or 'title' and 'body', or name the field that holds it"),
         ('{"text": 3}', "has the text 3: it must be a string"),
         ('{"text": "a", "id": []}', r"has the id \[\]: it must be a string"),
         ('{"text": "a", "topics": {"tin": 1}}', r'has the topics {"tin": 1}: they must be a list of names'),

@@ -133,7 +133,8 @@ def _plain(name: str) -> str:
     return name.removesuffix(".gz").removesuffix(".zst")
 
 
-def _hidden(name: str) -> bool:
+def hidden(name: str) -> bool:
+    """Tell whether a path inside a source has a part that starts with a dot."""
     return any(part.startswith(".") for part in name.split("/"))
 
 
@@ -183,7 +184,7 @@ def _zstandard_pieces(name: str, data: bytes) -> Iterator[bytes]:
 def _folder_members(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     files = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*") if path.is_file())
     for name, path in files:
-        if _hidden(name):
+        if hidden(name):
             continue
         if wanted(_plain(name)):
             yield Member(folder, _plain(name), _content(path))
@@ -191,11 +192,12 @@ def _folder_members(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Mem
             yield from _zip_members(folder, name, path, wanted, depth=1)
 
 
-class _StrictTarInfo(tarfile.TarInfo):
+class StrictTarInfo(tarfile.TarInfo):
     """Refuse what tarfile takes for the end of the archive: a header that is not one, and no end marker at all."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _StrictTarInfo:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> StrictTarInfo:
+        """Read a header as tarfile does, but raise ReadError where that would take it for the end."""
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
@@ -208,13 +210,13 @@ def _tar_members(path: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     try:
         with (
             _uncompressed(path) as stream,
-            tarfile.open(fileobj=stream, mode="r:", tarinfo=_StrictTarInfo) as archive,
+            tarfile.open(fileobj=stream, mode="r:", tarinfo=StrictTarInfo) as archive,
         ):
             for entry in archive:
                 name = _safe_name(path, entry.name)
                 if not (entry.isdir() or entry.isreg()):
                     _refuse(path, entry.name, "a link or device")
-                if entry.isreg() and not _hidden(name):
+                if entry.isreg() and not hidden(name):
                     yield from _entry_members(path, name, partial(_tar_content, archive, entry), wanted)
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             while stream.read(1 << 16):  # the checksum of a compressed stream is compared only at its very end
@@ -251,7 +253,7 @@ def _zip_members(
                 inside = _safe_name(path, entry.filename)
                 if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                     _refuse(path, entry.filename, "a link or device")
-                if not entry.is_dir() and not _hidden(inside):
+                if not entry.is_dir() and not hidden(inside):
                     full = f"{name}/{inside}" if name else inside
                     yield from _entry_members(source, full, partial(_zip_content, path, archive, entry), wanted, depth)
     except _ZIP_ERRORS as error:
@@ -276,11 +278,16 @@ def _entry_members(
         yield from _zip_members(source, name, io.BytesIO(read()), wanted, depth + 1)
 
 
-def _safe_name(path: Path, name: str) -> str:
+def safe_name(name: str) -> str:
+    """Give a path inside an archive without what says nothing, such as ``./``; "" if it leads out of the archive."""
     parts = re.split(r"[/\\]", name)
     if not parts[0] or ".." in parts or parts[0].endswith(":"):
-        _refuse(path, name, "a path that leads out of the archive")
-    return "/".join(part for part in parts if part not in ("", "."))
+        return ""
+    return "/".join(part for part in parts if part not in ("", ".")) or "."
+
+
+def _safe_name(path: Path, name: str) -> str:
+    return safe_name(name) or _refuse(path, name, "a path that leads out of the archive")
 
 
 def _check_size(name: str, n_bytes: int) -> None:

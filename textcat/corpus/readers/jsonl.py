@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from textcat.corpus.documents import PARTS, Document
@@ -53,7 +53,7 @@ def parse(
         if not line.strip():
             continue
         try:
-            fields = _Fields(line)
+            fields = Fields.of_line(line)
             yield Document(
                 fields.identifier(id) or f"{member.name}:{number}",
                 fields.zones(text),
@@ -61,64 +61,75 @@ def parse(
                 fields.string("date"),
                 fields.part() or default_part,
             )
-        except _FaultError as fault:
+        except FaultError as fault:
             raise TextcatError(f"{member}: line {number} {fault}.") from None
 
 
-class _FaultError(Exception):
+class FaultError(Exception):
     """What is wrong with a line and what it should be, as the rest of a sentence."""
 
 
-class _Fields:
-    """The fields of one line; its methods read them, or raise _FaultError."""
+class Fields:
+    """The fields of one line; its methods read them, or raise FaultError."""
 
-    def __init__(self, line: str):
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = fields
+
+    @classmethod
+    def of_line(cls, line: str) -> Fields:
+        """Parse a line."""
         try:
-            self._fields = json.loads(line)
+            fields = json.loads(line)
         except json.JSONDecodeError as error:
-            raise _FaultError(f"is not valid JSON ({error.msg} at column {error.colno}): mend it") from None
+            raise FaultError(f"is not valid JSON ({error.msg} at column {error.colno}): mend it") from None
         except (ValueError, RecursionError) as error:  # a number of many digits; brackets within brackets
-            raise _FaultError(f"is not valid JSON ({error!s:.60}): mend it") from None
-        if not isinstance(self._fields, dict):
-            raise _FaultError(f'holds {_shown(self._fields)}: it must be a JSON object, such as {{"text": "…"}}')
+            raise FaultError(f"is not valid JSON ({error!s:.60}): mend it") from None
+        if not isinstance(fields, dict):
+            raise FaultError(f'holds {_shown(fields)}: it must be a JSON object, such as {{"text": "…"}}')
+        return cls(fields)
 
     def identifier(self, field: str) -> str:
+        """Give the id, "" if there is none."""
         value = self._fields.get(field)
         return str(value) if type(value) is int else self.string(field)
 
     def zones(self, text: str) -> dict[str, str]:
+        """Give the texts: what `zones` holds, or title and body, which may be the field `text`."""
         zones = self._fields.get("zones")
         if zones is not None:
             if not isinstance(zones, dict):
-                raise _FaultError(f"has the zones {_shown(zones)}: they must be an object of texts by their names")
+                raise FaultError(f"has the zones {_shown(zones)}: they must be an object of texts by their names")
             return {name: _string(f"zones.{name}", value) for name, value in zones.items()}
         body = text if self._fields.get(text) is not None else "body"
         if self._fields.get(body) is None and self._fields.get("title") is None:
-            raise _FaultError(f"has no text: give it {text!r}, or 'title' and 'body', or name its field in a card")
+            raise FaultError(f"has no text: give it {text!r}, or 'title' and 'body', or name the field that holds it")
         return {"title": self.string("title"), "body": self.string(body)}
 
     def names(self, field: str) -> tuple[str, ...]:
+        """Give a list of names, each once."""
         value = self._fields.get(field)
         names = [] if value is None else value if isinstance(value, list) else [value]
         for name in names:
             if not isinstance(name, str) or not name.strip():
-                raise _FaultError(f"has the {field} {_shown(value)}: they must be a list of names, or one name")
+                raise FaultError(f"has the {field} {_shown(value)}: they must be a list of names, or one name")
         return tuple(dict.fromkeys(map(_valid, names)))
 
     def part(self) -> str:
+        """Give the part, "" if the line does not say it."""
         value = self.string("split")
         if value and value not in PARTS:
-            raise _FaultError(f"has the split {value!r}: it must be one of {', '.join(PARTS)}")
+            raise FaultError(f"has the split {value!r}: it must be one of {', '.join(PARTS)}")
         return value
 
     def string(self, field: str) -> str:
+        """Give a string, "" if there is none."""
         value = self._fields.get(field)
         return "" if value is None else _string(field, value)
 
 
 def _string(field: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise _FaultError(f"has the {field} {_shown(value)}: it must be a string")
+        raise FaultError(f"has the {field} {_shown(value)}: it must be a string")
     return _valid(value)
 
 
