@@ -1,0 +1,237 @@
+"""The folder of a run: whole shards, a journal that is true, and nobody else's files."""
+
+import subprocess
+import sys
+
+import pytest
+from archive_folders import FACTS, INPUTS, PER_PIECE, content, piece, write
+
+from textcat.archive import journal
+from textcat.archive.folder import opened
+from textcat.archive.forms import form
+from textcat.archive.shards import Rule, Shards
+from textcat.archive.writers import OutputSettings
+from textcat.errors import TextcatError
+
+JSONL = OutputSettings()
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def cut_after(out, n_shards):
+    """Take away what was written after so many shards, but for files that nobody has named yet."""
+    lines = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "journal.jsonl").write_bytes(b"".join(lines[: n_shards + 1]))
+
+
+def refused(out, **changed):
+    with pytest.raises(TextcatError) as error:
+        write(out, **changed)
+    return str(error.value)
+
+
+# --- what is written -------------------------------------------------------------------------------------------------
+
+
+def test_the_shards_hold_what_became_of_the_pieces_in_their_order(out):
+    write(out, 8)
+    pieces = [piece(number, JSONL) for number in range(8)]
+    names, written = content(out)
+    assert names == [
+        ".lock",
+        "inputs.jsonl",
+        "journal.jsonl",
+        *(f"part-0000{i}.jsonl" for i in range(4)),
+        "rejected.jsonl",
+    ]
+    rows, rejected = (
+        b"".join(b"".join(part) for part in parts) for parts in ([p[0] for p in pieces], [[p[1]] for p in pieces])
+    )
+    assert written == rows + rejected
+
+
+def test_a_shard_ends_with_the_piece_that_brings_it_to_its_size(out):
+    write(out, 8, rule=Rule(records=2 * PER_PIECE + 1))
+    _, *entries, last = journal.read(out / "journal.jsonl").lines
+    assert [entry["cursor"][0] for entry in entries] == [3, 6, 8]
+    assert [entry["counts"]["records"] for entry in entries] == [9, 9, 6]
+    assert last == {"finished": True}
+    write(out.with_name("bytes"), 8, rule=Rule(block_bytes=1))
+    assert len(journal.read(out.with_name("bytes") / "journal.jsonl").lines) == 1 + 8 + 1
+
+
+def test_where_all_is_rejected_there_is_no_shard_but_the_journal_goes_on(out):
+    with opened(out, FACTS, INPUTS) as done:
+        shards = Shards(out, done, form(JSONL), JSONL.suffix, Rule(records=1))
+        _, rejected, counts, *_ = piece(1, JSONL)
+        shards.add([], rejected, counts, (1, 0), 10)
+        shards.add(*piece(2, JSONL))
+        shards.finish()
+        shards.close()
+    assert [entry.get("shard") for entry in journal.read(out / "journal.jsonl").lines[1:]] == [
+        "",
+        "part-00000.jsonl",
+        None,
+    ]
+    assert write(out).shards == 1
+
+
+def test_a_run_without_input_leaves_no_shard(out):
+    write(out, 0)
+    assert content(out) == ([".lock", "inputs.jsonl", "journal.jsonl"], b"")
+    assert write(out, 0).finished
+
+
+# --- going on --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_shards", range(5))
+@pytest.mark.parametrize(
+    "output",
+    [JSONL, JSONL._replace(compress="zst"), OutputSettings("csv"), OutputSettings("parquet")],
+    ids=lambda o: o.suffix,
+)
+def test_a_run_goes_on_after_the_last_shard_of_its_journal(out, n_shards, output):
+    write(out, 8, output)
+    undisturbed = content(out)
+    cut_after(out, n_shards)
+    done = write(out, 8, output)
+    assert (done.shards, done.finished) == (n_shards, False)
+    assert content(out) == undisturbed
+    assert write(out, 8, output).finished
+
+
+@pytest.mark.parametrize("torn", [1, 10, -1])
+def test_a_line_of_the_journal_that_was_being_written_is_dropped(out, torn):
+    write(out, 8)
+    undisturbed = content(out)
+    lines = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "journal.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:torn])
+    assert write(out, 8).shards == 2
+    assert content(out) == undisturbed
+    assert not journal.read(out / "journal.jsonl").damaged
+
+
+def test_how_far_a_run_has_come_is_the_sum_of_its_journal(out):
+    write(out, 8)
+    done = write(out, 8)
+    assert (done.finished, done.shards, done.cursor, done.read) == (True, 4, (8, 0), 80)
+    assert (done.counts.records, done.counts.tagged, done.counts.rejected) == (24, 20, 4)
+    assert done.counts.topics == {"wheat": 20}
+    assert done.rejected_bytes == (out / "rejected.jsonl").stat().st_size
+
+
+def test_a_finished_run_is_left_as_it_is(out):
+    write(out, 8)
+    before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in out.glob("[!.]*")}
+    assert write(out, 8).finished
+    journal_is_longer = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in out.glob("part*")}
+    assert journal_is_longer.items() <= before.items()
+
+
+# --- refusing --------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_with_other_facts_is_refused_and_told_which(out):
+    write(out)
+    assert refused(out, facts={**FACTS, "model": "b2"}) == (
+        f"{out} was begun with model a1, and now it is model b2: start anew with --restart, or name another folder."
+    )
+    assert "begun with no --top, and now it is --top 3" in refused(out, facts={**FACTS, "--top": 3})
+    assert "begun with model a1, and now it is no model" in refused(out, facts={"--top": None})
+
+
+def test_a_run_with_other_inputs_is_refused_and_told_which(out):
+    write(out)
+    first, second = INPUTS
+    assert f"b.jsonl has changed since {out} was begun" in refused(out, inputs=[first, {**second, "size": 21}])
+    assert "The inputs have changed, from b.jsonl to nothing, since" in refused(out, inputs=[first])
+    assert "from nothing to c.jsonl" in refused(out, inputs=[*INPUTS, {"source": "c.jsonl"}])
+    assert "from a.jsonl to b.jsonl" in refused(out, inputs=[second])
+
+
+def test_restart_begins_anew_and_removes_what_was_written(out):
+    write(out, 8)
+    (out / "notes.txt").write_text("mine")
+    write(out, 2, facts={**FACTS, "model": "b2"}, restart=True)
+    assert content(out)[0] == [
+        ".lock",
+        "inputs.jsonl",
+        "journal.jsonl",
+        "notes.txt",
+        "part-00000.jsonl",
+        "rejected.jsonl",
+    ]
+    assert write(out, 2, facts={**FACTS, "model": "b2"}).finished
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("name", ["part-00000.jsonl", "notes.txt", "rejected.jsonl"])
+def test_a_folder_that_holds_anything_else_is_refused(out, name, restart):
+    out.mkdir()
+    (out / name).write_text("mine")
+    assert refused(out, restart=restart) == f"{out} holds {name!r}, and no journal of a run: name another folder."
+    assert (out / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("theirs", ["", "my journal\n", '{"a": 1}\n{"b": 2}\n'])
+def test_another_programs_journal_is_refused(out, theirs, restart):
+    out.mkdir()
+    (out / "journal.jsonl").write_text(theirs)
+    assert "is not a journal of textcat: name another folder" in refused(out, restart=restart)
+    assert (out / "journal.jsonl").read_text() == theirs
+
+
+def test_a_shard_or_a_journal_that_was_changed_is_refused(out):
+    write(out)
+    shard, written = out / "part-00001.jsonl", (out / "part-00001.jsonl").read_bytes()
+    shard.write_bytes(written.replace(b"wheat", b"maize"))
+    told = f"{shard} is missing or not as it was written: put it back, or start anew with --restart, or name another"
+    told += " folder."
+    assert refused(out) == told
+    shard.unlink()
+    assert refused(out) == told
+    shard.write_bytes(written)
+    (out / "rejected.jsonl").write_bytes(b"")
+    assert "rejected.jsonl is missing or not as it was written" in refused(out)
+    lines = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "journal.jsonl").write_bytes(b"".join([lines[0], lines[1].replace(b"wheat", b"maize"), *lines[2:]]))
+    assert "journal.jsonl is damaged" in refused(out)
+    (out / "journal.jsonl").write_bytes(lines[0].replace(b"a1", b"b2") + lines[1])
+    assert "is not a journal" in refused(out)
+
+
+def test_a_folder_of_another_version_is_refused(out):
+    out.mkdir()
+    journal.create(out / "journal.jsonl", {"textcat archive": 2, "facts": {}})
+    assert "was begun by another version of textcat" in refused(out)
+
+
+def test_two_runs_do_not_write_to_one_folder(out):
+    with opened(out, FACTS, INPUTS):
+        assert refused(out) == f"Another run is writing to {out}: wait until it ends, or name another folder."
+    write(out)
+
+
+def test_the_lock_of_a_process_that_was_killed_keeps_nobody_out(out):
+    program = (
+        "import os, signal, sys; from pathlib import Path; from textcat.archive.folder import opened\n"
+        "with opened(Path(sys.argv[1]), {}, []): print(flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(out)], capture_output=True)
+    assert (ended.stdout, ended.returncode) == (b"\n", -9)
+    write(out, facts={}, inputs=[])
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    assert refused(tmp_path / "file" / "out").startswith(
+        f"Cannot write to {tmp_path / 'file' / 'out'} (Not a directory)"
+    )
+
+
+# --- forms -----------------------------------------------------------------------------------------------------------

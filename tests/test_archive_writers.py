@@ -1,0 +1,157 @@
+"""The same tags in every format; files that other programs read."""
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from textcat.archive.forms import check, form, libraries
+from textcat.archive.records import Record, Rejection
+from textcat.archive.writers import (
+    OutputSettings,
+    encode_csv,
+    encode_jsonl,
+    encode_parquet,
+    encode_rejection,
+    valid,
+)
+from textcat.errors import TextcatError
+
+ENCODE = {"jsonl": encode_jsonl, "csv": encode_csv, "parquet": encode_parquet}
+figures = st.floats(-1e6, 1e6, width=32)
+tags = st.tuples(st.text(max_size=5).map(valid), figures, st.none() | st.floats(0, 1))
+records = st.builds(Record, st.text(max_size=8), st.text(max_size=8), st.integers(1, 2**60), st.just({}))
+documents = st.lists(st.tuples(records, st.lists(tags, max_size=3)), max_size=5)
+
+
+def file_of(documents, output):
+    """The file that holds some documents, each encoded as a block of its own."""
+    made = form(output)
+    blocks = [ENCODE[output.to]([record], [found]) for record, found in documents]
+    return made.begin() + b"".join(map(made.add, blocks)) + made.end()
+
+
+def expected(documents):
+    for record, found in documents:
+        topics = [
+            {"topic": topic, "score": round(score, 4), "probability": p if p is None else round(p, 4)}
+            for topic, score, p in found
+        ]
+        yield {"id": valid(record.id), "source": valid(record.source), "position": record.position, "topics": topics}
+
+
+@given(documents)
+def test_a_line_of_json_holds_a_document(documents):
+    lines = [json.loads(line) for line in file_of(documents, OutputSettings()).split(b"\n")[:-1]]
+    for line in lines:
+        for topic in line["topics"]:
+            topic.setdefault("probability", None)
+    assert lines == list(expected(documents))
+
+
+@given(documents)
+def test_a_row_of_csv_holds_a_topic_of_a_document(documents):
+    rows = list(csv.reader(io.StringIO(file_of(documents, OutputSettings("csv")).decode(), newline="")))
+    assert rows[0] == ["id", "source", "position", "topic", "score", "probability"]
+    wanted = []
+    for line in expected(documents):
+        of_document = [line["id"], line["source"], str(line["position"])]
+        wanted += [
+            [
+                *of_document,
+                tag["topic"],
+                str(tag["score"]),
+                str("" if tag["probability"] is None else tag["probability"]),
+            ]
+            for tag in line["topics"]
+        ] or [[*of_document, "", "", ""]]
+    assert rows[1:] == wanted
+
+
+@given(documents)
+def test_a_row_of_parquet_holds_a_document(documents):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    assert parquet.read_table(io.BytesIO(file_of(documents, OutputSettings("parquet")))).to_pylist() == list(
+        expected(documents)
+    )
+
+
+def test_terms_that_explain_stand_behind_each_topic():
+    line = encode_jsonl(
+        [Record("a", "b", 1, {"body": "corn"})],
+        [[("grain", 1.0, None)]],
+        lambda record, topic: {record.zones["body"]: 0.12345, topic: 1.0},
+    )
+    assert json.loads(line)["topics"] == [{"topic": "grain", "score": 1.0, "terms": {"corn": 0.1235, "grain": 1.0}}]
+
+
+def test_a_rejection_tells_where_its_bytes_lie():
+    line = encode_rejection(Rejection("a\udcff.jsonl", 3, "It is 'x\udcfe'.", 10, 20))
+    assert json.loads(line) == {
+        "source": "a\\udcff.jsonl",
+        "position": 3,
+        "reason": "It is 'x\\udcfe'.",
+        "offset": 10,
+        "length": 20,
+    }
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv"])
+def test_a_zst_file_is_one_frame_of_the_plain_file(to):
+    zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
+    documents = [(Record(str(i), "s", i, {}), [("t", 0.5, 0.5)]) for i in range(1000)]
+    packed = file_of(documents, OutputSettings(to, "zst"))
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(packed) == file_of(documents, OutputSettings(to))
+
+
+def test_what_was_flushed_can_be_read_before_the_file_ends():
+    zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
+    made = form(OutputSettings(compress="zst"))
+    reader = zstandard.ZstdDecompressor().decompressobj()
+    for row in (b"one\n", b"two\n"):
+        assert reader.decompress(made.begin() if row == b"one\n" else b"") == b""
+        assert reader.decompress(made.add(row) + made.flush()) == row
+
+
+def test_a_form_makes_one_file_after_the_other():
+    for to in ENCODE:
+        made, block = form(OutputSettings(to)), ENCODE[to]([Record("a", "b", 1, {})], [[]])
+        files = [made.begin() + made.add(block) + made.end() for _ in range(2)]
+        assert files[0] == files[1]
+
+
+def test_what_cannot_be_written_is_refused_before_any_work():
+    for output, told in {
+        OutputSettings("xml"): "Tags are not written as 'xml': choose one of jsonl, csv, parquet.",
+        OutputSettings(compress="rar"): "Tags are not compressed as 'rar': choose zst.",
+        OutputSettings("parquet", "zst"): "Parquet is compressed in itself: leave out --compress.",
+        OutputSettings(top=0): "Ask for 1 topic or more, or for the scores of all, not both.",
+        OutputSettings(top=1, everything=True): "Ask for 1 topic or more, or for the scores of all, not both.",
+        OutputSettings("csv", explain=1): "Terms that explain are written as jsonl only.",
+    }.items():
+        with pytest.raises(TextcatError) as error:
+            check(output)
+        assert str(error.value) == told
+    check(OutputSettings("csv", "zst", top=3))
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    for output, name in {OutputSettings("parquet"): "pyarrow", OutputSettings(compress="zst"): "zstandard"}.items():
+        with pytest.raises(TextcatError, match=f"{name} is needed: run `pip install {name}`"):
+            check(output)
+
+
+def test_the_versions_of_what_makes_the_bytes_are_told():
+    assert libraries(OutputSettings()) == {}
+    assert list(libraries(OutputSettings(compress="zst"))) == ["zstandard"]
+    assert list(libraries(OutputSettings("parquet"))) == ["pyarrow"]
