@@ -115,6 +115,16 @@ def test_a_line_of_the_journal_that_was_being_written_is_dropped(out, torn):
     assert not journal.read(out / "journal.jsonl").damaged
 
 
+def test_what_stands_behind_the_journal_is_removed_when_a_run_goes_on(out):
+    write(out, 8)
+    undisturbed = content(out)
+    cut_after(out, 2)
+    for name in ("part-00099.jsonl", "part-00004.jsonl.part", "journal.jsonl.part", "part-00001.csv"):
+        (out / name).write_text("left")
+    write(out, 8)
+    assert content(out) == undisturbed
+
+
 def test_how_far_a_run_has_come_is_the_sum_of_its_journal(out):
     write(out, 8)
     done = write(out, 8)

@@ -71,12 +71,18 @@ class Shards:
     suffix : str
         Of the shards' names.
     rule : Rule
+
+    Attributes
+    ----------
+    number : int
+        How many shards are done.
     """
 
     def __init__(self, folder: Path, done: Done, form: Plain, suffix: str, rule: Rule):
         self._folder, self._form, self._suffix, self._rule = folder, form, suffix, rule
-        self._number = done.shards
-        self._journal = durable.reopen(folder / JOURNAL)
+        self.number = done.shards
+        with durable.told(folder):
+            self._journal = durable.reopen(folder / JOURNAL)
         self._rejected = _Growing(folder / REJECTED, done.rejected_bytes)
         self._reached: dict[str, Any] = {}
         self._begin()
@@ -96,20 +102,27 @@ class Shards:
             Where the piece ends.
         read : int
             Bytes of the inputs up to there.
+
+        Raises
+        ------
+        TextcatError
+            If the disk is full, or fails in another way.
         """
-        for block in blocks:
-            self._write(block)
-        self._rejected.write(rejected)
-        self._counts.add(counts)
-        self._reached = {"cursor": cursor, "read": read}
-        if self._counts.records >= self._rule.records or self._block_bytes >= self._rule.block_bytes:
-            self._end()
+        with durable.told(self._folder):
+            for block in blocks:
+                self._write(block)
+            self._rejected.write(rejected)
+            self._counts.add(counts)
+            self._reached = {"cursor": cursor, "read": read}
+            if self._counts.records >= self._rule.records or self._block_bytes >= self._rule.block_bytes:
+                self._end()
 
     def finish(self) -> None:
-        """End the last shard, and say that all is done."""
-        if self._reached:
-            self._end()
-        journal.append(self._journal, {"finished": True})
+        """End the last shard, and say that all is done; errors as in `add`."""
+        with durable.told(self._folder):
+            if self._reached:
+                self._end()
+            journal.append(self._journal, {"finished": True})
 
     def close(self) -> None:
         """Close the files as they are."""
@@ -117,7 +130,7 @@ class Shards:
             file.close()
 
     def _begin(self) -> None:
-        self._shard = _Growing(self._folder / f"part-{self._number:05}{self._suffix}{durable.UNFINISHED}")
+        self._shard = _Growing(self._folder / f"part-{self.number:05}{self._suffix}{durable.UNFINISHED}")
         self._counts, self._block_bytes = Counts(), 0
         self._reached = {}
 
@@ -133,7 +146,7 @@ class Shards:
         if self._block_bytes:
             self._shard.write(self._form.end())
             entry = {"shard": self._shard.name_it(), "bytes": self._shard.length, "sha256": self._shard.digest}
-            self._number += 1
+            self.number += 1
         self._rejected.sync()
         durable.sync_folder(self._folder)
         counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}

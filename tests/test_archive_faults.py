@@ -1,0 +1,213 @@
+"""Whatever breaks a run off, wherever it is: it goes on, and in the end has written what an undisturbed run writes."""
+
+import errno
+import os
+import random
+from contextlib import contextmanager
+
+import pytest
+from archive_folders import JSONL, content, write
+
+from textcat.archive import durable
+from textcat.archive.writers import OutputSettings
+from textcat.errors import TextcatError
+
+STEPS = ("create", "reopen", "write", "sync", "rename", "remove", "cut", "sync_folder")
+OUTPUTS = (JSONL, OutputSettings("csv", "zst"))
+N_PIECES = 5
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """What a crash leaves is made up here; waiting for the real disk would only take time."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+class Broken(BaseException):
+    """The process is no more: no handler of an error is to catch it."""
+
+
+@contextmanager
+def steps(monkeypatch, instead):
+    """Let `instead(step, number, function, arguments)` stand for each step that changes files."""
+    with monkeypatch.context() as patched:
+        count = iter(range(10**6))
+
+        def wrapped(step, function):
+            return lambda *arguments: instead(step, next(count), function, arguments)
+
+        for step in STEPS:
+            patched.setattr(durable, step, wrapped(step, getattr(durable, step)))
+        yield
+
+
+def just(step, function, arguments):
+    return function(*arguments)
+
+
+def break_at(place, when, error, do=just):
+    """A stand-in that raises an error before, after or in the middle of the step with that number."""
+
+    def instead(step, number, function, arguments):
+        if number != place or when == "after":
+            done = do(step, function, arguments)
+        if number == place:
+            if when == "amid" and step == "write":
+                file, data = arguments
+                function(file, data[: len(data) // 2])
+            raise error
+        return done
+
+    return instead
+
+
+def n_steps(monkeypatch, tmp_path, output):
+    numbers = []
+
+    def instead(step, number, function, arguments):
+        numbers.append(number)
+        return function(*arguments)
+
+    with steps(monkeypatch, instead):
+        write(tmp_path / "counted", N_PIECES, output)
+    return len(numbers)
+
+
+@pytest.fixture(params=OUTPUTS, ids=lambda output: output.suffix)
+def output(request):
+    return request.param
+
+
+@pytest.fixture
+def undisturbed(tmp_path, output):
+    write(tmp_path / "undisturbed", N_PIECES, output)
+    return content(tmp_path / "undisturbed")
+
+
+# --- killed ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["before", "amid", "after"])
+def test_a_run_that_was_killed_at_any_step_goes_on(tmp_path, monkeypatch, output, undisturbed, when):
+    for place in range(n_steps(monkeypatch, tmp_path, output)):
+        out = tmp_path / str(place)
+        with pytest.raises(Broken), steps(monkeypatch, break_at(place, when, Broken())):
+            write(out, N_PIECES, output)
+        write(out, N_PIECES, output)
+        assert content(out) == undisturbed, place
+
+
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same(tmp_path, monkeypatch, output, undisturbed):
+    draw, broken = random.Random(0), 0
+    for number in range(20):
+        out, finished = tmp_path / str(number), False
+        while not finished:
+            when = draw.choice(["before", "amid", "after"])
+            try:
+                with steps(monkeypatch, break_at(draw.randrange(30), when, Broken())):
+                    write(out, N_PIECES, output)
+                finished = True
+            except Broken:
+                broken += 1
+        assert content(out) == undisturbed
+    assert broken >= 50
+
+
+class Disk:
+    """A disk of which, when power fails, nothing is left but what was synced.
+
+    Parameters
+    ----------
+    folder : Path
+    kept : Path
+        A folder for what would be left of it.
+    names_last : bool
+        Names outlast without being synced; else those are left that were there when the folder was last synced.
+    """
+
+    def __init__(self, folder, kept, *, names_last):
+        self.folder, self.kept, self.names_last = folder, kept, names_last
+        self.lengths = {}
+        kept.mkdir()
+
+    def __call__(self, step, function, arguments):
+        done = function(*arguments)
+        if step == "sync":
+            self._synced(os.fstat(arguments[0].fileno()))
+        elif step == "cut":
+            self._synced(arguments[0].stat())
+        elif step == "sync_folder" and arguments[0] == self.folder:
+            self._move(self.folder, self.kept)
+        return done
+
+    def _synced(self, status):
+        self.lengths[status.st_ino] = status.st_size
+
+    def _move(self, here, there):
+        for path in there.iterdir():
+            path.unlink()
+        for path in here.iterdir():
+            os.link(path, there / path.name)
+
+    def fail(self):
+        """Lose all that was not synced."""
+        if self.folder.exists() and not self.names_last:
+            self._move(self.kept, self.folder)
+        for path in self.folder.glob("*"):
+            length = self.lengths.get(path.stat().st_ino, 0)
+            os.truncate(path, min(length, path.stat().st_size))
+
+
+@pytest.mark.parametrize("names_last", [True, False])
+def test_a_run_goes_on_after_a_loss_of_power_at_any_step(tmp_path, monkeypatch, output, undisturbed, names_last):
+    for place in range(n_steps(monkeypatch, tmp_path, output)):
+        out = tmp_path / str(place)
+        disk = Disk(out, tmp_path / f"{place}-kept", names_last=names_last)
+        with pytest.raises(Broken), steps(monkeypatch, break_at(place, "after", Broken(), disk)):
+            write(out, N_PIECES, output)
+        disk.fail()
+        write(out, N_PIECES, output)
+        assert content(out) == undisturbed, place
+
+
+def test_what_is_finished_stays_finished_when_power_fails(tmp_path, monkeypatch, output, undisturbed):
+    out = tmp_path / "out"
+    disk = Disk(out, tmp_path / "kept", names_last=False)
+    with steps(monkeypatch, lambda step, number, function, arguments: disk(step, function, arguments)):
+        write(out, N_PIECES, output)
+    disk.fail()
+    assert content(out) == undisturbed
+    assert write(out, N_PIECES, output).finished
+
+
+# --- disks that fail -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("when", ["before", "amid"])
+def test_a_disk_that_fails_at_any_step_is_told_of_and_the_run_goes_on(
+    tmp_path, monkeypatch, output, undisturbed, when, code
+):
+    for place in range(n_steps(monkeypatch, tmp_path, output)):
+        out, error = tmp_path / str(place), OSError(code, os.strerror(code))
+        with pytest.raises(TextcatError) as told, steps(monkeypatch, break_at(place, when, error)):
+            write(out, N_PIECES, output)
+        assert str(told.value) == (
+            f"Cannot write to {out} ({os.strerror(code)}): once that is mended, the same command goes on where it was."
+        )
+        write(out, N_PIECES, output)
+        assert content(out) == undisturbed, place
+
+
+def test_a_write_that_takes_less_than_all_is_gone_on_with(tmp_path):
+    class Slow:
+        def __init__(self):
+            self.taken = b""
+
+        def write(self, data):
+            self.taken += bytes(data[:2])
+            return min(2, len(data))
+
+    file = Slow()
+    durable.write(file, b"abcde")
+    assert file.taken == b"abcde"
