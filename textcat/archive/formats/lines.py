@@ -1,0 +1,43 @@
+"""Lines of text, one document a line: where to cut between them, and their records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textcat.archive.formats.spans import Content, Span, read, text_of, without_mark
+from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+
+
+class LineCutter:
+    """Cut behind line ends."""
+
+    def cut(self, data: bytes) -> int:
+        """Give the length of the whole records at the start of `data`."""
+        return data.rfind(b"\n") + 1
+
+    def count(self, data: bytes) -> int:
+        """Give how far whole records, or a record's parts, move the position on."""
+        return data.count(b"\n")
+
+    def skip(self, data: bytes) -> tuple[int, bool]:
+        """Give how much of `data` is part of a record to be passed over, and whether it ends there."""
+        end = data.find(b"\n") + 1
+        return end or len(data), end > 0
+
+
+def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+    """Yield a document per line that is not blank."""
+
+    def parse(span: Span) -> Content:
+        return Content("", {"body": text_of(span, settings.encoding).strip()})
+
+    return read(spans(chunk, settings), parse, chunk, settings, "Line {}")
+
+
+def spans(chunk: Chunk, settings: InputSettings) -> Iterator[Span]:
+    """Yield the lines that are not blank, without their ends."""
+    data, offset = without_mark(chunk, settings)
+    for number, line in enumerate(data.split(b"\n"), chunk.position):
+        if line.strip():
+            yield Span(number, offset, line)
+        offset += len(line) + 1

@@ -1,0 +1,157 @@
+"""Mail in an mbox, one document a message → where to cut between messages, and their records."""
+
+from __future__ import annotations
+
+import email
+import email.errors
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from email.header import decode_header, make_header
+from email.message import Message
+from html.parser import HTMLParser
+from itertools import pairwise
+
+from textcat.archive.formats.spans import Content, FaultError, Span, read
+from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+
+#: The line before a message: "From ", an address, and a date with its time.
+SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
+_START = b"\nFrom "
+_LONGEST_SEPARATOR = 1000  # bytes, with the blank line before it
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+class MessageCutter:
+    """Cut before the lines that precede messages."""
+
+    def cut(self, data: bytes) -> int:
+        """See `LineCutter.cut`; the last message ends only where the file does."""
+        place = len(data)
+        while (place := data.rfind(_START, 0, place)) > 0:
+            if _starts(data, place) and data.find(b"\n", place + 1) > 0:
+                return place + 1
+        return 0
+
+    def count(self, data: bytes) -> int:
+        """See `LineCutter.count`."""
+        return bool(SEPARATOR.match(data)) + sum(1 for _ in _inner_starts(data))
+
+    def skip(self, data: bytes) -> tuple[int, bool]:
+        """See `LineCutter.skip`."""
+        for start in _inner_starts(data):
+            if data.find(b"\n", start) > 0:
+                return start, True
+        return max(len(data) - _LONGEST_SEPARATOR, 0), False
+
+
+def _inner_starts(data: bytes) -> Iterator[int]:
+    place = data.find(_START)
+    while place >= 0:
+        if _starts(data, place):
+            yield place + 1
+        place = data.find(_START, place + 1)
+
+
+def _starts(data: bytes, line_end: int) -> bool:
+    """Tell whether a message starts behind a line end: behind a blank line, with what looks like a date."""
+    before = data[max(line_end - 2, 0) : line_end]
+    return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
+
+
+def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+    """Yield a document per message.
+
+    Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
+    has none, those of HTML without their tags.
+    """
+    return read(_spans(chunk), lambda span: _content(span, settings), chunk, settings, "Message {}")
+
+
+def _spans(chunk: Chunk) -> Iterator[Span]:
+    data, position = chunk.data, chunk.position
+    starts = [0, *_inner_starts(data), len(data)]
+    for start, end in pairwise(starts):
+        message = data[start:end]
+        if message.strip():
+            yield Span(position, chunk.offset + start, message)
+        position += bool(SEPARATOR.match(message))
+
+
+def _content(span: Span, settings: InputSettings) -> Content:
+    separator = SEPARATOR.match(span.data)
+    if not separator:
+        raise FaultError('does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": mend the file')
+    if b"\0" in span.data:
+        raise FaultError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
+    try:
+        message = email.message_from_bytes(_QUOTED_FROM.sub(rb"\1", span.data[separator.end() :]))
+        title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8")
+        return Content(_header(message, "Message-ID"), {"title": title, "body": body} if title else {"body": body})
+    except FaultError:
+        raise
+    except Exception as error:  # the library raises many kinds for odd headers and deep parts
+        raise FaultError(f"is no mail that can be read ({error!r:.80}): mend it") from None
+
+
+def _header(message: Message, name: str) -> str:
+    value: object = message.get(name, "")
+    with suppress(LookupError, ValueError, email.errors.MessageError):  # of unknown encodings: the words stay encoded
+        value = make_header(decode_header(str(value)))
+    return " ".join(str(value).encode("utf-8", "replace").decode().split())
+
+
+def _body(message: Message, encoding: str) -> str:
+    parts = [part for part in message.walk() if part.get_content_disposition() != "attachment"]
+    for kind, text_of in (("text/plain", str), ("text/html", _without_tags)):
+        texts = [text_of(_decoded(part, encoding)) for part in parts if part.get_content_type() == kind]
+        if texts:
+            return "\n".join(texts)
+    return ""
+
+
+def _decoded(part: Message, encoding: str) -> str:
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    declared = part.get_content_charset()
+    # US-ASCII is what stands there when nobody thought of it.
+    encoding = declared if declared and declared != "us-ascii" and _is_encoding(declared) else encoding
+    try:
+        return data.decode(encoding)
+    except UnicodeError as error:
+        place = getattr(error, "start", 0)
+        raise FaultError(f"has a text that is not {encoding} (its byte {place}): mend what it declares") from None
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        b"".decode(name)
+    except (LookupError, UnicodeError):
+        return False
+    return True
+
+
+class _Text(HTMLParser):
+    """Keep what is shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._hidden += tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("script", "style") and self._hidden > 0
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.texts.append(data)
+
+
+def _without_tags(text: str) -> str:
+    parser = _Text()
+    parser.feed(text)
+    parser.close()
+    return " ".join(parser.texts)

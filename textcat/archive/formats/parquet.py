@@ -1,0 +1,207 @@
+"""Parquet, one document a row → batches of rows in Arrow's format, and their records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+from textcat.archive.compression import check_ratio
+from textcat.archive.formats.spans import Content, FaultError, Span, read, too_long
+from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+from textcat.archive.streams import READ_ERRORS, unreadable
+from textcat.errors import TextcatError
+
+_MOST_ROWS = 8192  # of a batch
+_LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
+
+
+class Columns(NamedTuple):
+    """The names of the columns that are read, "" for none."""
+
+    id: str
+    title: str
+    body: str
+
+
+class Batch(NamedTuple):
+    """A chunk, where the next one begins (its group of rows, and the number of its first row), and the part read."""
+
+    chunk: Chunk
+    group: int
+    row: int
+    share: float
+
+
+def arrow() -> Any:
+    """Import pyarrow, which is not needed otherwise.
+
+    Raises
+    ------
+    TextcatError
+        If it is not there.
+    """
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ImportError:
+        raise TextcatError(
+            "An input is a Parquet file: run `pip install 'textcat[parquet]'` to read it, then start again."
+        ) from None
+    return pyarrow
+
+
+def batches(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[Batch]:
+    """Yield the rows of a file from row number `row` on, which is in `group`.
+
+    Raises
+    ------
+    FaultError
+        If there is no column of texts.
+    UnreadableError
+        If the file is damaged.
+    """
+    pa = arrow()
+    try:
+        # Without threads and read-ahead, so that memory does not depend on the size of groups.
+        table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
+        which = _columns(pa, table.schema_arrow, settings)
+        start = 1 + sum(table.metadata.row_group(i).num_rows for i in range(group))
+        for number in range(group, table.metadata.num_row_groups):
+            for batch in _rows(pa, file, table, number, which, settings):
+                chunk_start, start = start, start + batch.num_rows
+                if chunk_start >= row:
+                    chunk = Chunk(source, "parquet", _packed(pa, batch), chunk_start, -1)
+                    yield Batch(chunk, number, start, (start - 1) / table.metadata.num_rows)
+    except (pa.ArrowException, *READ_ERRORS) as error:
+        raise unreadable(error) from None
+
+
+def _columns(pa: Any, schema: Any, settings: InputSettings) -> Columns:
+    names = [settings.id_field, "" if settings.text_field == "title" else "title", settings.text_field]
+    if settings.text_field not in schema.names:
+        names[2] = "body"
+    found = Columns(*(name if name in schema.names else "" for name in names))
+    if not (found.title or found.body):
+        shown = ", ".join(schema.names)
+        raise FaultError(f"has no column {settings.text_field!r} (but {shown:.200}): name the texts' with --text-field")
+    for name in filter(None, found):
+        if schema.names.count(name) > 1:
+            raise FaultError(f"has {schema.names.count(name)} columns {name!r}: rename all but one")
+        kind = _values(pa, schema.field(name).type)
+        if not (_is_text(pa, kind) or (name == found.id and pa.types.is_integer(kind))):
+            raise FaultError(f"has {kind} in the column {name!r}, which is no text: name another one")
+    return found
+
+
+def _values(pa: Any, kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_text(pa: Any, kind: Any) -> bool:
+    kinds = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in kinds) or pa.types.is_null(kind)
+
+
+def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: Columns, settings: InputSettings) -> Iterator[Any]:
+    """Yield the rows of a group, about as many at a time as make a block."""
+    texts = [name for name in (which.title, which.body) if name]
+    about, n_rows = table.metadata.row_group(group), table.metadata.row_group(group).num_rows
+    columns = [about.column(i) for i in range(about.num_columns)]
+    columns = [column for column in columns if column.path_in_schema in texts]
+    for column in columns:
+        check_ratio(column.total_uncompressed_size, column.total_compressed_size)
+    size = sum(column.total_uncompressed_size for column in columns)
+    n = min(max(settings.block_bytes * n_rows // max(size, 1), 1), _MOST_ROWS)
+    names = list(dict.fromkeys(filter(None, which)))
+    if any(column.has_dictionary_page for column in columns):
+        repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
+        if _longest(pa, repeated, group, texts) * n > _LARGEST_BATCH:
+            table = repeated
+    return table.iter_batches(batch_size=n, row_groups=[group], columns=names, use_threads=False)
+
+
+def _longest(pa: Any, table: Any, group: int, texts: list[str]) -> int:
+    """Give the bytes of the longest text that is stored once and may stand in many rows."""
+    first = next(table.iter_batches(batch_size=1, row_groups=[group], columns=texts, use_threads=False), None)
+    columns = [column for column in (first.columns if first else ()) if pa.types.is_dictionary(column.type)]
+    lengths = [pa.compute.max(pa.compute.binary_length(column.dictionary)).as_py() for column in columns]
+    return sum(length or 0 for length in lengths)
+
+
+def _packed(pa: Any, batch: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+    """Yield a document per row; a row whose text is null is rejected."""
+    pa = arrow()
+    with pa.ipc.open_stream(chunk.data) as stream:
+        batch = stream.read_next_batch()
+    which = _columns(pa, batch.schema, settings)
+    names, titles, bodies = (_column(pa, batch, name) for name in which)
+    spans = (Span(row, -1, b"") for row in range(chunk.position, chunk.position + batch.num_rows))
+
+    def parse(span: Span) -> Content:
+        i = span.position - chunk.position
+        title, body = _text(titles[i], settings), _text(bodies[i], settings)
+        if body is None and not title:
+            raise FaultError("has no text")
+        length = _length(title or "", settings) + _length(body or "", settings)
+        if length > settings.max_bytes:
+            raise FaultError(too_long(length, settings))
+        zones = {"title": title, "body": body or ""} if title else {"body": body or ""}
+        name = names[i]
+        return Content(str(name) if isinstance(name, int) else _text(name, settings) or "", zones)
+
+    for found in read(spans, parse, chunk, settings, "Row {}"):
+        yield found._replace(length=-1) if isinstance(found, Rejection) else found
+
+
+def _column(pa: Any, batch: Any, name: str) -> list[Any]:
+    """Give a column's values, those that are no UTF-8 as UnicodeDecodeErrors."""
+    if not name:
+        return [None] * batch.num_rows
+    column = batch.column(name)
+    if pa.types.is_dictionary(column.type):
+        values = _items(column.dictionary)
+        return [None if i is None else values[i] for i in column.indices.to_pylist()]
+    return _items(column)
+
+
+def _items(column: Any) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        return [_item(value) for value in column]
+    return values
+
+
+def _item(value: Any) -> Any:
+    try:
+        return value.as_py()
+    except UnicodeDecodeError as error:
+        return error
+
+
+def _text(value: Any, settings: InputSettings) -> str | None:
+    if isinstance(value, UnicodeDecodeError):
+        raise FaultError(f"is not utf-8 (byte {value.start} of the text): write the file anew")
+    if not isinstance(value, bytes):
+        text: str | None = value
+        return text
+    encoding = settings.encoding or "utf-8"
+    try:
+        return value.decode(encoding)
+    except UnicodeError as error:
+        place = getattr(error, "start", 0)
+        raise FaultError(f"is not {encoding} (byte {place} of the text): name its encoding with --encoding") from None
+
+
+def _length(text: str, settings: InputSettings) -> int:
+    # No character has more than four bytes.
+    return len(text) if len(text) <= settings.max_bytes // 4 else len(text.encode("utf-8", "replace"))

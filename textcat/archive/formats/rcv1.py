@@ -1,0 +1,27 @@
+"""A file of Reuters Corpus Volume 1's XML, which is one story → its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from textcat.archive.formats.spans import Content, FaultError, Span, read
+from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+from textcat.corpus.members import Member
+from textcat.corpus.readers import rcv1
+from textcat.errors import TextcatError
+
+
+def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+    """Yield the story a file is, as the reader of RCV1 does; its id is the itemid."""
+
+    def parse(span: Span) -> Content:
+        path = Path(chunk.source)
+        member = Member(path, path.name, span.data)
+        try:
+            (document,) = rcv1.parse(member, encoding=settings.encoding)
+        except TextcatError as error:
+            raise FaultError(str(error).removeprefix(f"{member} ").rstrip(".")) from None
+        return Content(document.id, {name: text for name, text in document.zones.items() if text} or {"body": ""})
+
+    return read([Span(chunk.position, chunk.offset, chunk.data)], parse, chunk, settings, "The file")

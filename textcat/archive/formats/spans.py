@@ -1,0 +1,108 @@
+"""The bytes of single records, and a way to read one → records and rejections."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+from textcat.corpus.readers.jsonl import FaultError
+
+__all__ = ["Content", "FaultError", "Span", "is_like_ascii", "is_utf8", "read", "text_of", "too_long", "without_mark"]
+
+
+class Span(NamedTuple):
+    """One record as it stands in its source: at which position and offset, and its bytes."""
+
+    position: int
+    offset: int
+    data: bytes
+
+
+class Content(NamedTuple):
+    """What a record says: its id, "" if it has none, and its texts."""
+
+    id: str
+    zones: dict[str, str]
+
+
+def read(
+    spans: Iterable[Span],
+    parse: Callable[[Span], Content],
+    chunk: Chunk,
+    settings: InputSettings,
+    unit: str,
+) -> Iterator[Record | Rejection]:
+    """Yield each span's record, or why it is none.
+
+    Parameters
+    ----------
+    spans : iterable of Span
+    parse : callable
+        Gives the content of a span or raises FaultError.
+    chunk : Chunk
+        What the spans are from.
+    settings : InputSettings
+    unit : str
+        What a span is called in a sentence, with ``{}`` for its position.
+    """
+    for span in spans:
+        try:
+            if len(span.data) > settings.max_bytes:
+                raise FaultError(too_long(len(span.data), settings))
+            content = parse(span)
+            name = content.id or f"{chunk.source}:{span.position}"
+            yield Record(name, chunk.source, span.position, content.zones)
+        except FaultError as fault:
+            reason = f"{unit.format(span.position)} {fault}."
+            yield Rejection(chunk.source, span.position, reason, span.offset, len(span.data))
+
+
+def too_long(length: int, settings: InputSettings) -> str:
+    """Say that a record is longer than records may be, as the rest of a sentence."""
+    return f"has {length} bytes and is not read, as a record may have {settings.max_bytes} at most"
+
+
+def without_mark(chunk: Chunk, settings: InputSettings) -> tuple[bytes, int]:
+    """Give the data without the byte order mark that a file in UTF-8 may start with, and the data's offset."""
+    if chunk.offset == 0 and chunk.data.startswith(codecs.BOM_UTF8) and is_utf8(settings.encoding):
+        return chunk.data[3:], 3
+    return chunk.data, chunk.offset
+
+
+def text_of(span: Span, encoding: str) -> str:
+    """Decode a span.
+
+    Raises
+    ------
+    FaultError
+        If it is not in that encoding, or has a NUL byte, which no text has, but a picture or UTF-16.
+    """
+    encoding = encoding or "utf-8"
+    try:
+        text = span.data.decode(encoding)
+    except UnicodeError as error:
+        place = span.offset + getattr(error, "start", 0)
+        raise FaultError(f"is not {encoding} (byte {place}): name its encoding with --encoding") from None
+    if "\0" in text:
+        place = span.offset + max(span.data.find(b"\0"), 0)
+        raise FaultError(f"has a NUL byte (byte {place}), so it is no text in {encoding}: leave it out, or convert it")
+    return text
+
+
+@lru_cache(maxsize=8)
+def is_utf8(encoding: str) -> bool:
+    """Tell whether a name, or "", means UTF-8."""
+    return not encoding or codecs.lookup(encoding).name == "utf-8"
+
+
+@lru_cache(maxsize=8)
+def is_like_ascii(encoding: str) -> bool:
+    """Tell whether ASCII's characters stand in an encoding as the bytes they are in ASCII, so that lines can be cut."""
+    ascii_bytes = bytes(range(128))
+    try:
+        return ascii_bytes.decode(encoding or "utf-8") == ascii_bytes.decode("ascii")
+    except UnicodeError:
+        return False

@@ -1,0 +1,18 @@
+"""A text file that is one document → its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textcat.archive.formats.spans import Content, Span, read, text_of, without_mark
+from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+
+
+def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+    """Yield the document a file is, whose id is its source; an empty file is a document without a word."""
+
+    def parse(span: Span) -> Content:
+        return Content(chunk.source, {"body": text_of(span, settings.encoding)})
+
+    data, offset = without_mark(chunk, settings)
+    return read([Span(chunk.position, offset, data)], parse, chunk, settings, "The file")

@@ -1,0 +1,89 @@
+"""The stretch of a stream that is looked at: it is filled at its end, and what is done with is dropped at its start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textcat.archive.streams import Stream, UnreadableError
+
+
+class Window:
+    """Bytes of a stream from some offset on.
+
+    Attributes
+    ----------
+    data : bytes
+    offset : int
+        Of `data` in the stream.
+    ended : bool
+        Whether nothing can follow `data`.
+    error : UnreadableError or None
+        Why, if more should.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.data, self.offset = b"", 0
+        self.ended = False
+        self.error: UnreadableError | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the data end where the stream was meant to."""
+        return self.ended and not self.error
+
+    def fill(self, size: int) -> None:
+        """Read until there are `size` bytes, or all there are; of a pipe, what is there."""
+        parts, n = [self.data], len(self.data)
+        while n < size and not self.ended:
+            try:
+                parts.append(self._stream.read(size - n))
+            except UnreadableError as error:
+                self.error, self.ended = error, True
+                break
+            n += len(parts[-1])
+            self.ended = not parts[-1]
+            if self._stream.prompt:
+                break
+        self.data = b"".join(parts)
+
+    def drop(self, n: int) -> bytes:
+        """Take `n` bytes from the start."""
+        dropped, self.data = self.data[:n], self.data[n:]
+        self.offset += n
+        return dropped
+
+    def move_to(self, offset: int) -> None:
+        """Drop what stands before an offset.
+
+        Raises
+        ------
+        UnreadableError
+            If the stream cannot be read up to there.
+        """
+        n = offset - self.offset
+        if n > len(self.data):
+            self._stream.skip(n - len(self.data))
+            self.data, self.offset = b"", offset
+        else:
+            self.drop(n)
+
+    def head(self, end_of: Callable[[bytes, bool], int], size: int, most: int) -> bytes:
+        """Take what `end_of` says the length of, of the data and whether they are all, once it is not 0.
+
+        Raises
+        ------
+        UnreadableError
+            If that is more than `most` bytes, or cannot be read.
+        """
+        while True:
+            self.fill(size)
+            n = end_of(self.data, self.whole)
+            if n or self.ended:
+                break
+            if len(self.data) >= most:
+                raise UnreadableError(f"has a header of more than {most} bytes, which is not read")
+            size = min(2 * size, most)
+        if self.error and not n:
+            raise self.error
+        return self.drop(n)
