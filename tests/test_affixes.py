@@ -9,10 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_tokens import LANGUAGES, PIECES
 
-from textcat.features._affixes import Infixes, Prefixes, Suffixes, without_affix
+from textcat.features._affixes import Infixes, Prefixes, Suffixes
 from textcat.features.affixes import ABSENT, ASCII, OTHER, Affixes, UnreadableError, alternatives, required
 
 AFFIXES = {lang: Affixes.of(naive.nlp_of(lang).tokenizer) for lang in LANGUAGES}
+# With all their pieces, whatever way spaCy cuts them.
+SPECIALS = {lang: {"".join(rule.split()) for rule in naive.nlp_of(lang).tokenizer.rules} for lang in LANGUAGES}
 chunks = st.one_of(
     st.text(),
     st.lists(st.sampled_from(PIECES), max_size=5).map("".join),
@@ -43,20 +45,30 @@ def test_tables_find_what_the_regexes_find(lang, chunk):
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-@given(chunk=chunks)
-@settings(max_examples=60, deadline=None)
-def test_a_chunk_without_affix_has_none_by_regex(lang, chunk):
-    tokenizer, affixes = naive.nlp_of(lang).tokenizer, AFFIXES[lang]
-    if affixes.absent_from([chunk])[0]:
-        assert tokenizer.prefix_search(chunk) is None
-        assert tokenizer.suffix_search(chunk) is None
-        assert not list(tokenizer.infix_finditer(chunk))
+@given(chunk=chunks.filter(lambda chunk: not any(map(str.isspace, chunk))))
+@settings(max_examples=100, deadline=None)
+@example(chunk="word.")
+@example(chunk='"word"')
+@example(chunk="($5")
+@example(chunk="Mr.")
+@example(chunk="co.")
+@example(chunk="(co.")
+@example(chunk=":)")
+@example(chunk="a:)")
+@example(chunk="'s")
+def test_what_the_tables_cut_is_cut_as_the_tokenizer_does_it(lang, chunk):
+    tokens, lengths = AFFIXES[lang].cut([chunk], SPECIALS[lang])
+    assert lengths.tolist() == [len(tokens)]
+    assert tokens in ([], naive.tokens(chunk, lang))
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_tables_of_every_language_are_read(lang):
-    words = ["word", "1,000"]
-    assert AFFIXES[lang].absent_from(words)[0]
+    tokens, lengths = AFFIXES[lang].cut(["word", "(word", "word,", "(word)"], SPECIALS[lang])
+    if naive.nlp_of(lang).tokenizer.token_match is None:
+        assert (tokens, lengths.tolist()) == (["word", "(", "word", "word", ",", "(", "word", ")"], [1, 2, 2, 3])
+    else:  # it is asked about everything that has an affix
+        assert (tokens, lengths.tolist()) == (["word"], [1, 0, 0, 0])
 
 
 ATOMS = r"""
@@ -137,19 +149,24 @@ def test_a_tokenizer_without_regexes_has_no_affixes():
 
     affixes = Affixes.of(Bare)
     assert affixes.url_match is None
-    assert without_affix(["(a-b)."], *affixes[:3]) == [True]
+    assert affixes.cut(["(a-b)."], set())[0] == ["(a-b)."]
 
 
 def test_other_callables_than_regexes_are_always_asked():
     class Custom:
         prefix_search = suffix_search = staticmethod(re.compile("^a$").fullmatch)
         infix_finditer = staticmethod(lambda string: iter(()))
-        url_match = staticmethod(lambda string: None)
+        url_match = token_match = staticmethod(lambda string: None)
 
     affixes = Affixes.of(Custom)
-    assert affixes.absent_from(["word"]) == [False]
+    assert affixes.cut(["word"], set())[1].tolist() == [0]
     assert affixes.url_match is Custom.url_match
     assert affixes.prefixes("a").end() == 1
+
+
+def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
+    affixes = AFFIXES["en"]._replace(token_match=re.compile("x,").match)
+    assert affixes.cut(["x,", "x"], set())[1].tolist() == [0, 1]
 
 
 def test_exact_alternatives_know_their_width():

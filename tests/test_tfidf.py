@@ -20,7 +20,8 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 from textcat.errors import TextcatError
-from textcat.features.columns import Hashed
+from textcat.features.columns import Hashed, known_by, ngram_names
+from textcat.features.reader import OTHER
 from textcat.features.tfidf import TfIdf, row_bytes
 from textcat.features.tokens import TermCounts, Tokens
 
@@ -252,6 +253,25 @@ def test_rows_stay_right_when_the_memo_forgets_its_numbering(more):
     expected = transformer.transform(NEW)
     transformer.transform(["quite other words come first", "and then more of them"])
     assert (transformer.transform(NEW) != expected).nnz == 0
+
+
+def test_terms_that_can_have_no_column_take_no_memory():
+    transformer = TfIdf(Tokens(), ngrams=2, ngram_min_df=1).fit(TRAIN)
+    expected = transformer.transform(TRAIN)
+    transformer.transform([f"new{'x' * i} words traders{'y' * i}" for i in range(200)])
+    reader = transformer.tokens_._memory
+    assert set(reader.terms) == {*transformer.vocabulary_, OTHER}
+    np.testing.assert_array_equal(transformer.transform(TRAIN).toarray(), expected.toarray())
+
+
+def test_names_are_read_in_every_way_there_is():
+    known = known_by(["a:b c d", "x", " "], 3, apart=True)
+    assert set(known.terms) == {"a:b", "c", "d", "a:b c", "c d", "a:b c d", "b", "b c", "b c d", "x", " "}
+    assert known.terms[-1] == " "
+    counts = TermCounts(*[np.zeros(0, np.int32)] * 3, known.terms, known.ngrams, np.zeros(0, np.int32))
+    names = ngram_names(counts, np.arange(len(known.ngrams)))
+    assert {"a:b c", "a:b c d", "b c d", "b c", "c d", "   "} >= set(names) >= {"a:b c", "a:b c d", "b c d", "   "}
+    assert known_by(["a:b"], 1, apart=False).terms == ["a:b", " "]
 
 
 def test_a_zone_counts_sublinearly_before_it_is_weighted():

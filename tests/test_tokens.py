@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from textcat.errors import TextcatError
 from textcat.features.language import Language, MissingPackageError
+from textcat.features.reader import OTHER, Known
 from textcat.features.tokens import Tokens
 
 LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
@@ -127,7 +128,7 @@ def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
 def test_results_do_not_depend_on_batches_or_on_what_the_memo_holds(monkeypatch):
     documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
     whole = Tokens().count_terms(documents, ngrams=3, chars=3)
-    monkeypatch.setattr("textcat.features.tokens.BATCH_CHARACTERS", 100)
+    monkeypatch.setattr("textcat.features.reader.BATCH_CHARACTERS", 100)
     small = Tokens(memo_bytes=0)
     for _ in range(2):
         found = small.count_terms(documents, ngrams=3, chars=3)
@@ -136,13 +137,94 @@ def test_results_do_not_depend_on_batches_or_on_what_the_memo_holds(monkeypatch)
         assert found.ends.tolist() == whole.ends.tolist()
 
 
+@given(st.lists(texts, min_size=1, max_size=4), st.lists(texts, max_size=4), st.integers(1, 3))
+@settings(max_examples=150, deadline=None)
+@example(["a b c a b"], ["x a b c y b c", "b x", "x y z"], 3)
+def test_what_is_not_known_counts_as_the_last_term_and_the_last_ngram(learnt, documents, ngrams):
+    how = {"alphabetic": False, "remove_stop_words": False}
+    words = list(dict.fromkeys(gram for text in learnt for gram in naive.grams(naive.terms(text, **how), ngrams)))
+    known = _known(words[::2])
+    found = SHARED.count_terms(documents, ngrams=ngrams, known=known)
+    start = 0
+    for text, end in zip(documents, found.ends.tolist(), strict=True):
+        grams = [tuple(gram) for gram in naive.grams(naive.terms(text, **how), ngrams)]
+        names = {_name(found, i): n for i, n in zip(found.ids[start:end], found.counts[start:end], strict=True)}
+        everything = {_name(known, i) for i in range(len(known.terms))} | {
+            _name(known, ~i) for i in range(len(known.ngrams))
+        }
+        others = {True: (OTHER,), False: (OTHER, OTHER)}
+        assert names == Counter(gram if gram in everything else others[len(gram) == 1] for gram in grams)
+        start = end
+
+
+SHARED = Tokens(alphabetic=False, remove_stop_words=False)
+
+
+def _known(grams):
+    """What is known, from some n-grams of terms: their terms, what they begin with, and at last OTHER."""
+    terms = {word: None for gram in grams for word in gram} | {OTHER: None}
+    places = {word: i for i, word in enumerate(terms)}
+    numbers = {}
+    for gram in [*grams, (OTHER, OTHER)]:
+        left = places[gram[0]]
+        for word in gram[1:]:
+            left = ~numbers.setdefault((left, places[word]), len(numbers))
+    return Known(list(terms), np.array(list(numbers), np.int32))
+
+
+def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
+    documents = ["Word by word, said Mr. X :) )", "nothing new"]
+    tokens, known = Tokens(), _known([("word", "word"), ("said",)])
+    tokens.count_terms(documents)
+    asked = _asked(tokens, monkeypatch)
+    found = tokens.count_terms(documents, known=known)
+    fresh = Tokens().count_terms(documents, known=known)
+    assert asked == []
+    assert all(np.array_equal(*each) for each in zip(found[:3], fresh[:3], strict=True))
+    assert tokens.count_terms(documents).terms == Tokens().count_terms(documents).terms
+
+
+def _asked(tokens, monkeypatch):
+    """The spans that the language is asked about from now on."""
+    language, asked = tokens._reader()._language, []
+    cut_spans = language.cut_spans
+    monkeypatch.setattr(language, "cut_spans", lambda spans: (asked.extend(spans), cut_spans(spans))[1])
+    return asked
+
+
 def test_a_full_memo_is_emptied(monkeypatch):
-    monkeypatch.setattr("textcat.features.tokens.BATCH_TEXTS", 100)
+    monkeypatch.setattr("textcat.features.reader.BATCH_TEXTS", 100)
     tokens = Tokens(memo_bytes=100_000)
     for start in range(0, 20_000, 2_000):
         tokens.count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
     assert tokens._memory.memo.span_bytes < 250_000
-    assert len(tokens._memory.strings) < 10_000
+    assert len(tokens._memory.terms) < 10_000
+
+
+@pytest.mark.parametrize("memo_bytes", [0, 50_000, 200_000])
+def test_a_full_memo_keeps_what_comes_again(monkeypatch, memo_bytes):
+    monkeypatch.setattr("textcat.features.reader.BATCH_TEXTS", 20)
+    documents = [f"often {'long' * 20} Word{i} isn't, éternel{i} said" for i in range(2_000)]
+    known = _known([("often", "word1"), ("said",)])
+    expected = Tokens().count_terms(documents, ngrams=2, known=known)
+    tokens = Tokens(memo_bytes=memo_bytes)
+    asked = _asked(tokens, monkeypatch)
+    found = tokens.count_terms(documents, ngrams=2, known=known)
+    assert all(np.array_equal(*each) for each in zip(found[:3], expected[:3], strict=True))
+    for span in ("often", "long" * 20, "isn't,", "said"):
+        assert asked.count(span) == (1 if memo_bytes else 100)
+    assert tokens.tokenize(documents[7]) == naive.tokens(documents[7])
+
+
+def test_endless_new_words_take_no_more_memory_than_allowed():
+    tokens, known = Tokens(memo_bytes=500_000), _known([("known", "word")])
+    for start in range(0, 50_000, 1_000):
+        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], known=known)
+        assert found.terms is known.terms
+    reader = tokens._memory
+    assert reader.terms == ["known", "word", OTHER]
+    assert len(reader._places) == 3
+    assert reader.memo.nbytes < 500_000 + 2_000 * 200  # and what a batch brings
 
 
 def test_the_string_store_of_spacy_does_not_grow():

@@ -1,7 +1,9 @@
 """Compiled: tell from tables of character sets what affix a string has, and ask the regex where they cannot tell."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport calloc, free
+
+import numpy as np
 
 DEPTH = 4  # characters looked at on either side of the point
 EVERYTHING = (<object>1 << 130) - 1
@@ -159,6 +161,11 @@ cdef class Prefixes(Tables):
         cdef int width
         return self.readable and self.first(string, 0, len(string), &width) == NO
 
+    cdef bint surely(self, str string, int* width):
+        """Tell the width of the prefix, 0 if there is none, and whether the tables alone show that."""
+        width[0] = 0
+        return self.readable and self.first(string, 0, len(string), width) != PERHAPS
+
     def __call__(self, str string):
         cdef int width
         cdef Answer answer = self.first(string, 0, len(string), &width) if self.readable else PERHAPS
@@ -176,6 +183,11 @@ cdef class Suffixes(Tables):
         """Tell whether the tables alone show that there is no suffix."""
         cdef int width
         return self.readable and self.widest(string, len(string), &width) == NO
+
+    cdef bint surely(self, str string, int* width):
+        """Tell the width of the suffix, 0 if there is none, and whether the tables alone show that."""
+        width[0] = 0
+        return self.readable and self.widest(string, len(string), width) != PERHAPS
 
     def __call__(self, str string):
         cdef int width
@@ -219,12 +231,63 @@ cdef class Infixes(Tables):
         return matches
 
 
-def without_affix(list chunks, Prefixes prefixes, Suffixes suffixes, Infixes infixes):
-    """Tell of every chunk whether the tables alone show that it has no affix: a list of bool."""
-    return [
-        prefixes.none_in(chunk) and suffixes.none_in(chunk) and infixes.none_in(chunk)
-        for chunk in chunks
-    ]
+def cut(list chunks, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes):
+    """Cut chunks into their tokens where the tables alone can tell: where there is at most a prefix and a suffix.
+
+    Parameters
+    ----------
+    chunks : list of str
+    specials : set of str
+        What may be no run of tokens of a chunk, for it might be a special case.
+    whole : bool
+        Whether a chunk with an affix is not to be cut, for something may keep it whole.
+
+    Returns
+    -------
+    tokens : list of str
+        Those of the first chunk, of the second, and so on.
+    lengths : ndarray of shape (n_chunks,), int32
+        How many tokens each chunk has; 0 where the tables cannot tell.
+    """
+    cdef Py_ssize_t i
+    cdef list tokens = []
+    lengths = np.zeros(len(chunks), np.int32)
+    cdef int32_t[::1] length = lengths
+    for i in range(len(chunks)):
+        length[i] = cut_chunk(chunks[i], tokens, specials, whole, prefixes, suffixes, infixes)
+    return tokens, lengths
+
+
+cdef int cut_chunk(
+    str chunk, list tokens, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes
+) except -1:
+    cdef Py_ssize_t n = len(chunk)
+    cdef int before = 0, behind = 0
+    cdef str core
+    if chunk in specials or not prefixes.surely(chunk, &before):
+        return 0
+    if not suffixes.surely(chunk[before:] if before else chunk, &behind):
+        return 0
+    if not before and not behind:
+        if not infixes.none_in(chunk):
+            return 0
+        tokens.append(chunk)
+        return 1
+    if whole or before + behind >= n:
+        return 0
+    core = chunk[before : n - behind]
+    if not (prefixes.none_in(core) and suffixes.none_in(core) and infixes.none_in(core)) or core in specials:
+        return 0
+    if before and (chunk[:before] in specials or chunk[before:] in specials):
+        return 0
+    if behind and (chunk[n - behind :] in specials or chunk[: n - behind] in specials):
+        return 0
+    if before:
+        tokens.append(chunk[:before])
+    tokens.append(core)
+    if behind:
+        tokens.append(chunk[n - behind :])
+    return 1 + (before > 0) + (behind > 0)
 
 
 cdef int store(uint64_t* mask, object bits) except -1:

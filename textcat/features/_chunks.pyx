@@ -1,7 +1,8 @@
 """Compiled: split texts into spans as spaCy does, remember the tokens of every distinct span, and count terms.
 
 A span is what spaCy's tokenizer works on: a run of characters other than whitespace, or a run of whitespace less the
-one space that follows a word. A span met before costs one look-up in a hash table.
+one space that follows a word. A span met before costs one look-up in a hash table. What the look-ups of the next spans
+will touch is fetched ahead: with many spans, the table lies in slow memory.
 """
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromKindAndData, PyUnicode_KIND
@@ -14,6 +15,16 @@ import numpy as np
 cdef extern from "Python.h":
     bint Py_UNICODE_ISSPACE(Py_UCS4) nogil
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define FETCH(place) __builtin_prefetch(place)
+    #else
+    #define FETCH(place) ((void)(place))
+    #endif
+    """
+    void fetch "FETCH"(const void* place) noexcept nogil
+
 ctypedef fused character:
     uint8_t
     uint16_t
@@ -21,7 +32,9 @@ ctypedef fused character:
 
 cdef enum:
     OTHER = 128  # stands for all non-ASCII characters
-    NOWHERE = 129
+    SHORT = 32   # bytes of a key that stands in its span
+    WINDOW = 32  # spans that are looked up together
+    AHEAD = 8    # spans
 
 cdef struct Buffer:
     char* data
@@ -35,13 +48,21 @@ cdef struct Text:
     size_t stop         # where its spans end in the reading
     int32_t whole       # the one span that stands for the whole text, or -1
 
-cdef struct Span:
-    size_t key          # where its characters stand in the arena
-    size_t ids          # where its token ids stand in the pool; its term ids follow them
-    uint32_t length     # in characters
+cdef struct Piece:      # of a text, before it is looked up
+    const char* key
+    size_t n_bytes
+    uint32_t hash
+    int width           # bytes per character, as few as the characters allow
+
+cdef struct Span:       # one line of the processor's cache
+    char[SHORT] key     # its characters, or where they stand in the arena
+    size_t n_bytes
+    size_t ids          # where the lengths of its tokens stand in the pool, if several; then its terms, if several
     int32_t n_tokens
     int32_t n_terms
-    int32_t width       # bytes per character, as few as the characters allow
+    int32_t term        # the only one
+    uint8_t width
+    uint8_t again       # whether it has been met again since the last thinning
 
 cdef struct Slot:
     uint32_t hash
@@ -68,6 +89,32 @@ cdef inline uint64_t mixed(uint64_t h) noexcept nogil:
     h ^= h >> 32
     h *= 0x9E3779B97F4A7C15ULL
     return h >> 32
+
+
+cdef inline uint64_t word(const char* bytes_, size_t n) noexcept nogil:
+    """Put the first 8 of n bytes into a number, or all of them if there are fewer."""
+    cdef uint64_t whole = 0
+    cdef uint32_t low, high
+    if n >= 8:
+        memcpy(&whole, bytes_, 8)
+    elif n >= 4:
+        memcpy(&low, bytes_, 4)
+        memcpy(&high, bytes_ + n - 4, 4)
+        whole = <uint64_t>high << 32 | low
+    elif n:
+        whole = <uint8_t>bytes_[0] | <uint32_t>(<uint8_t>bytes_[n >> 1]) << 8 | <uint32_t>(<uint8_t>bytes_[n - 1]) << 16
+    return whole
+
+
+cdef inline uint32_t hash_of(const char* key, size_t n_bytes) noexcept nogil:
+    cdef uint64_t h = n_bytes * 0xC2B2AE3D27D4EB4FULL
+    cdef size_t n = n_bytes
+    while n > 8:
+        h = (h ^ word(key, 8)) * 0xFF51AFD7ED558CCDULL
+        h ^= h >> 29
+        key += 8
+        n -= 8
+    return <uint32_t>mixed((h ^ word(key, n)) * 0xFF51AFD7ED558CCDULL)
 
 
 cdef inline void* room(Buffer* buffer, size_t more) except NULL nogil:
@@ -102,49 +149,55 @@ cdef object as_array(const Buffer* buffer):
 
 
 cdef class Memo:
-    """The spans met so far with their tokens, and the batch of texts in hand.
+    """The spans met so far with their terms, and the batch of texts in hand.
 
     Parameters
     ----------
-    clashes : ndarray of shape (129, 129), uint8
-        Non-zero at [last, first] if a span that ends with one character and the next span, beginning with the other,
-        might together form a special case. 128 stands for all non-ASCII characters.
+    clashes : ndarray of shape (n, 4), uint32
+        The last two characters of a span and the first two of the next one with which they might together form a special
+        case; 0 stands for any character before the last one or after the first one, and for none.
     """
 
     cdef Slot* slots
     cdef size_t n_slots
-    cdef Buffer arena, spans, pool
+    cdef Buffer arena, pool
+    cdef void* block          # in which the spans stand, each in one line of the cache
+    cdef Span* spans
+    cdef size_t n_spans, n_places
     cdef size_t n_learnt      # spans before it have tokens
-    cdef bint lent            # whether spans and ids behind those kept belong to the batch alone
-    cdef size_t kept_spans, kept_ids
-    cdef uint8_t[129][130] clash
-    cdef Buffer texts, reading, suspects
+    cdef bint lent            # whether what lies behind that kept belongs to the batch alone
+    cdef size_t kept_spans, kept_ids, kept_keys
+    cdef uint8_t[129][129] clash  # by the last and the first character; 128 stands for all that are not ASCII
+    cdef Buffer clashes
+    cdef Buffer texts, reading, suspects, narrow
     cdef Ngram* ngrams
     cdef size_t n_ngram_slots
+    cdef bint closed          # whether all n-grams without a number are counted as the last one
+    cdef int32_t last_ngram
     cdef Buffer ngram_parts, tally, ngram_tally
     cdef list held
 
-    def __cinit__(self, const uint8_t[:, ::1] clashes):
-        cdef int last, first
-        for last in range(129):
-            for first in range(129):
-                self.clash[last][first] = clashes[last, first]
+    def __cinit__(self, const uint32_t[:, ::1] clashes):
+        cdef size_t i
+        for i in range(clashes.shape[0]):
+            self.clash[min(clashes[i, 1], OTHER)][min(clashes[i, 2], OTHER)] = True
+            memcpy(room(&self.clashes, 4 * sizeof(uint32_t)), &clashes[i, 0], 4 * sizeof(uint32_t))
+            self.clashes.used += 4 * sizeof(uint32_t)
         self.held = []
-        self.n_ngram_slots = 1 << 12
-        self.ngrams = <Ngram*>calloc(self.n_ngram_slots, sizeof(Ngram))
-        if self.ngrams == NULL:
-            raise MemoryError
+        self.forget_ngrams()
         self.forget_spans()
 
     def __dealloc__(self):
         free(self.slots)
         free(self.ngrams)
         free(self.arena.data)
-        free(self.spans.data)
+        free(self.block)
         free(self.pool.data)
         free(self.texts.data)
         free(self.reading.data)
         free(self.suspects.data)
+        free(self.narrow.data)
+        free(self.clashes.data)
         free(self.ngram_parts.data)
         free(self.tally.data)
         free(self.ngram_tally.data)
@@ -152,24 +205,71 @@ cdef class Memo:
     def forget_spans(self):
         """Start anew with an empty hash table; n-grams keep their numbers."""
         self.put_down()
-        free(self.slots)
         free(self.arena.data)
-        free(self.spans.data)
+        free(self.block)
         free(self.pool.data)
-        memset(&self.arena, 0, sizeof(Buffer))
-        memset(&self.spans, 0, sizeof(Buffer))
-        memset(&self.pool, 0, sizeof(Buffer))
-        self.n_learnt = 0
-        self.n_slots = 1 << 12
-        self.slots = <Slot*>malloc(self.n_slots * sizeof(Slot))
-        if self.slots == NULL:
+        start_spans(self)
+        new_table(self, 1 << 8)
+
+    def forget_ngrams(self):
+        """Number n-grams anew."""
+        self.closed = False
+        self.ngram_parts.used = 0
+        free(self.ngrams)
+        self.n_ngram_slots = 1 << 12
+        self.ngrams = <Ngram*>calloc(self.n_ngram_slots, sizeof(Ngram))
+        if self.ngrams == NULL:
             raise MemoryError
-        memset(self.slots, 0xFF, self.n_slots * sizeof(Slot))
+
+    def thin(self):
+        """Forget the spans that have not been met again since they came or since the last thinning."""
+        self.put_down()
+        cdef Buffer arena = self.arena, pool = self.pool
+        cdef void* block = self.block
+        cdef Span* spans = self.spans
+        cdef size_t i, n = self.n_learnt
+        start_spans(self)
+        try:
+            with nogil:
+                for i in range(n):
+                    keep_span(self, spans + i, &arena, &pool)
+        finally:
+            free(arena.data)
+            free(block)
+            free(pool.data)
+        self.n_learnt = self.n_spans
+        new_table(self, 1 << 8)
+
+    def know(self, const int32_t[:, ::1] parts, const int32_t[::1] places):
+        """Count from now on all other n-grams as the last of these, and give the terms in the memo other numbers.
+
+        Parameters
+        ----------
+        parts : ndarray of shape (n_ngrams, 2), int32
+            As `parts_of_ngrams`.
+        places : ndarray of shape (n_terms,), int32
+            The new number of each term.
+        """
+        cdef size_t i
+        cdef int k
+        cdef Span* span
+        cdef int32_t* terms
+        self.put_down()
+        self.forget_ngrams()
+        for i in range(parts.shape[0]):
+            ngram_number(self, parts[i, 0], parts[i, 1])
+        self.closed, self.last_ngram = True, <int32_t>parts.shape[0] - 1
+        zeros(&self.ngram_tally, parts.shape[0])
+        for i in range(self.n_learnt):
+            span = self.spans + i
+            terms = terms_of(self, span)
+            for k in range(span.n_terms):
+                terms[k] = places[terms[k]]
 
     @property
     def span_bytes(self):
         """How many bytes the spans and their tokens take."""
-        return self.n_slots * sizeof(Slot) + self.arena.used + self.spans.used + self.pool.used
+        return self.n_slots * sizeof(Slot) + self.arena.used + self.n_spans * sizeof(Span) + self.pool.used
 
     @property
     def nbytes(self):
@@ -213,9 +313,9 @@ cdef class Memo:
     def put_down(self):
         """Forget the batch."""
         if self.lent:
-            self.spans.used = self.kept_spans
+            self.n_spans = self.n_learnt = self.kept_spans
             self.pool.used = self.kept_ids
-            self.n_learnt = self.spans.used // sizeof(Span)
+            self.arena.used = self.kept_keys
             self.lent = False
         self.held = []
         self.texts.used = self.reading.used = self.suspects.used = 0
@@ -223,7 +323,7 @@ cdef class Memo:
     def unknown(self):
         """List the spans without tokens, as strings, in the order in which they were met."""
         cdef size_t i
-        return [span_text(self, i) for i in range(self.n_learnt, self.spans.used // sizeof(Span))]
+        return [span_text(self, self.spans + i) for i in range(self.n_learnt, self.n_spans)]
 
     def learn(self, const int32_t[::1] tokens, const int32_t[::1] terms, const int32_t[::1] lengths):
         """Give the unknown spans their tokens.
@@ -231,7 +331,7 @@ cdef class Memo:
         Parameters
         ----------
         tokens : ndarray of shape (n,), int32
-            Token ids of the first unknown span, of the second, and so on.
+            The length of each token, in characters: those of the first unknown span, of the second, and so on.
         terms : ndarray of shape (n,), int32
             The term of each of these tokens; -1 for none.
         lengths : ndarray of shape (n_unknown,), int32
@@ -256,44 +356,55 @@ cdef class Memo:
         return found
 
     def span(self, int32_t i):
-        """Give a span by number: its string, and the ids of its first and last token."""
-        cdef Span* span = <Span*>self.spans.data + i
-        cdef const int32_t* ids = <const int32_t*>(self.pool.data + span.ids)
-        return span_text(self, i), ids[0], ids[span.n_tokens - 1]
+        """Give a span by number, its first token, and its last one."""
+        cdef Span* span = self.spans + i
+        cdef const int32_t* lengths = <const int32_t*>(self.pool.data + span.ids)
+        string = span_text(self, span)
+        if span.n_tokens == 1:
+            return string, string, string
+        return string, string[: lengths[0]], string[len(string) - lengths[span.n_tokens - 1] :]
 
     def around(self, size_t text, size_t place, size_t reach):
         """Join the spans of a text before a place, and those from there on: up to `reach` either way."""
         cdef Text* each = <Text*>self.texts.data + text
         cdef size_t start = (each - 1).stop if text else 0
         cdef const int32_t* reading = <int32_t*>self.reading.data
-        left = [span_text(self, reading[i]) for i in range(max(start, place - min(reach, place)), place)]
-        right = [span_text(self, reading[i]) for i in range(place, min(each.stop, place + reach))]
+        left = [span_text(self, self.spans + reading[i]) for i in range(max(start, place - min(reach, place)), place)]
+        right = [span_text(self, self.spans + reading[i]) for i in range(place, min(each.stop, place + reach))]
         return "".join(left), "".join(right)
 
-    def replace(self, size_t text, const int32_t[::1] tokens, const int32_t[::1] terms):
-        """Give a text of the batch, as a whole, the tokens it has."""
-        cdef Span* span
+    def replace(self, size_t text, str joined, const int32_t[::1] tokens, const int32_t[::1] terms):
+        """Give a text of the batch, as a whole, the tokens it has: joined to a string, their lengths, and their terms."""
+        cdef Piece piece
         if not self.lent:
-            self.kept_spans, self.kept_ids = self.spans.used, self.pool.used
+            self.kept_spans, self.kept_ids, self.kept_keys = self.n_spans, self.pool.used, self.arena.used
             self.lent = True
-        span = <Span*>room(&self.spans, sizeof(Span))
-        span.length = span.width = span.key = 0
-        (<Text*>self.texts.data + text).whole = self.spans.used // sizeof(Span)
-        self.spans.used += sizeof(Span)
+        piece.key = <const char*>PyUnicode_DATA(joined)
+        piece.width = PyUnicode_KIND(joined)
+        piece.n_bytes = len(joined) * piece.width
+        (<Text*>self.texts.data + text).whole = <int32_t>self.n_spans
+        add_span(self, &piece)
         store_ids(self, self.n_learnt, tokens, terms, 0, tokens.shape[0])
         self.n_learnt += 1
 
     def tokens(self, size_t text):
-        """List the token ids of a text of the batch."""
+        """List the tokens of a text of the batch."""
         cdef size_t i, n
         cdef Span* span
         cdef int k
+        cdef const int32_t* lengths
         cdef const int32_t* spans = spans_of(self, text, &n)
         found = []
         for i in range(n):
-            span = <Span*>self.spans.data + spans[i]
+            span = self.spans + spans[i]
+            string, start = span_text(self, span), 0
+            if span.n_tokens == 1:
+                found.append(string)
+                continue
+            lengths = <const int32_t*>(self.pool.data + span.ids)
             for k in range(span.n_tokens):
-                found.append((<int32_t*>(self.pool.data + span.ids))[k])
+                found.append(string[start : start + lengths[k]])
+                start += lengths[k]
         return found
 
     def n_tokens(self):
@@ -305,7 +416,7 @@ cdef class Memo:
         for t in range(n_texts):
             spans = spans_of(self, t, &n)
             for i in range(n):
-                total[t] += (<Span*>self.spans.data + spans[i]).n_tokens
+                total[t] += self.spans[spans[i]].n_tokens
         return totals
 
     def count(self, size_t n_terms, int longest, const int64_t[::1] spelt_ends, const int32_t[::1] spelt):
@@ -352,9 +463,22 @@ cdef class Memo:
             free(counts.data)
 
 
-cdef str span_text(Memo memo, size_t i):
-    cdef Span* span = <Span*>memo.spans.data + i
-    return <str>PyUnicode_FromKindAndData(span.width, memo.arena.data + span.key, span.length)
+cdef inline const char* key_of(const Buffer* arena, const Span* span) noexcept nogil:
+    cdef size_t place
+    if span.n_bytes <= SHORT:
+        return span.key
+    memcpy(&place, span.key, sizeof(place))
+    return arena.data + place
+
+
+cdef inline int32_t* terms_of(Memo memo, Span* span) noexcept nogil:
+    if span.n_terms == 1:
+        return &span.term
+    return <int32_t*>(memo.pool.data + span.ids) + (span.n_tokens if span.n_tokens > 1 else 0)
+
+
+cdef str span_text(Memo memo, Span* span):
+    return <str>PyUnicode_FromKindAndData(span.width, key_of(&memo.arena, span), span.n_bytes // span.width)
 
 
 cdef const int32_t* spans_of(Memo memo, size_t text, size_t* n) noexcept nogil:
@@ -371,137 +495,227 @@ cdef int store_ids(
     Memo memo, size_t i, const int32_t[::1] tokens, const int32_t[::1] terms, size_t start, size_t n
 ) except -1 nogil:
     cdef size_t k
-    cdef int32_t n_terms = 0
-    cdef size_t ids = memo.pool.used
-    cdef Span* span = <Span*>memo.spans.data + i
-    for k in range(start, start + n):
-        push(&memo.pool, tokens[k])
-    for k in range(start, start + n):
-        if terms[k] >= 0:
-            push(&memo.pool, terms[k])
-            n_terms += 1
-    span.ids = ids
+    cdef Span* span = memo.spans + i
+    span.ids = memo.pool.used
     span.n_tokens = <int32_t>n
-    span.n_terms = n_terms
+    span.n_terms = 0
+    for k in range(start, start + n):
+        if n > 1:
+            push(&memo.pool, tokens[k])
+        if terms[k] >= 0:
+            span.n_terms += 1
+            span.term = terms[k]
+    if span.n_terms > 1:
+        for k in range(start, start + n):
+            if terms[k] >= 0:
+                push(&memo.pool, terms[k])
     return 0
 
 
 cdef int read_text(Memo memo, const character* s, Py_ssize_t n, size_t text) except -1 nogil:
-    cdef Py_ssize_t i = 0, start
-    cdef uint64_t h
-    cdef uint32_t union
-    cdef int last = -1, first
+    cdef Piece[WINDOW] window
+    cdef Piece* piece
+    cdef Py_ssize_t i = 0, start, before = 0, stop = 0  # the spans in hand and before it
+    cdef int waiting = 0
+    memo.narrow.used = 0
+    if sizeof(character) > 1:
+        room(&memo.narrow, n * sizeof(character))  # so that the keys in there stay where they are
     while i < n:
-        h, union = 0xCBF29CE484222325ULL, 0
         if is_white(s[i]):
             # The space after a word is no span of its own, and does not begin one.
             if i > 0 and s[i] == 32:
                 i += 1
             start = i
             while i < n and is_white(s[i]):
-                h = (h ^ s[i]) * 0x100000001B3ULL
-                union |= s[i]
                 i += 1
         else:
             start = i
             while i < n and not is_white(s[i]):
-                h = (h ^ s[i]) * 0x100000001B3ULL
-                union |= s[i]
                 i += 1
         if i > start:
-            first = <int>s[start] if s[start] < 128 else OTHER
-            if last >= 0 and memo.clash[last][first]:
-                suspect(memo, text)
-            last = <int>s[i - 1] if s[i - 1] < 128 else OTHER
-            meet(memo, s + start, i - start, mixed(h), union)
+            if stop and memo.clash[min(s[stop - 1], OTHER)][min(s[start], OTHER)]:
+                if clashes(
+                    memo, s[stop - 2] if stop > before + 1 else 0, s[stop - 1], s[start], s[start + 1] if i > start + 1 else 0
+                ):
+                    suspect(memo, text, waiting)
+            before, stop = start, i
+            piece = window + waiting
+            set_key(memo, piece, s + start, i - start)
+            piece.hash = hash_of(piece.key, piece.n_bytes)
+            fetch(memo.slots + (piece.hash & (memo.n_slots - 1)))
+            waiting += 1
+            if waiting == WINDOW:
+                meet_all(memo, window, waiting)
+                waiting = 0
+    return meet_all(memo, window, waiting)
+
+
+cdef inline int set_key(Memo memo, Piece* piece, const character* s, size_t n) except -1 nogil:
+    """Write a piece's characters down in as few bytes as they allow: a chunk is the same in texts of any width."""
+    cdef uint32_t union = 0
+    cdef size_t k
+    cdef char* key
+    if sizeof(character) == 1:
+        piece.key, piece.n_bytes, piece.width = <const char*>s, n, 1
+        return 0
+    for k in range(n):
+        union |= s[k]
+    piece.width = 1 if union < 0x100 else 2 if union < 0x10000 else 4
+    piece.n_bytes = n * piece.width
+    if piece.width == sizeof(character):
+        piece.key = <const char*>s
+        return 0
+    key = memo.narrow.data + memo.narrow.used
+    memo.narrow.used += (piece.n_bytes + 1) & ~<size_t>1
+    for k in range(n):
+        if piece.width == 1:
+            (<uint8_t*>key)[k] = <uint8_t>s[k]
+        else:
+            (<uint16_t*>key)[k] = <uint16_t>s[k]
+    piece.key = key
     return 0
 
 
-cdef int suspect(Memo memo, size_t text) except -1 nogil:
+cdef bint clashes(Memo memo, uint32_t last_but_one, uint32_t last, uint32_t first, uint32_t second) noexcept nogil:
+    cdef const uint32_t* each = <const uint32_t*>memo.clashes.data
+    cdef size_t i
+    for i in range(memo.clashes.used // (4 * sizeof(uint32_t))):
+        if each[1] == last and each[2] == first:
+            if not (each[0] and last_but_one and each[0] != last_but_one):
+                if not (each[3] and second and each[3] != second):
+                    return True
+        each += 4
+    return False
+
+
+cdef int suspect(Memo memo, size_t text, size_t waiting) except -1 nogil:
     cdef Suspect* found = <Suspect*>room(&memo.suspects, sizeof(Suspect))
     found.text = text
-    found.position = memo.reading.used // sizeof(int32_t)
+    found.position = memo.reading.used // sizeof(int32_t) + waiting
     memo.suspects.used += sizeof(Suspect)
     return 0
 
 
-cdef int meet(Memo memo, const character* s, size_t n, uint32_t h, uint32_t union) except -1 nogil:
+cdef int meet_all(Memo memo, const Piece* pieces, int n) except -1 nogil:
+    cdef int k
+    cdef Slot slot
+    for k in range(n):
+        slot = memo.slots[pieces[k].hash & (memo.n_slots - 1)]
+        if slot.span >= 0:
+            fetch(memo.spans + slot.span)
+    for k in range(n):
+        meet(memo, pieces + k)
+    return 0
+
+
+cdef inline int meet(Memo memo, const Piece* piece) except -1 nogil:
     """Append the span's number to the reading; give it one if it is new."""
     cdef size_t mask = memo.n_slots - 1
-    cdef size_t place = h & mask
+    cdef size_t place = piece.hash & mask
     cdef Slot slot
+    cdef Span* span
     while True:
         slot = memo.slots[place]
         if slot.span < 0:
             break
-        if slot.hash == h and is_key(memo, <Span*>memo.spans.data + slot.span, s, n):
-            return push(&memo.reading, slot.span)
+        if slot.hash == piece.hash:
+            span = memo.spans + slot.span
+            if (
+                span.n_bytes == piece.n_bytes
+                and span.width == piece.width
+                and memcmp(key_of(&memo.arena, span), piece.key, piece.n_bytes) == 0
+            ):
+                span.again = True
+                return push(&memo.reading, slot.span)
         place = (place + 1) & mask
-    slot.hash = h
-    slot.span = <int32_t>(memo.spans.used // sizeof(Span))
+    slot.hash = piece.hash
+    slot.span = <int32_t>memo.n_spans
     memo.slots[place] = slot
     push(&memo.reading, slot.span)
-    add_span(memo, s, n, union)
-    if 2 * memo.spans.used // sizeof(Span) > memo.n_slots:
-        spread(memo)
+    add_span(memo, piece)
+    if 2 * memo.n_spans > memo.n_slots:
+        new_table(memo, 2 * memo.n_slots)
     return 0
 
 
-cdef inline bint is_key(Memo memo, const Span* span, const character* s, size_t n) noexcept nogil:
-    cdef const char* key = memo.arena.data + span.key
-    cdef size_t k
-    if span.length != n:
-        return False
-    if span.width == sizeof(character):
-        return memcmp(key, s, n * sizeof(character)) == 0
-    if span.width == 1:
-        for k in range(n):
-            if (<const uint8_t*>key)[k] != s[k]:
-                return False
-        return True
-    if span.width == 2:
-        for k in range(n):
-            if (<const uint16_t*>key)[k] != s[k]:
-                return False
-        return True
-    return False  # a key of wide characters, a text without any
-
-
-cdef int add_span(Memo memo, const character* s, size_t n, uint32_t union) except -1 nogil:
-    cdef Span* span = <Span*>room(&memo.spans, sizeof(Span))
-    cdef size_t k
-    cdef char* key
+cdef Span* add_span(Memo memo, const Piece* piece) except NULL nogil:
+    cdef Span* span
+    if memo.n_spans == memo.n_places:
+        more_spans(memo)
+    span = memo.spans + memo.n_spans
+    memo.n_spans += 1
     memset(span, 0, sizeof(Span))
-    memo.spans.used += sizeof(Span)
-    span.width = 1 if union < 0x100 else 2 if union < 0x10000 else 4
-    span.length = <uint32_t>n
-    key = <char*>room(&memo.arena, n * span.width + 4)
-    span.key = memo.arena.used
-    for k in range(n):
-        if span.width == 1:
-            (<uint8_t*>key)[k] = <uint8_t>s[k]
-        elif span.width == 2:
-            (<uint16_t*>key)[k] = <uint16_t>s[k]
-        else:
-            (<uint32_t*>key)[k] = <uint32_t>s[k]
-    memo.arena.used += (n * span.width + 3) & ~<size_t>3  # keys of wide characters stay aligned
+    span.width = piece.width
+    span.n_bytes = piece.n_bytes
+    if piece.n_bytes <= SHORT:
+        memcpy(span.key, piece.key, piece.n_bytes)
+    else:
+        memcpy(room(&memo.arena, piece.n_bytes + 4), piece.key, piece.n_bytes)
+        memcpy(span.key, &memo.arena.used, sizeof(size_t))
+        memo.arena.used += (piece.n_bytes + 3) & ~<size_t>3  # keys of wide characters stay aligned
+    return span
+
+
+cdef int more_spans(Memo memo) except -1 nogil:
+    """Move the spans to where there is room for twice as many."""
+    cdef size_t n_places = 2 * memo.n_places + 64
+    cdef char* block = <char*>malloc((n_places + 1) * sizeof(Span))
+    cdef Span* spans = <Span*>(block + sizeof(Span) - <size_t>block % sizeof(Span))
+    if block == NULL:
+        with gil:
+            raise MemoryError
+    if memo.n_spans:
+        memcpy(spans, memo.spans, memo.n_spans * sizeof(Span))
+    free(memo.block)
+    memo.block, memo.spans, memo.n_places = block, spans, n_places
     return 0
 
 
-cdef int spread(Memo memo) except -1 nogil:
-    """Make the hash table twice as large."""
-    cdef size_t n_slots = 2 * memo.n_slots, place, i
-    cdef Slot* slots = <Slot*>malloc(n_slots * sizeof(Slot))
+cdef void start_spans(Memo memo) noexcept nogil:
+    """Have no spans, and no memory for any."""
+    memset(&memo.arena, 0, sizeof(Buffer))
+    memset(&memo.pool, 0, sizeof(Buffer))
+    memo.block, memo.spans = NULL, NULL
+    memo.n_spans = memo.n_places = memo.n_learnt = 0
+
+
+cdef int keep_span(Memo memo, const Span* old, const Buffer* arena, const Buffer* pool) except -1 nogil:
+    """Copy a span out of what the memo held before, if it has been met again."""
+    cdef Piece piece
+    cdef Span* span
+    cdef size_t n_bytes
+    if not old.again:
+        return 0
+    piece.key, piece.n_bytes, piece.width = key_of(arena, old), old.n_bytes, old.width
+    span = add_span(memo, &piece)
+    span.n_tokens, span.n_terms, span.term, span.ids = old.n_tokens, old.n_terms, old.term, memo.pool.used
+    n_bytes = sizeof(int32_t) * ((old.n_tokens if old.n_tokens > 1 else 0) + (old.n_terms if old.n_terms > 1 else 0))
+    if n_bytes:
+        memcpy(room(&memo.pool, n_bytes), pool.data + old.ids, n_bytes)
+        memo.pool.used += n_bytes
+    return 0
+
+
+cdef int new_table(Memo memo, size_t n_slots) except -1 nogil:
+    """Put all spans into a hash table of so many slots, or of as many more as they need."""
+    while n_slots < 2 * memo.n_spans:
+        n_slots *= 2
+    cdef size_t i, place
+    cdef Slot* slots
+    cdef Span* span
+    cdef uint32_t hash_
+    slots = <Slot*>malloc(n_slots * sizeof(Slot))
     if slots == NULL:
         with gil:
             raise MemoryError
     memset(slots, 0xFF, n_slots * sizeof(Slot))
-    for i in range(memo.n_slots):
-        if memo.slots[i].span >= 0:
-            place = memo.slots[i].hash & (n_slots - 1)
-            while slots[place].span >= 0:
-                place = (place + 1) & (n_slots - 1)
-            slots[place] = memo.slots[i]
+    for i in range(memo.n_spans):
+        span = memo.spans + i
+        hash_ = hash_of(key_of(&memo.arena, span), span.n_bytes)
+        place = hash_ & (n_slots - 1)
+        while slots[place].span >= 0:
+            place = (place + 1) & (n_slots - 1)
+        slots[place].hash, slots[place].span = hash_, <int32_t>i
     free(memo.slots)
     memo.slots, memo.n_slots = slots, n_slots
     return 0
@@ -522,11 +736,13 @@ cdef int count_text(Memo memo, size_t text, int longest, Buffer* ids) except -1 
     cdef const int32_t* terms
     cdef int32_t* tally = <int32_t*>memo.tally.data
     cdef int32_t term, before = -1, pair = -1, number
-    cdef const Span* span
+    cdef Span* span
     cdef int k
     for i in range(n):
-        span = <Span*>memo.spans.data + spans[i]
-        terms = <const int32_t*>(memo.pool.data + span.ids) + span.n_tokens
+        if i + AHEAD < n:
+            fetch(memo.spans + spans[i + AHEAD])
+        span = memo.spans + spans[i]
+        terms = terms_of(memo, span)
         for k in range(span.n_terms):
             term = terms[k]
             if tally[term] == 0:
@@ -586,12 +802,14 @@ cdef int collect(Memo memo, const Buffer* ids, size_t start, Buffer* counts) exc
 
 
 cdef int32_t ngram_number(Memo memo, int32_t left, int32_t right) except -1 nogil:
-    """Number the n-grams in the order in which they are met."""
+    """Number the n-grams in the order in which they are met, or give all that come too late the last number."""
     cdef uint64_t parts = <uint64_t><uint32_t>left << 32 | <uint32_t>right
     cdef Ngram* found = slot_of(memo.ngrams, memo.n_ngram_slots, parts)
     cdef int32_t number
     if found.place:
         return found.place - 1
+    if memo.closed:
+        return memo.last_ngram
     number = <int32_t>(memo.ngram_parts.used // (2 * sizeof(int32_t)))
     found.parts = parts
     found.place = number + 1

@@ -16,7 +16,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from textcat.features._affixes import DEPTH, Infixes, Prefixes, Suffixes, without_affix
+import numpy as np
+
+from textcat.features._affixes import DEPTH, Infixes, Prefixes, Suffixes, cut
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer
@@ -96,7 +98,7 @@ def guarded(tokenizer: Tokenizer, vocab: Vocab, rules: dict[str, Any] | None = N
         prefix_search=affixes.prefixes,
         suffix_search=affixes.suffixes,
         infix_finditer=affixes.infixes,
-        token_match=tokenizer.token_match,
+        token_match=affixes.token_match,
         url_match=affixes.url_match,
         faster_heuristics=tokenizer.faster_heuristics,
     )
@@ -110,6 +112,7 @@ class Affixes(NamedTuple):
     suffixes: Suffixes
     infixes: Infixes
     url_match: Callable[[str], Any] | None
+    token_match: Callable[[str], Any] | None
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Affixes:
@@ -119,11 +122,25 @@ class Affixes(NamedTuple):
             Suffixes(tokenizer.suffix_search, _readable(tokenizer.suffix_search, "search", "suffix")),
             Infixes(tokenizer.infix_finditer, _readable(tokenizer.infix_finditer, "finditer", "infix")),
             _url_guard(tokenizer.url_match),
+            tokenizer.token_match,
         )
 
-    def absent_from(self, chunks: list[str]) -> list[bool]:
-        """Tell of every chunk whether it surely has no affix: unless it is a special case, it is one token."""
-        return without_affix(chunks, self.prefixes, self.suffixes, self.infixes)
+    def cut(self, chunks: list[str], specials: set[str]) -> tuple[list[str], np.ndarray]:
+        """Cut chunks into their tokens where the tables can tell, and no special case is near.
+
+        Parameters
+        ----------
+        chunks : list of str
+        specials : set of str
+            The special cases, each also without its white space.
+
+        Returns
+        -------
+        tokens : list of str
+        lengths : ndarray of shape (n_chunks,), int32
+            How many tokens each chunk has; 0 where the tables cannot tell.
+        """
+        return cut(chunks, specials, self.token_match is not None, self.prefixes, self.suffixes, self.infixes)
 
 
 def _pattern_of(function: Callable[..., Any], method: str) -> re.Pattern[str] | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
 from typing import Protocol
 
 import numpy as np
 from sklearn.utils import murmurhash3_32
 
+from textcat.features.reader import OTHER, Known
 from textcat.features.tokens import TermCounts
 
 NONE = np.zeros(0, np.int32)
@@ -134,3 +136,43 @@ def ngram_names(counts: TermCounts, numbers: np.ndarray) -> list[str]:
     names = iter([f"{terms[first]} {terms[second]}" for first, second in pairs.tolist()])
     before = [terms[i] if i >= 0 else next(names) for i in left.tolist()]
     return [f"{first} {terms[last]}" for first, last in zip(before, right.tolist(), strict=True)]
+
+
+def known_by(names: Iterable[str], ngrams: int, *, apart: bool) -> Known:
+    """Give the terms and n-grams that names may be names of: all others have no column.
+
+    A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space or as a shared term. Each
+    counts, since one too many does no harm. None can be read as OTHER.
+
+    Parameters
+    ----------
+    names : iterable of str
+    ngrams : {1, 2, 3}
+        The longest.
+    apart : bool
+        Whether names may begin with that of a space.
+    """
+    terms: dict[str, int] = {}
+    numbers: dict[tuple[int, int], int] = {}
+    for name in names:
+        for parts in _readings(name, ngrams, apart):
+            places = [terms.setdefault(part, len(terms)) for part in parts]
+            left = places[0]
+            for right in places[1:]:
+                left = ~numbers.setdefault((left, right), len(numbers))
+    other = terms.setdefault(OTHER, len(terms))
+    numbers[other, other] = len(numbers)
+    return Known(list(terms), np.array(list(numbers), np.int32))
+
+
+def _readings(name: str, ngrams: int, apart: bool) -> Iterator[list[str]]:
+    """List the ways to read a name as up to so many terms."""
+    starts = [0, *(i + 1 for i, character in enumerate(name) if apart and character == ":")]
+    for start in starts:
+        gaps = [i for i in range(start, len(name)) if name[i] == " "]
+        for n in range(min(ngrams, len(gaps) + 1)):
+            for cuts in combinations(gaps, n):
+                edges = [start - 1, *cuts, len(name)]
+                parts = [name[left + 1 : right] for left, right in pairwise(edges)]
+                if all(parts) and OTHER not in parts:
+                    yield parts

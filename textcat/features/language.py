@@ -20,7 +20,6 @@ JOINER = "\n"
 CHUNKS_PER_DOC = 50_000
 EXTRAS = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-NON_ASCII = 128
 
 
 class UnknownLanguageError(TextcatError, ValueError):
@@ -68,13 +67,14 @@ class Language:
 
         # Each new lexeme would be put through some twenty attributes of which three are ever asked for.
         self._nlp.vocab.lex_attr_getters = {}
-        self._rules = self._nlp.tokenizer.rules
+        rules = self._nlp.tokenizer.rules
         # The special cases as the tokenizer's own matcher has them: cut by affixes alone.
         bare, _ = guarded(self._nlp.tokenizer, self._nlp.vocab, rules={})
-        cuts = [[token.text for token in bare(rule)] for rule in self._rules]
+        cuts = [[token.text for token in bare(rule)] for rule in rules]
+        self._specials = {*rules, *map("".join, cuts)}
         # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
-        results = [[intify_attrs(part)[ORTH] for part in parts] for parts in self._rules.values()]
-        self._recut = tuple(rule for rule, cut, result in zip(self._rules, cuts, results, strict=True) if cut != result)
+        results = [[intify_attrs(part)[ORTH] for part in parts] for parts in rules.values()]
+        self._recut = tuple(rule for rule, cut, result in zip(rules, cuts, results, strict=True) if cut != result)
         self.reach = max(map(len, cuts), default=0)
         self._gaps: dict[tuple[str, str], set[Gap]] = defaultdict(set)
         for cut in cuts:
@@ -86,18 +86,18 @@ class Language:
         self._joinable = alone and not any(JOINER in cut for cut in cuts if len(cut) > 1)
 
     def clashes(self) -> np.ndarray:
-        """Tabulate between which two characters, last of a span and first of the next, a special case may have a gap.
+        """List between which characters, the last two of a span and the first two of the next, a gap may be.
 
         Returns
         -------
-        ndarray of shape (129, 129), uint8
-            Row and column 128 stand for all characters that are not ASCII.
+        ndarray of shape (n, 4), uint32
+            0 stands for any character before the last one or after the first one.
         """
-        table = np.zeros((NON_ASCII + 1, NON_ASCII + 1), np.uint8)
-        if self.by_chunk:
-            for left, right in self._gaps:
-                table[min(ord(left), NON_ASCII), min(ord(right), NON_ASCII)] = 1
-        return table
+        if not self.by_chunk:
+            return np.zeros((0, 4), np.uint32)
+        gaps = [gap for group in self._gaps.values() for gap in group]
+        edges = sorted({("\0" + gap.left)[-2:] + (gap.right + "\0")[:2] for gap in gaps})
+        return np.array([list(map(ord, each)) for each in edges], np.uint32).reshape(-1, 4)
 
     def gaps(self, left: str, last: str, right: str, first: str) -> list[Gap]:
         """List the gaps of special cases that may lie between two spans.
@@ -116,7 +116,9 @@ class Language:
         return [
             gap
             for gap in self._gaps.get((left[-1], right[0]), ())
-            if (last == gap.last or (left.endswith(gap.last) and left.endswith(self._recut)))
+            if _overlap(left, gap.left)
+            and _overlap(right[::-1], gap.right[::-1])
+            and (last == gap.last or (left.endswith(gap.last) and left.endswith(self._recut)))
             and (first == gap.first or (right.startswith(gap.first) and right.startswith(self._recut)))
         ]
 
@@ -133,19 +135,18 @@ class Language:
             Those of the first span, of the second, and so on.
         lengths : ndarray of shape (n_spans,), int32
         """
-        plain = self._affixes.absent_from(spans)
-        whole = [alone and span not in self._rules for alone, span in zip(plain, spans, strict=True)]
-        cuts = self._cut(span for span, is_token in zip(spans, whole, strict=True) if not is_token)
-        tokens: list[str] = []
-        lengths = np.ones(len(spans), np.int32)
-        for i, is_token in enumerate(whole):
-            if is_token:
-                tokens.append(spans[i])
-            else:
-                cut = next(cuts)
-                tokens += cut
-                lengths[i] = len(cut)
-        return tokens, lengths
+        tokens, lengths = self._affixes.cut(spans, self._specials)
+        others = np.flatnonzero(lengths == 0)
+        if not len(others):
+            return tokens, lengths
+        places = np.cumsum(lengths)[others].tolist()
+        all_tokens: list[str] = []
+        start = 0
+        for i, place, cut in zip(others.tolist(), places, self._cut(spans[i] for i in others.tolist()), strict=True):
+            all_tokens += tokens[start:place]
+            all_tokens += cut
+            lengths[i], start = len(cut), place
+        return all_tokens + tokens[start:], lengths
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""
@@ -203,6 +204,11 @@ def blank(lang: str) -> Nlp:
         raise MissingPackageError(
             f"spaCy's tokenizer for language {lang!r} needs a package that is not installed: pip install '{package}'."
         ) from error
+
+
+def _overlap(text: str, end: str) -> bool:
+    """Tell whether a text, or a longer one of which it is the end, may end in this way."""
+    return text.endswith(end) or end.endswith(text)
 
 
 def mended(text: str) -> str:

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from textcat.errors import TextcatError
 from textcat.features._rows import document_frequencies, rows
-from textcat.features.columns import Columns, Hashed, Named, names_of, ngram_names
+from textcat.features.columns import Columns, Hashed, Named, known_by, names_of, ngram_names
+from textcat.features.reader import Known
 from textcat.features.tokens import TermCounts, Tokens
 
 BODY = "body"
@@ -246,7 +247,7 @@ class TfIdf(TransformerMixin, BaseEstimator):
         blocks = []
         while block := list(islice(stream, DOCUMENTS_PER_BLOCK)):
             texts = self._flat(block)
-            blocks.append(self._rows(texts, self._count(texts)))
+            blocks.append(self._rows(texts, self._count(texts, self._known_terms())))
         if not blocks:
             return csr_matrix((0, len(self.idf_)), dtype=self.dtype)
         return blocks[0] if len(blocks) == 1 else vstack(blocks, format="csr")
@@ -321,6 +322,13 @@ class TfIdf(TransformerMixin, BaseEstimator):
         self.n_documents_ = n_documents
         self.average_lengths_ = averages
         self._columns = columns
+        self._known: Known | None = None
+
+    def _known_terms(self) -> Known | None:
+        """Give what can have a column, so that the rest is passed over; None where that may be any term."""
+        if self._known is None and self.vocabulary_ is not None and not self.chars:
+            self._known = known_by(self.vocabulary_, self.ngrams, apart=bool(self.apart))
+        return self._known
 
     def _take_tokens(self) -> None:
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
@@ -371,8 +379,8 @@ class TfIdf(TransformerMixin, BaseEstimator):
             np.array(ends, np.int64),
         )
 
-    def _count(self, texts: _Texts) -> TermCounts:
-        return self.tokens_.count_terms(texts.texts, ngrams=self.ngrams, chars=self.chars)
+    def _count(self, texts: _Texts, known: Known | None = None) -> TermCounts:
+        return self.tokens_.count_terms(texts.texts, ngrams=self.ngrams, chars=self.chars, known=known)
 
     def _halves(self, texts: _Texts, counts: TermCounts) -> np.ndarray:
         """Give, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,) for none."""
@@ -460,8 +468,7 @@ class TfIdf(TransformerMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        if "_columns" in state:
-            state["_columns"] = None
+        state.update((name, None) for name in ("_columns", "_known") if name in state)
         return state
 
     def __sklearn_tags__(self) -> Any:
