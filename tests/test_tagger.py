@@ -1,5 +1,8 @@
 """The trained thing: its scores are sums of terms, its tags are what scores above the threshold."""
 
+import itertools
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -75,6 +78,44 @@ def test_a_number_of_tags_that_makes_no_sense_is_told_of(tagger):
         tagger.tags_of(scores, top=0)
     with pytest.raises(TextcatError, match=r"Every topic and the 2 highest"):
         tagger.tags_of(scores, top=2, everything=True)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 100, 100_000])
+def test_a_stream_of_documents_gets_the_same_tags(corpus, tagger, batch):
+    assert list(tagger.tag_stream(iter(corpus.test), batch=batch)) == tagger.tag(corpus.test)
+    assert list(tagger.tag_stream([], batch=batch)) == []
+
+
+def test_a_stream_is_read_no_further_than_a_batch_ahead(tagger):
+    read = []
+    endless = (read.append(i) or f"wheat {i}" for i in itertools.count())
+    stream = tagger.tag_stream(endless, batch=10)
+    assert read == []
+    for i in range(25):
+        assert next(stream) == tagger.tag([f"wheat {i}"])[0]
+        assert len(read) == 10 * (i // 10 + 1)
+
+
+def test_a_stream_takes_the_same_memory_however_long_it_is(tagger):
+    def grown(n):
+        stream = tagger.tag_stream(f"wheat word{i} and {'x' * 1000}" for i in range(n))
+        tracemalloc.start()
+        for _ in stream:
+            pass
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    grown(2_000)
+    assert grown(12_000) < 1.2 * grown(3_000)
+
+
+def test_what_is_no_stream_of_documents_is_told_of(tagger):
+    for ask in (tagger.tag, tagger.tag_stream):
+        with pytest.raises(TextcatError, match=r"A single text is no stream of documents"):
+            ask("wheat")
+    with pytest.raises(TextcatError, match=r"in batches of 0: give 1 or more"):
+        tagger.tag_stream(["wheat"], batch=0)
 
 
 def test_a_raised_threshold_takes_tags_away(tagger):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,11 +169,33 @@ class Tagger:
 
     def tag(self, documents: Iterable[str | Document]) -> list[list[Tag]]:
         """Return the topics of each document that score above their threshold, the highest score first."""
-        documents = list(documents)
-        tags: list[list[Tag]] = []
-        for start in range(0, len(documents), _BATCH):
-            tags += self.tags_of(self.scores(documents[start : start + _BATCH]))
-        return tags
+        return list(self.tag_stream(documents, batch=_BATCH))
+
+    def tag_stream(self, documents: Iterable[str | Document], *, batch: int = 1024) -> Iterator[list[Tag]]:
+        """Yield the tags of each document, as `tag` gives them, while documents are being read.
+
+        Memory does not depend on how many documents come: they may never end.
+
+        Parameters
+        ----------
+        documents : iterable of str or Document
+        batch : int, default=1024
+            How many documents are read before their tags are given. Large batches are fast; 1 gives the tags of a
+            document before the next one is asked for.
+
+        Raises
+        ------
+        TextcatError
+            If `batch` is below 1, or a single text is given.
+        """
+        if isinstance(documents, str):
+            raise TextcatError("A single text is no stream of documents: give a list of texts.")
+        if batch < 1:
+            raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
+        stream = iter(documents)
+        return chain.from_iterable(
+            self.tags_of(self.scores(some)) for some in iter(lambda: list(islice(stream, batch)), [])
+        )
 
     def tags_of(self, scores: np.ndarray, *, top: int | None = None, everything: bool = False) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
