@@ -45,7 +45,9 @@ def solve_dual(X, problems, kernel="linear", kernel_params=None, *, order=None, 
     rows = X if isinstance(X, KernelRows) else KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
     dealt = [list(enumerate(problems))[job::n_jobs] for job in range(n_jobs)]
     with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
-        parts = list(pool.map(lambda part: solve_block(rows, order, margins, Control(None), part), dealt))
+        parts = list(
+            pool.map(lambda part: solve_block(rows, part, order=order, margins=margins, control=Control(None)), dealt)
+        )
     solutions = dict(pair for part in parts for pair in part)
     return [solutions[number] for number in range(len(problems))]
 
@@ -366,10 +368,12 @@ def test_control_counts_finished_problems_and_stops():
     X, problems = some_rows(), some_problems()
     finished = []
     control = Control(finished.append)
-    assert len(solve_block(KernelRows(X, "rbf"), None, False, control, enumerate(problems))) == len(problems)
+    assert len(
+        solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control)
+    ) == len(problems)
     assert finished == [1] * len(problems)
     control.stop.set()
-    assert solve_block(KernelRows(X, "rbf"), None, False, control, enumerate(problems)) == []
+    assert solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control) == []
 
 
 def test_public_things_are_documented():
@@ -397,7 +401,7 @@ rows = KernelRows(rng.normal(size=(1500, 5)), "linear", cache_mb=float(sys.argv[
 labels = rng.choice([-1, 1], 1500)
 print("started", flush=True)
 problem = Problem.from_labels(labels, PA(), max_epochs=10**9, mini_epochs=int(sys.argv[2]))
-solve_block(rows, None, False, Control(None), [(0, problem)])
+solve_block(rows, [(0, problem)], order=None, margins=False, control=Control(None))
 """
 
 

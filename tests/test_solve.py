@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from textcat.margin._primal import N_LANES, Block
+from textcat.margin.primal import arrange, read_rows
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, LMargitron, TMargitron
 from textcat.margin.solve import solve
@@ -241,7 +242,7 @@ def test_hundreds_of_problems_are_dealt_into_small_blocks_and_come_back_in_order
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_solution_does_not_depend_on_the_instruction_set_or_on_where_the_run_pauses(alone, level, budget):
     X, problems, expected = alone
-    block = Block(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape[1], level=level)
+    block = Block(arrange(read_rows(X)), level=level)
     for lane, problem in enumerate(problems[:N_LANES]):
         block.load(
             lane, problem.rule, problem.rho, problem.lambda_, problem.max_epochs, 0, problem.positives, problem.left_out

@@ -28,9 +28,11 @@ _HOMES = {
     "evaluate": "ranking",
     "load": "storage",
     "open_corpus": "corpus.catalogue",
+    "open_rows": "features.store",
     "read_recipe": "recipe",
     "save": "storage",
     "solve": "margin.solve",
+    "write_rows": "features.store",
 }
 __all__ = [*_HOMES]
 

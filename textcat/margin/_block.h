@@ -3,30 +3,10 @@
  * Included once per number type by _lanes.h, with REAL, ACCUMULATORS and B(name) defined.
  */
 
-/* Rows arranged for the cache, in memory of their own: columns in the order of their frequency, numbered by 16 bits.
- *
- * A feature that a single row has is no column: it acts as the lambda trick's private coordinate does, so its square is
- * added to lambda and its weight, alpha * x, is made at the end. A third of the features of a text collection are such.
- */
-struct B(arrangement) {
-    int64_t *indptr, *lone_ptr;
-    int32_t *feature; /* of a column */
-    int32_t *wide, *lone_feature;
-    uint16_t *narrow;
-    REAL *data, *lone_data, *lone2; /* lone2: the sum of squares of a row's lone features */
-};
-
 typedef struct B(block) {
-    /* the shared rows, CSR, and the order in which they are presented (NULL: as they stand) */
-    ptrdiff_t n_rows, n_features, n_columns;
-    const int64_t *indptr;
-    const int32_t *wide;    /* the column of W of every entry, or NULL */
-    const uint16_t *narrow; /* the same, where 16 bits are enough, or NULL */
-    const REAL *data;
-    int binary; /* whether every entry is 1 */
-    const int64_t *order;
-    double *norm2; /* squared length of every row */
-    struct B(arrangement) own;
+    const rows *x;     /* shared, and not changed */
+    const int64_t *order; /* in which rows are presented (NULL: as they stand) */
+    int binary;           /* whether every entry is 1 */
 
     /* per column or row and lane */
     REAL *W, *alpha;
@@ -130,9 +110,6 @@ static ptrdiff_t (*B(scan_for)(int level))(B(block) *, ptrdiff_t, ptrdiff_t)
 static void B(free)(B(block) *s)
 {
     if (!s) return;
-    free(s->norm2);
-    free(s->own.indptr), free(s->own.lone_ptr), free(s->own.feature), free(s->own.wide), free(s->own.lone_feature);
-    free(s->own.narrow), free(s->own.data), free(s->own.lone_data), free(s->own.lone2);
     aligned_free(s->W);
     aligned_free(s->alpha);
     free(s->positive);
@@ -143,141 +120,72 @@ static void B(free)(B(block) *s)
     aligned_free(s);
 }
 
-#ifdef ARRANGED
-/* Arrange the rows; returns 0 where memory is short. */
-static int B(arrange)(B(block) *s)
-{
-    const ptrdiff_t n = s->n_rows, d = s->n_features;
-    const int64_t nnz = s->indptr[n];
-    struct B(arrangement) *const own = &s->own;
-    int32_t *const df = calloc((size_t)d + 1, sizeof *df);            /* in how many rows a feature is */
-    int64_t *const next = calloc((size_t)n + 2, sizeof *next);        /* the next column for a feature of that df */
-    int32_t *const column = malloc(((size_t)d + 1) * sizeof *column); /* of a feature, or -1 */
-    int complete = df && next && column;
-    if (!complete) goto out;
-
-    for (int64_t p = 0; p < nnz; p++) df[s->wide[p]]++;
-    for (ptrdiff_t j = 0; j < d; j++) next[df[j]]++;
-    const int64_t n_lone = next[1];
-    s->n_columns = d - n_lone - next[0];
-    for (ptrdiff_t frequency = n, before = 0; frequency > 1; frequency--) { /* counting sort, most frequent first */
-        const int64_t many = next[frequency];
-        next[frequency] = before;
-        before += many;
-    }
-    own->feature = malloc(((size_t)s->n_columns + 1) * sizeof *own->feature);
-    own->indptr = malloc(((size_t)n + 1) * sizeof *own->indptr);
-    own->data = malloc(((size_t)(nnz - n_lone) + 1) * sizeof *own->data);
-    own->lone_ptr = malloc(((size_t)n + 1) * sizeof *own->lone_ptr);
-    own->lone_feature = malloc(((size_t)n_lone + 1) * sizeof *own->lone_feature);
-    own->lone_data = malloc(((size_t)n_lone + 1) * sizeof *own->lone_data);
-    own->lone2 = calloc((size_t)n + 1, sizeof *own->lone2);
-    const int is_narrow = s->n_columns <= 65536;
-    if (is_narrow)
-        own->narrow = malloc(((size_t)(nnz - n_lone) + 1) * sizeof *own->narrow);
-    else
-        own->wide = malloc(((size_t)(nnz - n_lone) + 1) * sizeof *own->wide);
-    complete = own->feature && own->indptr && own->data && own->lone_ptr && own->lone_feature && own->lone_data &&
-               own->lone2 && (own->narrow || own->wide);
-    if (!complete) goto out;
-
-    for (ptrdiff_t j = 0; j < d; j++) {
-        column[j] = df[j] > 1 ? (int32_t)next[df[j]]++ : -1;
-        if (df[j] > 1) own->feature[column[j]] = (int32_t)j;
-    }
-    int64_t common = 0, lone = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        own->indptr[i] = common;
-        own->lone_ptr[i] = lone;
-        for (int64_t p = s->indptr[i]; p < s->indptr[i + 1]; p++) {
-            const int32_t c = column[s->wide[p]];
-            if (c < 0) {
-                own->lone_feature[lone] = s->wide[p];
-                own->lone_data[lone++] = s->data[p];
-                own->lone2[i] += s->data[p] * s->data[p];
-            } else {
-                own->data[common] = s->data[p];
-                if (is_narrow)
-                    own->narrow[common++] = (uint16_t)c;
-                else
-                    own->wide[common++] = c;
-            }
-        }
-    }
-    own->indptr[n] = common;
-    own->lone_ptr[n] = lone;
-    s->indptr = own->indptr;
-    s->wide = own->wide;
-    s->narrow = own->narrow;
-    s->data = own->data;
-out:
-    free(df), free(next), free(column);
-    return complete;
-}
-#else
-/* Rows stay in coordinate order; columns of 16 bits, where they are enough. Returns 0 where memory is short. */
-static int B(arrange)(B(block) *s)
-{
-    const int64_t nnz = s->indptr[s->n_rows];
-    if (s->n_features > 65536) return 1;
-    s->own.narrow = malloc(((size_t)nnz + 1) * sizeof *s->own.narrow);
-    if (!s->own.narrow) return 0;
-    for (int64_t p = 0; p < nnz; p++) s->own.narrow[p] = (uint16_t)s->wide[p];
-    s->narrow = s->own.narrow;
-    return 1;
-}
-#endif
-
 /* The weights in lane l of the column that an entry belongs to. */
 static REAL *B(weight)(const B(block) *s, int64_t p, int l)
 {
-    return &s->W[(s->narrow ? (ptrdiff_t)s->narrow[p] : (ptrdiff_t)s->wide[p]) * LANES + l];
+    return &s->W[(s->x->narrow ? (ptrdiff_t)s->x->narrow[p] : (ptrdiff_t)s->x->wide[p]) * LANES + l];
 }
 
-/* Return a block without problems, or NULL where memory is short. */
-static B(block) *B(new)(ptrdiff_t n_rows, ptrdiff_t n_features, const int64_t *indptr, const int32_t *indices,
-                        const REAL *data, const int64_t *order, int level)
+/* Return a block without problems, or NULL where memory is short. The rows and their order must stay as long as it does. */
+static B(block) *B(new)(const rows *x, const int64_t *order, int level)
 {
+    const size_t n_rows = (size_t)x->n_rows + 1, n_columns = (size_t)x->n_columns + 1;
     B(block) *s = aligned_zeros(sizeof *s);
     if (!s) return NULL;
-    s->n_rows = n_rows;
-    s->n_features = s->n_columns = n_features;
-    s->indptr = indptr;
-    s->wide = indices;
-    s->data = data;
+    s->x = x;
     s->order = order;
-    s->norm2 = malloc((size_t)(n_rows + 1) * sizeof *s->norm2);
-    s->alpha = aligned_zeros((size_t)(n_rows + 1) * LANES * sizeof *s->alpha);
-    s->positive = calloc((size_t)n_rows + 1, sizeof *s->positive);
-    s->left_out = calloc((size_t)n_rows + 1, sizeof *s->left_out);
-    s->moved = calloc((size_t)n_rows + 1, sizeof *s->moved);
-    s->in_set = calloc((size_t)n_rows + 1, sizeof *s->in_set);
-    s->set = malloc((size_t)(n_rows + 1) * sizeof *s->set);
-    s->alpha_alone = malloc((size_t)(n_rows + 1) * sizeof *s->alpha_alone);
-    if (!s->norm2 || !s->alpha || !s->positive || !s->left_out || !s->moved || !s->in_set || !s->set ||
-        !s->alpha_alone) {
-        B(free)(s);
-        return NULL;
-    }
-    for (ptrdiff_t i = 0; i < n_rows; i++) {
-        double sum = 0;
-        for (int64_t p = indptr[i]; p < indptr[i + 1]; p++) sum += (double)data[p] * (double)data[p];
-        s->norm2[i] = sum;
-    }
-    if (!B(arrange)(s)) {
+    s->alpha = aligned_zeros(n_rows * LANES * sizeof *s->alpha);
+    s->positive = calloc(n_rows, sizeof *s->positive);
+    s->left_out = calloc(n_rows, sizeof *s->left_out);
+    s->moved = calloc(n_rows, sizeof *s->moved);
+    s->in_set = calloc(n_rows, sizeof *s->in_set);
+    s->set = malloc(n_rows * sizeof *s->set);
+    s->alpha_alone = malloc(n_rows * sizeof *s->alpha_alone);
+    s->W = aligned_zeros(n_columns * LANES * sizeof *s->W);
+    s->W_alone = malloc(n_columns * sizeof *s->W_alone);
+    if (!s->alpha || !s->positive || !s->left_out || !s->moved || !s->in_set || !s->set || !s->alpha_alone || !s->W ||
+        !s->W_alone) {
         B(free)(s);
         return NULL;
     }
     s->binary = 1;
-    for (int64_t p = 0; p < s->indptr[n_rows] && s->binary; p++) s->binary = s->data[p] == 1;
-    s->W = aligned_zeros((size_t)(s->n_columns + 1) * LANES * sizeof *s->W);
-    s->W_alone = malloc((size_t)(s->n_columns + 1) * sizeof *s->W_alone);
-    if (!s->W || !s->W_alone) {
-        B(free)(s);
-        return NULL;
-    }
+    const REAL *const data = x->data;
+    for (int64_t p = 0; p < x->indptr[x->n_rows] && s->binary; p++) s->binary = data[p] == 1;
     s->scan = B(scan_for)(level);
     return s;
+}
+
+/* Take the weights of lane l out of the lanes, and alpha of its active set or of all rows; or put them back. */
+static void B(take_out)(B(block) *s, int l)
+{
+    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W_alone[c] = s->W[c * LANES + l];
+    if (s->alone)
+        for (ptrdiff_t i = 0; i < s->x->n_rows; i++) s->alpha_alone[i] = s->alpha[i * LANES + l];
+    else
+        for (ptrdiff_t k = 0; k < s->n_set; k++) s->alpha_alone[s->set[k]] = s->alpha[s->set[k] * LANES + l];
+}
+
+static void B(put_back)(B(block) *s, int l)
+{
+    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * LANES + l] = s->W_alone[c];
+    if (s->alone)
+        for (ptrdiff_t i = 0; i < s->x->n_rows; i++) s->alpha[i * LANES + l] = s->alpha_alone[i];
+    else
+        for (ptrdiff_t k = 0; k < s->n_set; k++) s->alpha[s->set[k] * LANES + l] = s->alpha_alone[s->set[k]];
+}
+
+static int B(lowest)(unsigned lanes)
+{
+    int l = 0;
+    while (!(lanes & (1u << l))) l++;
+    return l;
+}
+
+/* Put a lane that works alone, and stays out of the lanes from one run to the next, back into them. */
+static void B(back_into_lanes)(B(block) *s)
+{
+    if (s->alone) B(put_back)(s, B(lowest)(s->active));
+    s->alone = 0;
 }
 
 /* The thresholds of a lane change only when it updates; the hot loop compares unscaled values, f / scale. */
@@ -299,6 +207,7 @@ static void B(load)(B(block) *s, int l, const formula *rule, double rho, double 
     const uint16_t bit = (uint16_t)(1u << l);
     lane *z = &s->lanes[l];
     double longest2 = 0;
+    B(back_into_lanes)(s);
     memset(z, 0, sizeof *z);
     z->rule = *rule;
     z->rho = rho;
@@ -311,8 +220,8 @@ static void B(load)(B(block) *s, int l, const formula *rule, double rho, double 
         s->left_out[left_out[k]] |= bit;
         s->positive[left_out[k]] &= (uint16_t)~bit;
     }
-    for (ptrdiff_t i = 0; i < s->n_rows; i++) /* left-out rows are as though they were not there */
-        if (!(s->left_out[i] & bit) && s->norm2[i] > longest2) longest2 = s->norm2[i];
+    for (ptrdiff_t i = 0; i < s->x->n_rows; i++) /* left-out rows are as though they were not there */
+        if (!(s->left_out[i] & bit) && s->x->norm2[i] > longest2) longest2 = s->x->norm2[i];
     z->R = sqrt(longest2 + rho * rho + lambda);
     s->active |= bit;
     B(refresh)(s, l);
@@ -325,8 +234,8 @@ static void B(warm)(B(block) *s, int l, const REAL *weights, double bias, double
     const uint16_t bit = (uint16_t)(1u << l);
     lane *z = &s->lanes[l];
     double sum = 0;
-    for (ptrdiff_t j = 0; j < s->n_features; j++) sum += (double)weights[j] * (double)weights[j];
-    for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W[c * LANES + l] = weights[s->own.feature ? s->own.feature[c] : c];
+    for (ptrdiff_t j = 0; j < s->x->n_features; j++) sum += (double)weights[j] * (double)weights[j];
+    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * LANES + l] = weights[s->x->feature ? s->x->feature[c] : c];
     z->w_bias = z->rho ? bias / z->rho : 0;
     sum += z->w_bias * z->w_bias;
     for (ptrdiff_t k = 0; k < n_support; k++) {
@@ -344,14 +253,15 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
 {
     const uint16_t bit = (uint16_t)(1u << l), others = (uint16_t)~bit;
     const REAL scale = (REAL)s->lanes[l].scale;
+    const REAL *const lone_data = s->x->lone_data;
     ptrdiff_t n_support = 0;
-    memset(weights, 0, (size_t)s->n_features * sizeof *weights);
-    for (ptrdiff_t c = 0; c < s->n_columns; c++) {
+    memset(weights, 0, (size_t)s->x->n_features * sizeof *weights);
+    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) {
         REAL *const w = &s->W[c * LANES + l];
-        weights[s->own.feature ? s->own.feature[c] : c] = scale * *w;
+        weights[s->x->feature ? s->x->feature[c] : c] = scale * *w;
         *w = 0;
     }
-    for (ptrdiff_t i = 0; i < s->n_rows; i++) {
+    for (ptrdiff_t i = 0; i < s->x->n_rows; i++) {
         s->positive[i] &= others;
         s->left_out[i] &= others;
         s->in_set[i] &= others;
@@ -360,9 +270,9 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
             if (*a != 0) {
                 support[n_support] = (int32_t)i;
                 alpha[n_support++] = scale * *a;
-                if (s->own.lone2)
-                    for (int64_t p = s->own.lone_ptr[i]; p < s->own.lone_ptr[i + 1]; p++)
-                        weights[s->own.lone_feature[p]] = scale * *a * s->own.lone_data[p];
+                if (s->x->lone2)
+                    for (int64_t p = s->x->lone_ptr[i]; p < s->x->lone_ptr[i + 1]; p++)
+                        weights[s->x->lone_feature[p]] = scale * *a * lone_data[p];
             }
             *a = 0;
             s->moved[i] &= others;
@@ -373,25 +283,6 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
     return n_support;
 }
 
-/* Take the weights of lane l out of the lanes, and alpha of its active set or of all rows; or put them back. */
-static void B(take_out)(B(block) *s, int l)
-{
-    for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W_alone[c] = s->W[c * LANES + l];
-    if (s->alone)
-        for (ptrdiff_t i = 0; i < s->n_rows; i++) s->alpha_alone[i] = s->alpha[i * LANES + l];
-    else
-        for (ptrdiff_t k = 0; k < s->n_set; k++) s->alpha_alone[s->set[k]] = s->alpha[s->set[k] * LANES + l];
-}
-
-static void B(put_back)(B(block) *s, int l)
-{
-    for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W[c * LANES + l] = s->W_alone[c];
-    if (s->alone)
-        for (ptrdiff_t i = 0; i < s->n_rows; i++) s->alpha[i * LANES + l] = s->alpha_alone[i];
-    else
-        for (ptrdiff_t k = 0; k < s->n_set; k++) s->alpha[s->set[k] * LANES + l] = s->alpha_alone[s->set[k]];
-}
-
 /* Take the scale of lane l into its weights, long before float32 under- or overflows. */
 static void B(rescale)(B(block) *s, int l)
 {
@@ -399,8 +290,8 @@ static void B(rescale)(B(block) *s, int l)
     const REAL scale = (REAL)z->scale;
     const int is_out = s->alone || s->set_is_out;
     if (is_out) B(put_back)(s, l);
-    for (ptrdiff_t c = 0; c < s->n_columns; c++) s->W[c * LANES + l] *= scale;
-    for (ptrdiff_t k = 0; k < s->n_rows; k++) s->alpha[k * LANES + l] *= scale;
+    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * LANES + l] *= scale;
+    for (ptrdiff_t k = 0; k < s->x->n_rows; k++) s->alpha[k * LANES + l] *= scale;
     z->w_bias *= z->scale;
     z->scale = 1;
     if (is_out) B(take_out)(s, l);
@@ -413,7 +304,7 @@ static inline void B(update)(B(block) *s, ptrdiff_t i, int l, REAL f, REAL *rest
     lane *z = &s->lanes[l];
     const double y = s->positive[i] & (1u << l) ? 1 : -1;
     const double m = y * z->scale * (double)f;
-    const double q = s->norm2[i] + z->rho * z->rho + (double)s->lambda[l];
+    const double q = s->x->norm2[i] + z->rho * z->rho + (double)s->lambda[l];
     double shrink = 1, grow = 0;
     z->rule.step(z->rule.p, m, q, z->N, z->t, z->R, &shrink, &grow);
     if (shrink != 1) {
@@ -422,14 +313,14 @@ static inline void B(update)(B(block) *s, ptrdiff_t i, int l, REAL f, REAL *rest
     }
     const double unscaled = y * grow / z->scale;
     const REAL step = (REAL)unscaled;
-    const REAL *const restrict data = s->data;
-    const int64_t end = s->indptr[i + 1];
-    if (s->narrow) {
-        const uint16_t *const restrict columns = s->narrow;
-        for (int64_t p = s->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * stride] += step * data[p];
+    const REAL *const restrict data = s->x->data;
+    const int64_t end = s->x->indptr[i + 1];
+    if (s->x->narrow) {
+        const uint16_t *const restrict columns = s->x->narrow;
+        for (int64_t p = s->x->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * stride] += step * data[p];
     } else {
-        const int32_t *const restrict columns = s->wide;
-        for (int64_t p = s->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * stride] += step * data[p];
+        const int32_t *const restrict columns = s->x->wide;
+        for (int64_t p = s->x->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * stride] += step * data[p];
     }
     *alpha += step;
     s->moved[i] |= (uint16_t)(1u << l);
@@ -439,7 +330,7 @@ static inline void B(update)(B(block) *s, ptrdiff_t i, int l, REAL f, REAL *rest
 #ifdef IS_DOUBLE
     if (z->rule.anew && s->lambda[l] == 0) {
         double sum = 0;
-        for (ptrdiff_t c = 0; c < s->n_columns; c++) sum += W[c * stride] * W[c * stride];
+        for (ptrdiff_t c = 0; c < s->x->n_columns; c++) sum += W[c * stride] * W[c * stride];
         z->N = z->scale * z->scale * (sum + z->w_bias * z->w_bias);
     }
 #endif
@@ -464,16 +355,16 @@ static inline void B(update)(B(block) *s, ptrdiff_t i, int l, REAL f, REAL *rest
 static int64_t B(present_alone)(B(block) *s, int l, const int64_t *rows, ptrdiff_t first, ptrdiff_t n)
 {
     const unsigned bit = 1u << l;
-    const uint16_t *const narrow = s->narrow;
-    const int32_t *const wide = s->wide;
-    const REAL *const data = s->data, *const W = s->W_alone;
+    const uint16_t *const narrow = s->x->narrow;
+    const int32_t *const wide = s->x->wide;
+    const REAL *const data = s->x->data, *const W = s->W_alone, *const lone2 = s->x->lone2;
     const REAL lambda = s->lambda[l];
     int64_t updates = 0;
     for (ptrdiff_t k = first; k < first + n; k++) {
         const ptrdiff_t i = rows ? rows[k] : k;
         if (s->left_out[i] & bit) continue;
-        const int64_t end = s->indptr[i + 1];
-        int64_t p = s->indptr[i];
+        const int64_t end = s->x->indptr[i + 1];
+        int64_t p = s->x->indptr[i];
         REAL f = 0, g = 0;
         if (narrow && s->binary)
             ADD_ROW(narrow, , )
@@ -482,7 +373,7 @@ static int64_t B(present_alone)(B(block) *s, int l, const int64_t *rows, ptrdiff
         else
             ADD_ROW(wide, data[p] *, data[p + 1] *)
         f += s->bias[l];
-        f += (lambda + (s->own.lone2 ? s->own.lone2[i] : 0)) * s->alpha_alone[i];
+        f += (lambda + (lone2 ? lone2[i] : 0)) * s->alpha_alone[i];
         if (s->positive[i] & bit ? f <= s->upper[l] : f >= s->lower[l]) {
             B(update)(s, i, l, f, s->W_alone, 1, &s->alpha_alone[i]);
             updates++;
@@ -493,13 +384,6 @@ static int64_t B(present_alone)(B(block) *s, int l, const int64_t *rows, ptrdiff
 
 #undef ADD_ROW
 
-static int B(lowest)(unsigned lanes)
-{
-    int l = 0;
-    while (!(lanes & (1u << l))) l++;
-    return l;
-}
-
 /* Present the active set once to the lowest lane that has passes to come; returns the number of rows. */
 static ptrdiff_t B(mini_epoch)(B(block) *s)
 {
@@ -507,7 +391,7 @@ static ptrdiff_t B(mini_epoch)(B(block) *s)
     lane *z = &s->lanes[l];
     if (z->mini_left == z->mini_epochs) { /* the first of its passes: gather the set */
         s->n_set = 0;
-        for (ptrdiff_t position = 0; position < s->n_rows; position++) {
+        for (ptrdiff_t position = 0; position < s->x->n_rows; position++) {
             const ptrdiff_t i = s->order ? s->order[position] : position;
             if (!(s->in_set[i] & (1u << l))) continue;
             s->in_set[i] &= (uint16_t)~(1u << l);
@@ -564,32 +448,35 @@ static void B(run)(B(block) *s, ptrdiff_t budget)
 {
     if (!s->active || s->finished) return;
     const int lowest = B(lowest)(s->active);
-    s->alone = s->active == 1u << lowest && !s->set_is_out;
-    if (s->alone) B(take_out)(s, lowest);
+    if (!s->alone && s->active == 1u << lowest && !s->set_is_out) {
+        s->alone = 1;
+        B(take_out)(s, lowest);
+    }
     while (budget > 0 && !s->finished) {
         if (s->revisiting) {
             budget -= 1 + B(mini_epoch)(s);
             continue;
         }
-        const ptrdiff_t stop = budget < s->n_rows - s->position ? s->position + budget : s->n_rows;
+        const ptrdiff_t stop = budget < s->x->n_rows - s->position ? s->position + budget : s->x->n_rows;
         budget -= stop - s->position + 1;
         if (s->alone) {
             B(present_alone)(s, lowest, s->order, s->position, stop - s->position);
             s->position = stop;
         } else
             B(present)(s, stop);
-        if (s->position == s->n_rows) B(end_epoch)(s);
+        if (s->position == s->x->n_rows) B(end_epoch)(s);
     }
-    if (s->alone) B(put_back)(s, lowest);
+    if (s->finished) B(back_into_lanes)(s);
 }
 
 /* Scores of chosen rows in lane l, without the private coordinate: what a new document would get. */
 static void B(score)(const B(block) *s, int l, const int32_t *rows, ptrdiff_t n, REAL *scores)
 {
     const REAL scale = (REAL)s->lanes[l].scale;
+    const REAL *const data = s->x->data;
     for (ptrdiff_t k = 0; k < n; k++) {
         REAL f = 0; /* a held-out row has never updated: its lone features have no weight */
-        for (int64_t p = s->indptr[rows[k]]; p < s->indptr[rows[k] + 1]; p++) f += s->data[p] * *B(weight)(s, p, l);
+        for (int64_t p = s->x->indptr[rows[k]]; p < s->x->indptr[rows[k] + 1]; p++) f += data[p] * *B(weight)(s, p, l);
         scores[k] = scale * (f + s->bias[l]);
     }
 }
@@ -602,7 +489,7 @@ static void B(margins)(B(block) *s, double least[LANES])
         s->upper[l] = (REAL)INFINITY; /* so that the hot loop stops at every row that has a label */
         s->lower[l] = (REAL)-INFINITY;
     }
-    for (ptrdiff_t position = 0; (position = s->scan(s, position, s->n_rows)) < s->n_rows; position++) {
+    for (ptrdiff_t position = 0; (position = s->scan(s, position, s->x->n_rows)) < s->x->n_rows; position++) {
         const ptrdiff_t i = s->order ? s->order[position] : position;
         for (int l = 0; l < LANES; l++) {
             const double m = s->positive[i] & (1u << l) ? (double)s->f[l] : -(double)s->f[l];

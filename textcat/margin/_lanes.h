@@ -9,8 +9,36 @@
 #include <string.h>
 
 #include "_formula.h"
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #define LANES 16
+#define AHEAD 4 /* rows between the one that is read and the one whose weights are fetched */
+#define COLD 8192 /* columns whose weights, of all lanes, take half a megabyte: what a core's own cache keeps */
+
+/* Rows arranged for the cache, which blocks share.
+ *
+ * Columns are numbered in the order of their frequency, by 16 bits where these are enough.
+ *
+ * A feature that a single row has is no column: it acts as the lambda trick's private coordinate does, so its square is
+ * added to lambda and its weight, alpha * x, is made at the end. A third of the features of a text collection are such.
+ *
+ * Where the weights of all columns are more than the cache holds, the rarer columns of a row are listed a second time:
+ * while a row is read, the weights that a later one will want are fetched.
+ */
+typedef struct {
+    ptrdiff_t n_rows, n_features, n_columns;
+    int64_t *indptr;
+    int32_t *wide;    /* the column of every entry, or NULL */
+    uint16_t *narrow; /* the same, where 16 bits are enough, or NULL */
+    void *data;       /* REAL, as what follows as void */
+    double *norm2;    /* squared length of every row, lone features included */
+    int32_t *feature; /* of a column; NULL: columns are features */
+    int64_t *lone_ptr, *cold_ptr; /* NULL where there are none */
+    int32_t *lone_feature, *cold;
+    void *lone_data, *lone2; /* lone2: the sum of squares of a row's lone features */
+} rows;
 
 /* What one problem carries along: N = |a|^2 of the whole weight vector, t = updates so far, R^2 = max q. */
 typedef struct {
@@ -20,14 +48,23 @@ typedef struct {
     int64_t mini_epochs, mini_left; /* passes over the active set after an epoch, and those still to come */
 } lane;
 
+/* Large memory lies in huge pages where there are such: weights are read all over the place, and each of so many small
+ * pages would have to be looked up first. */
+#define LARGE ((size_t)4 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
+
 static void *aligned_zeros(size_t bytes)
 {
     void *memory;
-    bytes = (bytes + 63) / 64 * 64;
+    const size_t alignment = bytes < LARGE ? 64 : HUGE_PAGE;
+    bytes = (bytes + alignment - 1) / alignment * alignment;
 #ifdef _WIN32
-    memory = _aligned_malloc(bytes, 64);
+    memory = _aligned_malloc(bytes, alignment);
 #else
-    memory = aligned_alloc(64, bytes);
+    memory = aligned_alloc(alignment, bytes);
+#endif
+#ifdef MADV_HUGEPAGE
+    if (memory && alignment == HUGE_PAGE) madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory ? memset(memory, 0, bytes) : NULL;
 }
@@ -62,18 +99,24 @@ static void aligned_free(void *memory)
 #define UNROLL_4
 #endif
 
+/* Fetch what will be read into the cache, but not into its first level, where it would displace what is read now. */
+#if defined(__GNUC__) || defined(__clang__)
+#define FETCH(address) __builtin_prefetch(address, 0, 2)
+#else
+#define FETCH(address) ((void)0)
+#endif
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
 /* float32: two accumulators, and rows arranged for the cache */
 #define REAL float
 #define ACCUMULATORS 2
-#define ARRANGED
 #define B(name) PASTE(float_, name)
+#include "_arrange.h"
 #include "_block.h"
 #undef REAL
 #undef ACCUMULATORS
-#undef ARRANGED
 #undef B
 
 /* float64: one accumulator, in coordinate order, as the published update counts ask for */
@@ -81,6 +124,7 @@ static void aligned_free(void *memory)
 #define ACCUMULATORS 1
 #define IS_DOUBLE
 #define B(name) PASTE(double_, name)
+#include "_arrange.h"
 #include "_block.h"
 
 #endif

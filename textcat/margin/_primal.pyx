@@ -1,31 +1,47 @@
 """Blocks of problems over the same sparse rows, sixteen lanes at a time: the thin layer over _lanes.h."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
 import numpy as np
-
 
 from textcat.margin.rules cimport Rule, formula
 
 
 cdef extern from "_lanes.h" nogil:
-    enum: LANES
+    enum: LANES, COLD
 
     ctypedef struct lane:
         double w_bias, rho, scale, N, t
         int64_t epochs, last_updates
 
+    ctypedef struct rows:
+        Py_ssize_t n_rows, n_features, n_columns
+        int64_t *indptr
+        int32_t *wide
+        uint16_t *narrow
+        void *data
+        double *norm2
+        int32_t *feature
+        int64_t *lone_ptr
+        int64_t *cold_ptr
+        int32_t *lone_feature
+        int32_t *cold
+        void *lone_data
+        void *lone2
+
     ctypedef struct float_block:
         lane lanes[LANES]
-        float bias[LANES]
         unsigned active, finished
 
     ctypedef struct double_block:
         lane lanes[LANES]
-        double bias[LANES]
         unsigned active, finished
 
-    float_block *float_new(Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const float *, const int64_t *, int)
+    Py_ssize_t float_survey(Py_ssize_t, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const float *,
+                            int32_t *, double *)
+    void float_arrange(rows *, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const float *, const int32_t *,
+                       int32_t)
+    float_block *float_new(const rows *, const int64_t *, int)
     void float_free(float_block *)
     void float_load(float_block *, int, const formula *, double, double, int64_t, int64_t,
                     const int32_t *, Py_ssize_t, const int32_t *, Py_ssize_t)
@@ -35,7 +51,11 @@ cdef extern from "_lanes.h" nogil:
     void float_score(const float_block *, int, const int32_t *, Py_ssize_t, float *)
     void float_margins(float_block *, double *)
 
-    double_block *double_new(Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const double *, const int64_t *, int)
+    Py_ssize_t double_survey(Py_ssize_t, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const double *,
+                            int32_t *, double *)
+    void double_arrange(rows *, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const double *, const int32_t *,
+                       int32_t)
+    double_block *double_new(const rows *, const int64_t *, int)
     void double_free(double_block *)
     void double_load(double_block *, int, const formula *, double, double, int64_t, int64_t,
                      const int32_t *, Py_ssize_t, const int32_t *, Py_ssize_t)
@@ -47,18 +67,120 @@ cdef extern from "_lanes.h" nogil:
 
 
 N_LANES = LANES
+N_WARM = COLD
 
 
-cdef class Block:
-    """Sixteen lanes over CSR rows: load problems, run, unload what has finished.
+cdef const void *at(array):
+    """Give the address of an array's first element; NULL for None."""
+    return <const void *><size_t>array.ctypes.data if array is not None else NULL
+
+
+def survey(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop):
+    """Count the rows of each feature and sum the squares of each row, in the rows from `start` to `stop`.
 
     Parameters
     ----------
-    indptr : ndarray of int64, shape (n_rows + 1,)
-    indices : ndarray of int32
-    data : ndarray of float32 or float64
-        The number type of the rows is that of the training.
-    n_features : int
+    indptr, indices, data : ndarray of int64, int32, and float32 or float64
+    df : ndarray of int32, shape (n_features,)
+        Added to.
+    norm2 : ndarray of float64, shape (n_rows,)
+        Set.
+
+    Returns
+    -------
+    int
+        -1; or the first row whose columns do not ascend, or are none of the features.
+    """
+    cdef const int64_t *p = <const int64_t *>at(indptr)
+    cdef const int32_t *j = <const int32_t *>at(indices)
+    cdef const void *x = at(data)
+    cdef int32_t *n = <int32_t *>at(df)
+    cdef double *squares = <double *>at(norm2)
+    cdef Py_ssize_t n_features = len(df), wrong
+    if data.dtype == np.float32:
+        with nogil:
+            wrong = float_survey(start, stop, n_features, p, j, <const float *>x, n, squares)
+    else:
+        with nogil:
+            wrong = double_survey(start, stop, n_features, p, j, <const double *>x, n, squares)
+    return wrong
+
+
+cdef class Rows:
+    """Rows arranged for the cache, which blocks share.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_rows, n_features), and the number of columns.
+    arrays : dict of str to ndarray
+        By the names that they have in _lanes.h: ``indptr``, ``data``, ``norm2``, and ``wide`` or ``narrow``; where there
+        are lone features, ``feature`` and all that begins with ``lone``; where there are cold columns, what begins with
+        ``cold``.
+    """
+
+    cdef rows x
+    cdef readonly dict arrays
+    cdef readonly object dtype
+
+    def __cinit__(self, shape, dict arrays):
+        self.arrays = arrays  # keeps them alive
+        self.dtype = arrays["data"].dtype
+        self.x.n_rows, self.x.n_features, self.x.n_columns = shape
+        self.x.indptr = <int64_t *>at(arrays["indptr"])
+        self.x.wide = <int32_t *>at(arrays.get("wide"))
+        self.x.narrow = <uint16_t *>at(arrays.get("narrow"))
+        self.x.data = <void *>at(arrays["data"])
+        self.x.norm2 = <double *>at(arrays["norm2"])
+        self.x.feature = <int32_t *>at(arrays.get("feature"))
+        self.x.lone_ptr = <int64_t *>at(arrays.get("lone_ptr"))
+        self.x.lone_feature = <int32_t *>at(arrays.get("lone_feature"))
+        self.x.lone_data = <void *>at(arrays.get("lone_data"))
+        self.x.lone2 = <void *>at(arrays.get("lone2"))
+        self.x.cold_ptr = <int64_t *>at(arrays.get("cold_ptr"))
+        self.x.cold = <int32_t *>at(arrays.get("cold"))
+
+    @property
+    def n_rows(self):
+        """How many rows there are."""
+        return self.x.n_rows
+
+    @property
+    def n_features(self):
+        """How many features they have, lone ones included."""
+        return self.x.n_features
+
+    def fill(self, indptr, indices, data, column, int32_t first_cold, Py_ssize_t start, Py_ssize_t stop):
+        """Arrange the rows from `start` to `stop`; those before them have been.
+
+        Parameters
+        ----------
+        indptr, indices, data
+            Of the rows as they were given.
+        column : ndarray of int32, shape (n_features,)
+            Of each feature; -1: it is lone.
+        first_cold : int
+            The columns from it on are cold.
+        """
+        cdef const int64_t *p = <const int64_t *>at(indptr)
+        cdef const int32_t *j = <const int32_t *>at(indices)
+        cdef const int32_t *c = <const int32_t *>at(column)
+        cdef const void *x = at(data)
+        if self.dtype == np.float32:
+            with nogil:
+                float_arrange(&self.x, start, stop, p, j, <const float *>x, c, first_cold)
+        else:
+            with nogil:
+                double_arrange(&self.x, start, stop, p, j, <const double *>x, c, first_cold)
+
+
+cdef class Block:
+    """Sixteen lanes over rows: load problems, run, unload what has finished.
+
+    Parameters
+    ----------
+    rows : Rows
+        Their number type is that of the training.
     order : ndarray of int64, shape (n_rows,), or None
         The order in which rows are presented; None: as they stand.
     level : int
@@ -67,35 +189,24 @@ cdef class Block:
 
     cdef float_block *single
     cdef double_block *double
-    cdef object rows  # keeps the arrays alive
+    cdef object kept  # what must stay alive
     cdef readonly object dtype
     cdef Py_ssize_t n_rows, n_features
 
-    def __cinit__(self, const int64_t[::1] indptr, const int32_t[::1] indices, data, Py_ssize_t n_features,
-                  const int64_t[::1] order=None, int level=-1):
-        cdef const float[::1] single
-        cdef const double[::1] double
-        cdef const float *s
-        cdef const double *d
-        cdef const int64_t *at = &order[0] if order is not None and order.shape[0] else NULL
-        # An empty array has no first element to point at; it is never read either.
-        cdef const int32_t *columns = &indices[0] if indices.shape[0] else NULL
-        self.rows = (indptr, indices, data, order)
-        self.dtype = data.dtype
-        self.n_rows = indptr.shape[0] - 1
-        self.n_features = n_features
-        if data.dtype == np.float32:
-            single = data
-            s = &single[0] if single.shape[0] else NULL
+    def __cinit__(self, Rows rows, const int64_t[::1] order=None, int level=-1):
+        cdef const int64_t *in_order = &order[0] if order is not None and order.shape[0] else NULL
+        self.kept = (rows, order)
+        self.dtype = rows.dtype
+        self.n_rows = rows.x.n_rows
+        self.n_features = rows.x.n_features
+        if rows.dtype == np.float32:
             with nogil:
-                self.single = float_new(self.n_rows, n_features, &indptr[0], columns, s, at, level)
+                self.single = float_new(&rows.x, in_order, level)
         else:
-            double = data
-            d = &double[0] if double.shape[0] else NULL
             with nogil:
-                self.double = double_new(self.n_rows, n_features, &indptr[0], columns, d, at, level)
+                self.double = double_new(&rows.x, in_order, level)
         if self.single == NULL and self.double == NULL:
-            raise MemoryError(f"no memory for {LANES} lanes of {n_features} weights and {self.n_rows} rows")
+            raise MemoryError(f"no memory for {LANES} lanes of {self.n_features} weights and {self.n_rows} rows")
 
     def __dealloc__(self):
         float_free(self.single)

@@ -30,10 +30,11 @@ typedef REAL V VECTOR(WIDTH);
 TARGET static ptrdiff_t SCAN(BLOCK *s, ptrdiff_t position, ptrdiff_t stop)
 {
     enum { STEP = WIDTH / sizeof(REAL), VECTORS = LANES / STEP };
-    const int64_t *const indptr = s->indptr;
-    const uint16_t *const narrow = s->narrow;
-    const int32_t *const wide = s->wide;
-    const REAL *const data = s->data;
+    const rows *const x = s->x;
+    const int64_t *const indptr = x->indptr;
+    const uint16_t *const narrow = x->narrow;
+    const int32_t *const wide = x->wide;
+    const REAL *const data = x->data, *const lone2_of = x->lone2;
     const V *const W = (const V *)s->W;
     const V *const alpha = (const V *)s->alpha;
     const V *const bias = (const V *)s->bias, *const lambda = (const V *)s->lambda;
@@ -43,6 +44,11 @@ TARGET static ptrdiff_t SCAN(BLOCK *s, ptrdiff_t position, ptrdiff_t stop)
         const ptrdiff_t i = s->order ? s->order[position] : position;
         const int64_t end = indptr[i + 1];
         int64_t p = indptr[i];
+        if (x->cold_ptr && position + AHEAD < stop) {
+            const ptrdiff_t later = s->order ? s->order[position + AHEAD] : position + AHEAD;
+            for (int64_t q = x->cold_ptr[later]; q < x->cold_ptr[later + 1]; q++)
+                FETCH(W + (ptrdiff_t)x->cold[q] * VECTORS);
+        }
         V f[VECTORS], g[VECTORS];
         UNROLL for (int v = 0; v < VECTORS; v++) f[v] = g[v] = (V){0};
         if (narrow)
@@ -52,7 +58,7 @@ TARGET static ptrdiff_t SCAN(BLOCK *s, ptrdiff_t position, ptrdiff_t stop)
         if (ACCUMULATORS == 2)
             UNROLL for (int v = 0; v < VECTORS; v++) f[v] += g[v];
         UNROLL for (int v = 0; v < VECTORS; v++) f[v] += bias[v];
-        const REAL lone2 = s->own.lone2 ? s->own.lone2[i] : 0;
+        const REAL lone2 = lone2_of ? lone2_of[i] : 0;
         UNROLL for (int v = 0; v < VECTORS; v++) f[v] += (lambda[v] + lone2) * alpha[i * VECTORS + v];
 
         unsigned at_least = 0, at_most = 0;

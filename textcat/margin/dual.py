@@ -15,7 +15,7 @@ _BUDGET = 30_000_000
 
 
 def solve_block(
-    kernel: KernelRows, order: np.ndarray | None, margins: bool, control: Control, problems: Iterable[Numbered]
+    kernel: KernelRows, problems: Iterable[Numbered], *, order: np.ndarray | None, margins: bool, control: Control
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in their dual form; of each it makes the updates that the primal form makes.
 
@@ -23,13 +23,13 @@ def solve_block(
     ----------
     kernel : KernelRows
         May be shared by several threads that each run this function.
+    problems : iterable of (int, Problem)
     order : ndarray of int64, shape (n_rows,), or None
         The order in which rows are presented; None: as they stand.
     margins : bool
         Also measure the margins that were reached, and what is proven of them.
     control : Control
         Where it says stop, the problems solved so far are returned.
-    problems : iterable of (int, Problem)
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -22,8 +22,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
 from textcat.margin.kernels import KernelRows, check_kernel, scores
+from textcat.margin.primal import is_on_disk
 from textcat.margin.problems import NONE, Problem, Solution
+from textcat.margin.room import room_beside
 from textcat.margin.solve import solve
+
+_BLOCK_ROWS = 4096
 
 _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
@@ -147,9 +151,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
+        X : array-like, sparse matrix or rows on disk of shape (n_documents, n_features)
             float32 is trained in float32, everything else in float64. With ``kernel="precomputed"`` the kernel matrix,
-            of shape (n_documents, n_documents).
+            of shape (n_documents, n_documents). Rows on disk are what `textcat.open_rows` gives; `coef_` is then mapped
+            from a file, too.
         Y : array-like of shape (n_documents,), or 0/1 indicator array or sparse matrix of shape (n_documents, n_topics)
             Two classes make one ranker, for the second in sorted order; more make one ranker a class; an indicator
             makes one a column.
@@ -171,7 +176,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         if self.kernel is not None:
             check_kernel(self.kernel, self.kernel_params)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        X = self._read_rows(X)
         positives = self._read_labels(Y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
         positives = [
@@ -189,8 +194,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         ]
         train = partial(solve, problems=problems, margins=True, n_jobs=self.n_jobs, seed=self.seed, progress=progress)
         if self.kernel is None:
-            self.coef_ = np.empty(shape[1:], X.dtype)
-            solutions = train(X if sp.issparse(X) else sp.csr_array(X), out=self.coef_)
+            self.coef_ = room_beside(getattr(X, "folder", None))(shape[1:], X.dtype)
+            solutions = train(sp.csr_array(X) if isinstance(X, np.ndarray) else X, out=self.coef_)
         else:
             solutions = train(X, kernel=self.kernel, kernel_params=self.kernel_params, cache_mb=self.cache_mb)
             self._keep_support(X, solutions)
@@ -199,14 +204,22 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         self._keep(solutions, X.dtype)
         return self
 
+    def _read_rows(self, X: Any) -> Any:
+        if not is_on_disk(X):
+            return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        if self.kernel is not None:
+            raise ValueError("rows on disk are for learners without a kernel: give a matrix, or kernel=None")
+        self.n_features_in_ = X.shape[1]
+        return X
+
     def _rho(self, X: Any) -> float:
         if self.rho != "R":
             return float(self.rho)
         if self.kernel is not None:
             rows = KernelRows(X, self.kernel, self.kernel_params)
             return float(np.sqrt(rows.diagonal.max()))
-        rows = sp.csr_array(X)
-        return float(np.sqrt(rows.multiply(rows).sum(axis=1).max()))
+        blocks = map(sp.csr_array, _blocks(X) if is_on_disk(X) else [X])
+        return float(np.sqrt(max(rows.multiply(rows).sum(axis=1).max() for rows in blocks)))
 
     def _read_labels(self, Y: Any, n_rows: int) -> list[np.ndarray]:
         """Return the positive rows of each topic, and set `classes_`."""
@@ -289,7 +302,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
+        X : array-like, sparse matrix or rows on disk of shape (n_documents, n_features)
 
         Returns
         -------
@@ -297,9 +310,12 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             Signed, unscaled; larger = more relevant. Not a probability.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if not is_on_disk(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self.kernel is None:
-            found = X @ np.ascontiguousarray(self.coef_.T) + self.intercept_
+            weights = np.ascontiguousarray(self.coef_.T)
+            found = np.concatenate([rows @ weights for rows in _blocks(X)]) if is_on_disk(X) else X @ weights
+            found = found + self.intercept_
         else:
             expansion = self.support_vectors_, self.dual_coef_, self.intercept_
             found = scores(X, *expansion, kernel=self.kernel, kernel_params=self.kernel_params)
@@ -424,6 +440,12 @@ DynamicMargin = _learner("DynamicMargin", rules.PDM, epsilon=0.1)
 
 def _rows_by_column(indicator: sp.csc_array) -> list[np.ndarray]:
     return [np.sort(rows).astype(np.int32) for rows in np.split(indicator.indices, indicator.indptr[1:-1])]
+
+
+def _blocks(X: Any) -> Iterator[Any]:
+    """Yield rows on disk as matrices of a few."""
+    for start in range(0, X.shape[0], _BLOCK_ROWS):
+        yield X[start : start + _BLOCK_ROWS]
 
 
 def _check_length(n_labels: int, n_rows: int) -> None:

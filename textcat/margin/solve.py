@@ -17,8 +17,10 @@ from textcat.margin import dual, primal
 from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES
 from textcat.margin.problems import Control, Numbered, Problem, Solution
+from textcat.margin.room import room_beside
 
-Block = Callable[[Iterable[Numbered]], list[tuple[int, Solution]]]
+# Takes rows and problems.
+Block = Callable[[Any, Iterable[Numbered]], list[tuple[int, Solution]]]
 
 
 def solve(
@@ -42,9 +44,10 @@ def solve(
 
     Parameters
     ----------
-    X : sparse CSR of shape (n_rows, n_features), float32 or float64
+    X : sparse CSR, or rows on disk, of shape (n_rows, n_features), float32 or float64
         Training is done in its number type. float64 sums with one accumulator in coordinate order. With a kernel it may
-        be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix.
+        be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix. Rows on disk are what
+        `textcat.open_rows` gives: large arrays are then made in files beside them, the weights included.
     problems : sequence of Problem
     kernel : str or callable, optional
         Train in the dual form, on this kernel: see `textcat.margin.kernels.KernelRows`. Solutions then have no weights.
@@ -91,22 +94,31 @@ def solve(
         with one_blas_thread():
             rows = KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
             _check(problems, rows.n_rows, None, rows.dtype)
-            block = partial(dual.solve_block, rows, _order(seed, rows.n_rows), margins, control)
-            return _run(block, problems, backend, n_jobs, control)
-    read = primal.read_rows(X)
+            block = partial(dual.solve_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
+            return _run(block, rows, problems, backend, n_jobs, control)
+    given = primal.read_rows(X)
     n_rows, n_features = X.shape
     _check(problems, n_rows, n_features, X.dtype)
     if margins and not keep_weights:
         raise ValueError("margins can only be measured where the weights are kept: leave keep_weights=True")
     shape = len(problems), n_features
     if out is None:
-        out = np.empty(shape, X.dtype) if keep_weights else None
+        out = room_beside(given.folder)(shape, X.dtype) if keep_weights else None
     elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
         raise ValueError(f"out must be C-contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
-    into = out if _in_this_process(backend, n_jobs) else None
-    block = partial(primal.solve_block, read, _order(seed, n_rows), lanes, keep_weights, margins, into, control)
-    solutions = _run(block, problems, backend, n_jobs, control)
+    here = _in_this_process(backend, n_jobs)
+    into = out if here else None
+    block = partial(
+        primal.solve_block,
+        order=_order(seed, n_rows),
+        lanes=lanes,
+        keep_weights=keep_weights,
+        margins=margins,
+        out=into,
+        control=control,
+    )
+    solutions = _run(block, primal.arrange(given) if here else X, problems, backend, n_jobs, control)
     if out is not None and into is None:
         for solution, row in zip(solutions, out, strict=True):
             row[:] = solution.weights
@@ -124,18 +136,18 @@ def _in_this_process(backend: Any, n_jobs: int) -> bool:
 
 
 def _run(
-    solve_block: Block, problems: Sequence[Problem], backend: Any, n_jobs: int, control: Control
+    solve_block: Block, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: Control
 ) -> list[Solution]:
     """Run problems in as many blocks as there are jobs, in threads of our own or as joblib's backend has it."""
     # A problem with many positives takes more epochs; one that is started last would be waited for with empty lanes.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
     here = _in_this_process(backend, n_jobs)
     if here and isinstance(backend, ThreadingBackend | SequentialBackend):
-        parts = _in_threads(solve_block, longest_first, n_jobs, control)
+        parts = _in_threads(partial(solve_block, rows), longest_first, n_jobs, control)
     else:
         try:
             parts = joblib.Parallel(n_jobs=n_jobs)(
-                joblib.delayed(solve_block)(block) for block in _deal(longest_first, n_jobs)
+                joblib.delayed(solve_block)(rows, block) for block in _deal(longest_first, n_jobs)
             )
         except BaseException:
             control.stop.set()  # what runs in this process would otherwise go on to the end
@@ -146,7 +158,9 @@ def _run(
     return [solutions[k] for k in range(len(problems))]
 
 
-def _in_threads(solve_block: Block, problems: Sequence[Numbered], n_jobs: int, control: Control) -> list[list]:
+def _in_threads(
+    solve_block: Callable[[Iterable[Numbered]], list], problems: Sequence[Numbered], n_jobs: int, control: Control
+) -> list[list]:
     """Run a block in this thread and each of n_jobs - 1 others; whichever has a free lane takes the next problem.
 
     joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.

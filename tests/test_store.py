@@ -1,0 +1,324 @@
+"""Rows come back from disk as they were written, whole or not at all, and train what they train in memory."""
+
+import errno
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.features.store import StoreError, open_rows, write_rows
+from textcat.margin import primal, rules
+from textcat.margin.problems import Problem
+from textcat.margin.room import room_beside
+from textcat.margin.solve import solve
+
+VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -0.5, 0.1, 3e-30])
+
+
+def some_rows(n=300, d=200, dtype=np.float32, seed=0):
+    """Rows of many features, of which some are lone."""
+    random = np.random.default_rng(seed)
+    columns = np.minimum(random.geometric(0.05, size=(n, 12)) * random.integers(1, 6, size=(n, 12)), d - 1)
+    X = sp.csr_matrix(
+        (random.random(n * 12).astype(dtype), columns.ravel(), np.arange(0, 12 * n + 1, 12)), shape=(n, d)
+    )
+    X.sum_duplicates()
+    return X
+
+
+def some_labels(n=300, topics=20):
+    return sp.csr_matrix(np.random.default_rng(1).random((n, topics)) < np.linspace(0.05, 0.4, topics), dtype=np.int8)
+
+
+def pieces(X, *sizes):
+    bounds = np.cumsum([0, *sizes])
+    return [X[a:b] for a, b in pairwise(bounds)] + [X[bounds[-1] :]]
+
+
+@pytest.fixture
+def X():
+    return some_rows()
+
+
+@pytest.fixture
+def folder(tmp_path, X):
+    write_rows(tmp_path / "rows", pieces(X, 100, 0, 37))
+    return tmp_path / "rows"
+
+
+def facts(learner):
+    """Everything that training found, to the bit."""
+    return (
+        learner.coef_.tobytes(), learner.intercept_.tobytes(), [rows.tobytes() for rows in learner.support_],
+        learner.margin_.tobytes(), learner.n_epochs_.tolist(), learner.n_updates_.tolist(),
+    )  # fmt: skip
+
+
+# --- round trip ---
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=5),
+    st.integers(0, 6),
+    st.sampled_from([np.float32, np.float64]),
+    st.data(),
+)
+def test_rows_come_back_as_they_were_written(tmp_path_factory, sizes, n_features, dtype, data):
+    blocks = [sp.csr_matrix(data.draw(arrays(dtype, (size, n_features), elements=VALUES))) for size in sizes]
+    folder = tmp_path_factory.mktemp("store") / "rows"
+    together = sp.vstack(blocks, format="csr")
+    for rows in (write_rows(folder, blocks), open_rows(folder)):
+        assert rows.shape == together.shape
+        assert rows.dtype == dtype
+        assert (rows[:] != together).nnz == 0
+        assert rows.indptr.tolist() == together.indptr.tolist()
+        assert [block.toarray().tolist() for block in rows.blocks(2)] == [
+            together[i : i + 2].toarray().tolist() for i in range(0, together.shape[0], 2)
+        ]
+
+
+def test_entries_out_of_order_or_given_twice_are_written_as_their_sum_in_order(tmp_path):
+    X = sp.csr_matrix(([1.0, 2.0, 3.0, 4.0], [2, 0, 2, 1], [0, 3, 4]), shape=(2, 3))
+    rows = write_rows(tmp_path / "rows", [X])
+    assert rows.indices.tolist() == [0, 2, 1]
+    assert rows.data.tolist() == [2, 4, 4]
+    assert X.indices.tolist() == [2, 0, 2, 1], "the caller's rows are left as they are"
+
+
+def test_the_arrays_are_numpy_files_that_are_mapped_and_not_read(folder, X):
+    rows = open_rows(folder)
+    assert all(isinstance(array, np.memmap) for array in (rows.data, rows.indices, rows.indptr))
+    assert np.load(folder / "data.npy").tolist() == X.data.tolist()
+    assert isinstance(rows[10:20].data.base, np.memmap | np.ndarray)
+    assert len(rows) == 300
+    assert "300 rows of 200 features" in repr(rows)
+
+
+def test_a_store_takes_the_place_of_an_older_one_and_of_nothing_else(folder, X, tmp_path):
+    assert len(write_rows(folder, [X[:5]])) == 5
+    assert os.listdir(tmp_path) == ["rows"]
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError, match="is no store of rows: name another folder"):
+        write_rows(folder, [X])
+    assert (folder / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "said"),
+    [
+        ([], "no block of rows"),
+        ([np.zeros((2, 2))], "Block 0 of rows is ndarray"),
+        ([sp.csc_matrix((2, 2), dtype=np.float32)], "Block 0 of rows is csc of float32"),
+        ([sp.csr_matrix((2, 2), dtype=int)], "csr of int64"),
+        ([some_rows(), some_rows(d=201)], "Block 1 of rows has 201 features in float32, and those before it 200"),
+        ([some_rows(), some_rows(dtype=np.float64)], "200 features in float64"),
+        ([sp.csr_matrix([[1.0, np.nan]])], "not finite"),
+    ],
+)
+def test_blocks_that_do_not_make_rows_are_refused_and_nothing_is_left(tmp_path, blocks, said):
+    with pytest.raises(StoreError, match=said):
+        write_rows(tmp_path / "rows", blocks)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_error_of_what_gives_the_blocks_is_passed_on_and_nothing_is_left(tmp_path, X):
+    def blocks():
+        yield X
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_rows(tmp_path / "rows", blocks())
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_is_told_and_the_older_store_stays(folder, X, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = open_rows(folder).data.tolist()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match=r"Cannot write rows to .*: No space left on device"):
+        write_rows(folder, [X[:7]])
+    assert open_rows(folder).data.tolist() == before
+    assert os.listdir(folder.parent) == ["rows"]
+
+
+WRITER = """
+import sys, itertools, scipy.sparse as sp
+from textcat.features.store import write_rows
+def blocks():
+    for k in itertools.count():
+        print(k, flush=True)
+        yield sp.random(500, 100, 0.1, format="csr", dtype="float32", random_state=k)
+write_rows(sys.argv[1], blocks())
+"""
+
+
+@pytest.mark.parametrize("there_before", [False, True])
+def test_a_writer_that_is_killed_leaves_no_half_store(tmp_path, X, there_before):
+    folder = tmp_path / "rows"
+    if there_before:
+        write_rows(folder, [X])
+    with subprocess.Popen([sys.executable, "-c", WRITER, folder], stdout=subprocess.PIPE, text=True) as writer:
+        while int(writer.stdout.readline()) < 20:
+            pass
+        writer.send_signal(signal.SIGKILL)
+    assert folder.exists() == there_before
+    if there_before:
+        assert (open_rows(folder)[:] != X).nnz == 0
+    else:
+        with pytest.raises(StoreError, match="is no store of rows"):
+            open_rows(folder)
+
+
+# --- damage ---
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _turn_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def _lengthen(path):
+    path.write_bytes(path.read_bytes() + b"\0" * 8)
+
+
+def _empty(path):
+    path.write_bytes(b"")
+
+
+def _of_other_numbers(path):
+    np.save(path, np.load(path).astype(np.float16))
+
+
+@pytest.mark.parametrize("part", ["data.npy", "indices.npy", "indptr.npy", "manifest.json"])
+@pytest.mark.parametrize("damage", [os.remove, _cut, _turn_a_bit, _lengthen, _empty, _of_other_numbers])
+def test_a_part_that_is_missing_or_changed_is_told_in_a_sentence(folder, part, damage):
+    if part == "manifest.json" and damage is _of_other_numbers:
+        pytest.skip("no array")
+    damage(folder / part)
+    with pytest.raises(StoreError, match=r"damaged|is no store of rows"):
+        open_rows(folder)
+
+
+def test_a_store_of_a_later_format_is_refused(folder):
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 2'))
+    with pytest.raises(StoreError, match="upgrade textcat"):
+        open_rows(folder)
+
+
+def test_columns_that_do_not_ascend_are_noticed_even_if_nothing_was_verified(folder):
+    indices = np.load(folder / "indices.npy", mmap_mode="r+")
+    indices[:2] = indices[1::-1]
+    indices.flush()
+    with pytest.raises(ValueError, match="the columns of row 0 of X must ascend, from 0 to 199"):
+        solve(open_rows(folder, verify=False), [Problem(np.array([0], np.int32), rules.PAUM(1, 50))])
+
+
+# --- training ---
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("settings_", [{}, {"seed": 3, "mini_epochs": 2}, {"rho": "R", "n_jobs": 2}])
+def test_training_from_disk_is_training_in_memory_to_the_bit(tmp_path, dtype, settings_, monkeypatch):
+    monkeypatch.setattr("textcat.margin.room._LARGE", 100)  # so small: everything goes to files
+    X, Y = some_rows(dtype=dtype), some_labels()
+    rows = write_rows(tmp_path / "rows", pieces(X, 1, 200))
+    in_memory = textcat.PAUM(tau_neg=1, tau_pos=50, **settings_).fit(X, Y)
+    from_disk = textcat.PAUM(tau_neg=1, tau_pos=50, **settings_).fit(rows, Y)
+    assert isinstance(from_disk.coef_, np.memmap)
+    assert facts(from_disk) == facts(in_memory)
+    assert from_disk.n_features_in_ == 200
+    np.testing.assert_array_equal(from_disk.decision_function(rows), in_memory.decision_function(X))
+    assert sorted(os.listdir(tmp_path / "rows")) == ["data.npy", "indices.npy", "indptr.npy", "manifest.json"]
+
+
+@pytest.mark.parametrize("limits", [{}, {"_NARROW": 5}, {"N_WARM": 4, "_FEW_COLUMNS": 8}])
+@pytest.mark.parametrize("seed", [None, 1])
+def test_however_rows_are_arranged_the_solution_is_the_same(monkeypatch, X, limits, seed):
+    Y = some_labels().tocsc()
+    problems = [
+        Problem(np.sort(Y[:, [k]].indices), rules.PAUM(1, 50), lambda_=1.0, mini_epochs=k % 3) for k in range(20)
+    ]
+    expected = solve(X, problems, seed=seed, margins=True)
+    for name, value in limits.items():
+        monkeypatch.setattr(primal, name, value)
+    kinds = primal.arrange(primal.read_rows(X)).arrays
+    assert ("cold" in kinds, "wide" in kinds) == ("N_WARM" in limits, "_NARROW" in limits)
+    for lanes in (1, 16):
+        found = solve(X, problems, seed=seed, margins=True, lanes=lanes)
+        assert [s.weights.tobytes() for s in found] == [s.weights.tobytes() for s in expected]
+        assert [s.alpha.tobytes() for s in found] == [s.alpha.tobytes() for s in expected]
+        assert [s.margin for s in found] == [s.margin for s in expected]
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_processes_map_the_rows_from_disk_themselves(folder, X, backend):
+    Y = some_labels()
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        found = textcat.PAUM(tau_neg=1, tau_pos=50).fit(open_rows(folder), Y)
+    assert facts(found) == facts(textcat.PAUM(tau_neg=1, tau_pos=50).fit(X, Y))
+
+
+def test_rows_on_disk_are_pickled_as_their_folder(folder, X):
+    rows = open_rows(folder)
+    pickled = pickle.dumps(rows)
+    assert len(pickled) < 1000
+    assert (pickle.loads(pickled)[:] != X).nnz == 0
+    write_rows(folder, [X[:9]])
+    with pytest.raises(StoreError, match="not those that were there before"):
+        pickle.loads(pickled)
+
+
+def test_learners_on_a_kernel_do_not_take_rows_on_disk(folder):
+    with pytest.raises(ValueError, match="rows on disk are for learners without a kernel"):
+        textcat.PAM(kernel="rbf").fit(open_rows(folder), some_labels())
+
+
+# --- room for large arrays ---
+
+
+def test_large_arrays_beside_rows_lie_in_files_without_a_name(tmp_path):
+    array = room_beside(str(tmp_path))((1000, 300), np.float32)
+    assert isinstance(array, np.memmap)
+    assert not array.any()
+    array[:] = 1
+    assert array.sum() == 300_000
+    assert os.listdir(tmp_path) == []
+
+
+def test_small_arrays_and_those_of_rows_in_memory_lie_in_memory(tmp_path):
+    assert not isinstance(room_beside(str(tmp_path))(1000, np.float32), np.memmap)
+    assert not isinstance(room_beside(None)(10**6, np.float32), np.memmap)
+
+
+def test_a_folder_that_cannot_be_written_to_is_passed_over(tmp_path):
+    assert isinstance(room_beside(str(tmp_path / "absent"))(10**6, np.float32), np.memmap)
+
+
+def test_a_disk_without_enough_room_is_told_beforehand(tmp_path, monkeypatch):
+    def full(descriptor, start, size):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(TextcatError, match=r"Cannot make a file of 4 MB in .* \(No space left on device\)"):
+        room_beside(str(tmp_path))(10**6, np.float32)

@@ -1,0 +1,305 @@
+"""Rows ↔ a folder of arrays on disk, from which rankers are trained without the rows being in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from scipy.sparse import csr_matrix, issparse
+
+from textcat.errors import TextcatError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+PARTS = ("data", "indices", "indptr")
+ROWS_PER_BLOCK = 4096
+_FILES = {MANIFEST, *(f"{part}.npy" for part in PARTS)}
+_PIECE = 1 << 22
+
+
+class StoreError(TextcatError, ValueError):
+    """A folder that is no store of rows, or is damaged; or what cannot be written to one."""
+
+
+class StoredRows:
+    """Rows on disk: the arrays of a sparse CSR matrix, mapped into memory. `write_rows` and `open_rows` give them.
+
+    `solve` and the `fit` of learners without a kernel take them in place of a matrix. They are pickled as their folder,
+    which the process that unpickles them must see, too.
+
+    Parameters
+    ----------
+    folder : Path
+    manifest : dict
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n_rows, n_features).
+    dtype : float32 or float64
+    data, indices, indptr : ndarray
+        As those of a CSR matrix; indptr is of int64, indices are of int32 and ascend in each row.
+    """
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]):
+        self.folder = folder
+        self.shape: tuple[int, int] = tuple(manifest["shape"])
+        self._sum = manifest["sum"]
+        self.data, self.indices, self.indptr = (_mapped(folder, part, manifest["parts"][part]) for part in PARTS)
+        self.dtype = self.data.dtype
+
+    @property
+    def nnz(self) -> int:
+        """How many entries there are."""
+        return len(self.data)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<{self.shape[0]} rows of {self.shape[1]} features and {self.nnz} entries in {self.folder}>"
+
+    def __getitem__(self, rows: slice) -> csr_matrix:
+        """Return some rows that follow each other as a matrix, its entries still on disk."""
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            raise IndexError(f"rows on disk are taken one after the other, not every {step}th")
+        first, last = self.indptr[start], self.indptr[max(start, stop)]
+        arrays = self.data[first:last], self.indices[first:last], self.indptr[start : max(start, stop) + 1] - first
+        return csr_matrix(arrays, shape=(len(arrays[2]) - 1, self.shape[1]), copy=False)
+
+    def blocks(self, n_rows: int = ROWS_PER_BLOCK) -> Iterator[csr_matrix]:
+        """Yield all rows, as matrices of so many."""
+        for start in range(0, len(self), n_rows):
+            yield self[start : start + n_rows]
+
+    def __reduce__(self) -> tuple:
+        return _reopened, (str(self.folder.resolve()), self._sum)
+
+
+def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> StoredRows:
+    """Write rows to a folder, block by block: of all but one block no more than the disk is needed.
+
+    They are written to a hidden sibling of the folder, which takes its name when all is there. A process that is killed
+    meanwhile leaves that sibling behind, and nothing else.
+
+    Parameters
+    ----------
+    folder : path
+        An older store of rows there is replaced; anything else there is refused.
+    blocks : iterable of CSR matrices
+        Of as many features, in the same number type, float32 or float64.
+
+    Returns
+    -------
+    StoredRows
+
+    Raises
+    ------
+    StoreError
+        If there is no block, one does not go with the others or has a value that is not finite, or the folder is
+        something else's or cannot be written.
+    """
+    folder = Path(folder).expanduser().resolve()
+    _check_replaceable(folder)
+    sibling = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    try:
+        sibling.mkdir(parents=True)
+        _write(sibling, blocks)
+        _replace(sibling, folder)
+    except OSError as error:
+        raise StoreError(f"Cannot write rows to {folder}: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(sibling, ignore_errors=True)
+    return open_rows(folder, verify=False)
+
+
+def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredRows:
+    """Open rows that `write_rows` has written.
+
+    Parameters
+    ----------
+    folder : path
+    verify : bool, default=True
+        Read everything once and compare it with its checksums.
+
+    Raises
+    ------
+    StoreError
+        If the folder is no store of rows, or a file is missing or not as it was written.
+    """
+    folder = Path(folder).expanduser()
+    manifest = _read_manifest(folder)
+    rows = StoredRows(folder, manifest)
+    if verify:
+        for part in PARTS:
+            if _sum_of_file(folder / f"{part}.npy") != manifest["parts"][part]["sha256"]:
+                raise _damaged(folder, f"{part}.npy is not as it was written")
+    return rows
+
+
+def _reopened(folder: str, expected: str) -> StoredRows:
+    """Open rows as another process had them."""
+    rows = open_rows(folder, verify=False)
+    if rows._sum != expected:
+        raise StoreError(f"The rows in {folder} are not those that were there before: begin anew.")
+    return rows
+
+
+class _Part:
+    """An array on disk that grows at its end."""
+
+    def __init__(self, file: BinaryIO, dtype: Any):
+        self.dtype, self.length = np.dtype(dtype), 0
+        self._file, self._digest = file, hashlib.sha256()
+        self._write_header()
+
+    def _write_header(self) -> None:
+        # numpy leaves room for any length in the header of an array.
+        header = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
+        npy.write_array_header_1_0(self._file, header)
+
+    def append(self, array: np.ndarray) -> None:
+        """Write more elements."""
+        data = array.astype(self.dtype, copy=False).tobytes()
+        self._file.write(data)
+        self._digest.update(data)
+        self.length += len(array)
+
+    def finish(self) -> dict[str, Any]:
+        """Write the length into the header, wait until all is on the disk, and return what the manifest says of it."""
+        self._file.seek(0)
+        self._write_header()
+        _sync(self._file)
+        return {"length": self.length, "dtype": self.dtype.str, "sha256": self._digest.hexdigest()}
+
+
+def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
+    parts: dict[str, _Part] = {}
+    n_features = -1
+    with ExitStack() as files:
+        for number, block in enumerate(blocks):
+            rows = _checked(number, block)
+            if not parts:
+                kinds = {"data": rows.dtype, "indices": np.int32, "indptr": np.int64}
+                opened = {name: files.enter_context(open(folder / f"{name}.npy", "xb")) for name in PARTS}
+                parts, n_features = {name: _Part(opened[name], kinds[name]) for name in PARTS}, rows.shape[1]
+                parts["indptr"].append(np.zeros(1))
+            before = n_features, parts["data"].dtype
+            if (rows.shape[1], rows.dtype) != before:
+                raise StoreError(
+                    f"Block {number} of rows has {rows.shape[1]} features in {rows.dtype}, and those before it "
+                    f"{before[0]} in {before[1]}: all must be alike."
+                )
+            parts["indptr"].append(rows.indptr[1:].astype(np.int64) + parts["data"].length)
+            parts["data"].append(rows.data)
+            parts["indices"].append(rows.indices)
+        if not parts:
+            raise StoreError("There is no block of rows to write: give at least one, even one without a row.")
+        shape = [parts["indptr"].length - 1, n_features]
+        _write_manifest(folder, shape, {name: part.finish() for name, part in parts.items()})
+
+
+def _write_manifest(folder: Path, shape: list[int], parts: dict[str, Any]) -> None:
+    manifest = {"format": FORMAT, "shape": shape, "parts": parts}
+    manifest["sum"] = _sum_of_entries(manifest)
+    with open(folder / MANIFEST, "xb") as file:
+        file.write(json.dumps(manifest, indent=1).encode())
+        _sync(file)
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _checked(number: int, block: Any) -> csr_matrix:
+    if not issparse(block) or block.format != "csr" or block.dtype not in (np.float32, np.float64):
+        kind = f"{block.format} of {block.dtype}" if issparse(block) else type(block).__name__
+        raise StoreError(f"Block {number} of rows is {kind}: give CSR matrices of float32 or float64.")
+    block.check_format(full_check=True)
+    if not block.has_canonical_format:
+        block = block.copy()
+        block.sum_duplicates()
+    if not np.isfinite(block.data).all():
+        raise StoreError(f"Block {number} of rows has a value that is not finite.")
+    return block
+
+
+def _check_replaceable(folder: Path) -> None:
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."} if folder.exists() else set()
+    if there and (there - _FILES or MANIFEST not in there):
+        raise StoreError(f"{folder} exists and is no store of rows: name another folder.")
+
+
+def _replace(new: Path, old: Path) -> None:
+    if old.exists():
+        aside = new.with_suffix(".old")
+        os.rename(old, aside)
+        os.rename(new, old)
+        shutil.rmtree(aside)
+    else:
+        os.rename(new, old)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(f"{folder} is no store of rows, it has no {MANIFEST}: write one with `write_rows`.") from None
+    except OSError as error:
+        raise StoreError(f"Cannot read {folder / MANIFEST}: {error.strerror}.") from error
+    except (ValueError, RecursionError):
+        manifest = None
+    if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
+        raise _damaged(folder, f"{MANIFEST} is not as it was written")
+    if manifest["format"] > FORMAT:
+        raise StoreError(
+            f"{folder} is a store of format {manifest['format']}, and this version of textcat reads up to {FORMAT}: "
+            "upgrade textcat."
+        )
+    if manifest.get("sum") != _sum_of_entries(manifest):
+        raise _damaged(folder, f"{MANIFEST} is not as it was written")
+    return manifest
+
+
+def _mapped(folder: Path, part: str, facts: dict[str, Any]) -> np.ndarray:
+    path = folder / f"{part}.npy"
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise _damaged(folder, f"{path.name} is missing") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise _damaged(folder, f"{path.name} cannot be mapped ({error})") from error
+    if (array.shape, array.dtype.str) != ((facts["length"],), facts["dtype"]):
+        raise _damaged(folder, f"{path.name} is not as it was written")
+    return array
+
+
+def _sum_of_file(path: Path) -> str:
+    """Return the checksum of what follows an array's header."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        npy.read_magic(file)
+        npy.read_array_header_1_0(file)
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _sum_of_entries(manifest: dict[str, Any]) -> str:
+    entries = {key: value for key, value in manifest.items() if key != "sum"}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+
+def _damaged(folder: Path, what: str) -> StoreError:
+    return StoreError(f"The rows in {folder} are damaged, {what}: write them again.")
