@@ -1,6 +1,8 @@
 """The trained thing: its scores are sums of terms, its tags are what scores above the threshold."""
 
 import itertools
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -116,6 +118,16 @@ def test_what_is_no_stream_of_documents_is_told_of(tagger):
             ask("wheat")
     with pytest.raises(TextcatError, match=r"in batches of 0: give 1 or more"):
         tagger.tag_stream(["wheat"], batch=0)
+
+
+def test_tagging_needs_no_scikit_learn(tagger, tmp_path):
+    model = textcat.save(tagger, tmp_path / "model")
+    program = (
+        "import sys, textcat; tags = textcat.load(sys.argv[1]).tag(['wheat exports']); "
+        "print(tags[0][0].topic, {'sklearn', 'pandas', 'joblib', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, model], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tagger.tag(['wheat exports'])[0][0].topic} set()\n"
 
 
 def test_a_raised_threshold_takes_tags_away(tagger):

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from textcat.errors import TextcatError
 from textcat.features.language import Language, MissingPackageError
 from textcat.features.reader import OTHER, Known
+from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 
 LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
@@ -315,6 +316,18 @@ def test_changed_settings_take_effect():
     assert tokens.count_terms(["The Word"]).terms == ["word"]
     tokens.set_params(lowercase=False, remove_stop_words=False)
     assert tokens.count_terms(["The Word"]).terms == ["The", "Word"]
+
+
+def test_parameters_are_those_that_scikit_learn_would_see():
+    tokens = Tokens("de", memo_bytes=5)
+    estimator = TfIdf(tokens)
+    assert repr(tokens) == "Tokens(lang='de', memo_bytes=5)"
+    assert tokens.get_params() == {
+        name.removeprefix("tokens__"): value for name, value in estimator.get_params().items() if "__" in name
+    }
+    assert estimator.set_params(tokens__lang="fr").tokens.lang == "fr"
+    with pytest.raises(ValueError, match=r"Tokens has no parameter 'language'; it has lang, lowercase"):
+        tokens.set_params(language="fr")
 
 
 def test_threads_may_share_the_memo():

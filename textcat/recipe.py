@@ -22,6 +22,7 @@ else:
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
+    from textcat.features.tokens import Tokens
     from textcat.margin.learners import MarginClassifier
 
 _SECTIONS = ("tokens", "features", "topics", "learner", "tags")
@@ -113,9 +114,19 @@ class Recipe:
     def make_features(self) -> TfIdf:
         """Make the transformer from documents to rows."""
         from textcat.features.tfidf import TfIdf
+
+        return self._make(TfIdf, "features", tokens=self._make_tokens())
+
+    def feature_settings(self) -> dict[str, Any]:
+        """Return the parameters of the transformer from documents to rows."""
+        from textcat.features.weighing import Weighing  # without scikit-learn, which is not needed to tag
+
+        return vars(self._make(Weighing, "features", tokens=self._make_tokens()))
+
+    def _make_tokens(self) -> Tokens:
         from textcat.features.tokens import Tokens
 
-        return self._make(TfIdf, "features", tokens=self._make(Tokens, "tokens"))
+        return self._make(Tokens, "tokens")
 
     @property
     def descriptions(self) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.features.weighing import Weighing
 from textcat.manifest import (
     ARRAYS,
     CALIBRATION,
@@ -213,10 +214,9 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
         raise ModelError(f"The model {folder} is damaged ({error}): train the model again.") from error
 
 
-def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, learnt: dict[str, Any]) -> Any:
-    plain = recipe.make_features()
+def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, learnt: dict[str, Any]) -> Weighing:
     averages = learnt.get("average_lengths")  # format 1 has none
-    return type(plain).restore(terms, idf, learnt["n_documents"], averages, **plain.get_params(deep=False))
+    return Weighing.restore(terms, idf, learnt["n_documents"], averages, **recipe.feature_settings())
 
 
 def _check_file(path: Path, expected: str) -> None:

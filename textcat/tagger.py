@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from textcat.corpus.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.examples import documents_to_count, with_descriptions
-from textcat.features.tfidf import TfIdf
+from textcat.features.weighing import Weighing
 from textcat.progress import Stages, counted
 from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
-from textcat.recipe import Recipe
-from textcat.selection import out_of_fold_scores
 from textcat.thresholds import Calibration, choose, r_cut
+
+if TYPE_CHECKING:
+    from textcat.recipe import Recipe
 
 # Documents whose scores are held at the same time while tagging: 4096 × 1000 topics are 16 MB.
 _BATCH = 4096
@@ -46,8 +47,8 @@ class Tagger:
 
     Parameters
     ----------
-    features : TfIdf
-        Fitted: from documents to rows.
+    features : Weighing
+        From documents to rows: a fitted `TfIdf`, or what a saved one has learnt.
     weights : ndarray of shape (n_features, n_topics), float32
     bias : ndarray of shape (n_topics,), float32
     thresholds : ndarray of shape (n_topics,), float32
@@ -66,7 +67,7 @@ class Tagger:
         Name of the corpus it was trained on.
     """
 
-    features: TfIdf
+    features: Weighing
     weights: np.ndarray
     bias: np.ndarray
     thresholds: np.ndarray
@@ -96,6 +97,8 @@ class Tagger:
         TextcatError
             If the corpus has no topic, or the recipe asks for what cannot be.
         """
+        from textcat.selection import out_of_fold_scores  # with scikit-learn, which is not needed to tag
+
         if not corpus.topics:
             raise TextcatError(
                 f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn."

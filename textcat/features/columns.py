@@ -7,7 +7,6 @@ from itertools import combinations, pairwise
 from typing import Protocol
 
 import numpy as np
-from sklearn.utils import murmurhash3_32
 
 from textcat.features.reader import OTHER, Known
 from textcat.features.tokens import TermCounts
@@ -70,11 +69,15 @@ class Hashed:
 
     def of_terms(self, space: str, terms: Sequence[str]) -> np.ndarray:
         """Hash the names of terms."""
+        from sklearn.utils import murmurhash3_32  # here, for its import takes a second and 100 MB
+
         # spaCy has no lone surrogates, but a token that is a whole chunk never saw it.
         return np.array([murmurhash3_32(n.encode("utf-8", "surrogatepass")) for n in names_of(space, terms)], np.int32)
 
     def of_ngrams(self, space: str, counts: TermCounts, terms: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Hash n-grams by the hashes of their parts."""
+        from sklearn.utils import murmurhash3_32
+
         left, right = counts.ngrams[len(before) :].T
         keys = np.concatenate([before, np.zeros(len(left), np.int32)])
         fresh = keys[len(before) :]

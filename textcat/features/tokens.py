@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from textcat.features.language import mended
 from textcat.features.reader import Known, Reader, Settings
@@ -44,12 +44,12 @@ class TermCounts(NamedTuple):
     chars: np.ndarray
 
 
-class Tokens(BaseEstimator):
+class Tokens:
     """Tokenize with spaCy, and count the tokens that are terms.
 
     The tokens are those of `spacy.blank(lang)`, one by one. White space is never a term. The tokens of every distinct
     chunk of text are kept in a memo, which is not pickled and has no influence on the results. Methods may be called
-    from several threads.
+    from several threads. It has the parameters of an estimator of scikit-learn, but does not import that.
 
     Parameters
     ----------
@@ -142,10 +142,27 @@ class Tokens(BaseEstimator):
                 reader = self._memory = Reader(settings)
             return reader
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Give the parameters by name, as scikit-learn asks for them."""
+        return {name: getattr(self, name) for name in _PARAMETERS}
+
+    def set_params(self, **parameters: Any) -> Tokens:
+        """Change parameters, as scikit-learn does it."""
+        for name, value in parameters.items():
+            if name not in _PARAMETERS:
+                raise ValueError(f"Tokens has no parameter {name!r}; it has {', '.join(_PARAMETERS)}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != _PARAMETERS[name]]
+        return f"Tokens({', '.join(changed)})"
+
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_memory", None)
-        return state
+        return self.get_params()
+
+
+_PARAMETERS = {name: each.default for name, each in inspect.signature(Tokens).parameters.items()}
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
