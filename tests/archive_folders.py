@@ -10,7 +10,7 @@ from textcat.archive.writers import OutputSettings, encode_csv, encode_jsonl, en
 ENCODE = {"jsonl": encode_jsonl, "csv": encode_csv, "parquet": encode_parquet}
 JSONL = OutputSettings()
 FACTS = {"model": "a1", "--top": None}
-INPUTS = [{"source": "a.jsonl", "size": 10}, {"source": "b.jsonl", "size": 20}]
+INPUTS = [{"name": "a.jsonl", "size": 10}, {"name": "b.jsonl", "size": 20}]
 PER_PIECE = 3  # records, of which the last is rejected in every second piece
 RULE = Rule(records=5)
 

@@ -159,7 +159,7 @@ def test_a_run_with_other_inputs_is_refused_and_told_which(out):
     first, second = INPUTS
     assert f"b.jsonl has changed since {out} was begun" in refused(out, inputs=[first, {**second, "size": 21}])
     assert "The inputs have changed, from b.jsonl to nothing, since" in refused(out, inputs=[first])
-    assert "from nothing to c.jsonl" in refused(out, inputs=[*INPUTS, {"source": "c.jsonl"}])
+    assert "from nothing to c.jsonl" in refused(out, inputs=[*INPUTS, {"name": "c.jsonl"}])
     assert "from a.jsonl to b.jsonl" in refused(out, inputs=[second])
 
 

@@ -410,50 +410,7 @@ def test_models_of_different_topics_are_not_compared(run, model, own):
     )
 
 
-# --- tag, topics, show -----------------------------------------------------------------------------------------------
-
-
-def test_tag_prints_a_json_line_a_file_in_their_order(run, model, tagger):
-    texts = {"b.txt": "wheat harvest and grain exports", "a.txt": "", "c.txt": "gold and silver"}
-    for name, text in texts.items():
-        Path(name).write_text(text)
-    run("tag", model, *texts)
-    assert (run.code, run.err) == (0, "")
-    lines = [json.loads(line) for line in run.out.splitlines()]
-    assert [line["id"] for line in lines] == list(texts)
-    for line, tags in zip(lines, tagger.tag(texts.values()), strict=True):
-        assert line["topics"] == [
-            {"topic": tag.topic, "score": round(tag.score, 4), "probability": round(tag.probability, 4)} for tag in tags
-        ]
-
-
-@pytest.mark.parametrize("arguments", [[], ["-"]])
-def test_tag_reads_standard_input(run, model, arguments):
-    line = json.loads(run("tag", model, *arguments, stdin=b"wheat harvest").out)
-    assert line["id"] == "-"
-    assert line["topics"][0]["topic"] == "wheat"
-
-
-def test_tag_explains_with_the_terms_that_count_most(run, model, tagger):
-    text = "wheat harvest and grain exports"
-    line = json.loads(run("tag", model, "--explain", "2", stdin=text.encode()).out)
-    for tag in line["topics"]:
-        reasons = tagger.explain(text, tag["topic"], 2)
-        assert tag["terms"] == {reason.term: round(reason.contribution, 4) for reason in reasons}
-
-
-def test_tag_tells_of_files_it_cannot_read_and_tags_the_others(run, model):
-    good, latin = _file("good.txt", b"wheat"), _file("latin.txt", "blé".encode("latin-1"))
-    run("tag", model, "absent.txt", latin, good, _folder("folder"))
-    assert run.code == 1
-    assert [json.loads(line)["id"] for line in run.out.splitlines()] == [good]
-    assert run.err.splitlines() == [
-        "textcat: absent.txt cannot be read: No such file or directory.",
-        "textcat: latin.txt is not utf-8 (byte 2): name its encoding with --encoding.",
-        "textcat: folder cannot be read: Is a directory.",
-    ]
-    assert run("tag", model, latin, "--encoding", "latin-1").code == 0
-    assert "no encoding 'utf-9'" in run.refuses("tag", model, latin, "--encoding", "utf-9")
+# --- topics, show ----------------------------------------------------------------------------------------------------
 
 
 def test_topics_are_listed_with_what_training_knows_of_them(run, model, tagger):
@@ -584,35 +541,11 @@ def test_ctrl_c_between_two_stages_leaves_no_half_written_model(run, monkeypatch
     assert list(Path().iterdir()) == []
 
 
-def test_a_reader_that_has_gone_is_no_error_to_speak_of(model, tmp_path):
-    (tmp_path / "empty").touch()
-    with subprocess.Popen(
-        [*COMMAND, "tag", str(model), *["empty"] * 20_000],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline().startswith('{"id": "empty"')
-        process.stdout.close()
-        assert process.stderr.read() == ""
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_told_in_a_sentence(model):
     with open("/dev/full", "w") as full:
         ended = subprocess.run([*COMMAND, "topics", str(model)], stdout=full, stderr=subprocess.PIPE, text=True)
     assert (ended.returncode, ended.stderr) == (1, "textcat: No space left on device.\n")
-
-
-def test_output_that_cannot_show_a_letter_escapes_it(model, tmp_path):
-    (tmp_path / "tagesanzeiger-ö.txt").write_text("wheat")
-    command = [*COMMAND, "tag", str(model), "tagesanzeiger-ö.txt"]
-    ended = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, env=environment(PYTHONIOENCODING="ascii"), check=True
-    )
-    assert ended.stdout.startswith(b'{"id": "tagesanzeiger-')
-    assert ended.stderr == b""
 
 
 def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):

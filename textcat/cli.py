@@ -19,6 +19,7 @@ from textcat.errors import TextcatError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from textcat.archive.records import Rejection
     from textcat.corpus.documents import Corpus
     from textcat.progress import Stages
 
@@ -51,6 +52,12 @@ Jobs = Annotated[
 ]
 RecipeName = Annotated[str, typer.Option(help="Name of a shipped recipe, or path of a recipe file.")]
 LearnerOption = partial(typer.Option, rich_help_panel="Learner (instead of what the recipe says)")
+InputOption = partial(typer.Option, rich_help_panel="Input")
+OutputOption = partial(typer.Option, rich_help_panel="Output")
+Backend = Annotated[
+    str, typer.Option(help="Who does the work: processes of this machine (local), or a Dask cluster (dask).")
+]
+Scheduler = Annotated[str, typer.Option(help="Address of the Dask cluster's scheduler, such as tcp://host:8786.")]
 BandSpecs = Annotated[
     list[str] | None,
     typer.Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
@@ -199,20 +206,68 @@ def compare(
 @app.command()
 def tag(
     model: ModelFolder,
-    files: Annotated[list[Path] | None, typer.Argument(help="Text files; - or none: standard input.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the files.")] = "utf-8",
-    explain: Annotated[int, typer.Option(min=0, help="Give that many terms that speak for each topic.")] = 0,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Files, folders, patterns such as '*.jsonl', URLs; - or none: standard input."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write shards to, and a journal by which a broken-off run goes on.")
+    ] = None,
+    filter_: Annotated[
+        bool, typer.Option("--stdin", help="Read a document a line from standard input, as a filter.")
+    ] = False,
+    stdout: Annotated[bool, typer.Option("--stdout", help="Write to standard output, as without --out.")] = False,
+    format_: Annotated[
+        str, InputOption("--format", help="Format of all inputs, if name and content do not tell it.")
+    ] = "",
+    lines: Annotated[bool, InputOption("--lines", help="Read a document a line from text files.")] = False,
+    text_field: Annotated[str, InputOption(help="Field or column of the text: jsonl, csv, tsv, parquet.")] = "text",
+    id_field: Annotated[str, InputOption(help="Field or column of the id: jsonl, csv, tsv, parquet.")] = "id",
+    encoding: Annotated[
+        str, InputOption(help="Encoding of the inputs.", show_default="that of the format, mostly utf-8")
+    ] = "",
+    top: Annotated[
+        int | None, OutputOption(min=1, help="Give that many topics, not those above their thresholds.")
+    ] = None,
+    scores: Annotated[str, OutputOption(help="Which topics to give: those above their thresholds, or all.")] = "above",
+    explain: Annotated[int, OutputOption(min=0, help="Give that many terms that speak for each topic.")] = 0,
+    to: Annotated[str, OutputOption(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
+    compress: Annotated[str, OutputOption(help="Compress the output: zst.")] = "",
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", callback=_not_zero, help="Processes that tag; -1: one a core.")
+    ] = -1,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first document that cannot be read.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Remove what an earlier run has written to --out.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress, and print no summary.")] = False,
+    log: Annotated[Path | None, typer.Option(help="Add lines on the progress of the run to this file.")] = None,
+    backend: Backend = "local",
+    scheduler: Scheduler = "",
 ) -> None:
-    """Print the topics of each file that score above 0, one JSON line a file, in the order of the files."""
-    from textcat import output, storage
-    from textcat.reading import read_texts
+    """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
 
-    texts, unreadable = read_texts(files or [Path("-")], encoding)
-    tagger = storage.load(model)
-    output.tags(sys.stdout, tagger, texts, explain)
-    for problem in unreadable:
-        typer.echo(f"textcat: {problem}", err=True)
-    raise typer.Exit(1 if unreadable else 0)
+    A document that cannot be read is named on standard error, or in rejected.jsonl with --out; the exit code is then 3.
+    A run that was broken off goes on where it was when the same command is given again.
+    """
+    from textcat import output
+    from textcat.archive import run
+    from textcat.archive.meter import Meter
+    from textcat.archive.records import InputSettings
+    from textcat.archive.writers import OutputSettings
+
+    _check_tag(inputs, out, filter_=filter_, stdout=stdout, scores=scores, restart=restart)
+    read = InputSettings(format_, text_field, id_field, encoding, lines or filter_)
+    write = OutputSettings(to, compress, top, scores == "all", explain)
+    how = run.How(jobs, _scheduler(backend, scheduler), strict)
+    with _log_to(log), _going_on(out), Meter(_meter_console(out, quiet=quiet)) as show:
+        plan = run.plan(model, inputs or ["-"], read, write)
+        if out is None:
+            summary = run.tag_to_stream(plan, sys.stdout.buffer, how, tell=_tell, show=show)
+        else:
+            summary = run.tag_to_folder(plan, out, how, restart=restart, show=show)
+    output.archive(_summary_console(out, summary.counts.records, quiet=quiet), summary, out)
+    raise typer.Exit(3 if summary.counts.rejected else 0)
 
 
 @app.command()
@@ -354,7 +409,7 @@ def show_corpus(corpus: CorpusName, corpus_dir: CorpusDir = None) -> None:
 
 
 class _Interrupted(BaseException):
-    """Ctrl-C; unlike KeyboardInterrupt, typer lets it pass."""
+    """Ctrl-C, and what that means for the user; unlike KeyboardInterrupt, typer lets it pass."""
 
 
 def main() -> None:
@@ -369,8 +424,8 @@ def main() -> None:
                     sys.stdout.flush()
     except TextcatError as error:
         _fail(str(error), 1)
-    except _Interrupted:
-        _fail("interrupted; no file was left half written.", 130)
+    except _Interrupted as end:
+        _fail(f"interrupted; {end or 'no file was left half written'}.", 130)
     except BrokenPipeError:
         # The reader of our output has gone (as with `| head`); the interpreter must not flush to it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -424,6 +479,75 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _check_tag(
+    inputs: list[str] | None, out: Path | None, *, filter_: bool, stdout: bool, scores: str, restart: bool
+) -> None:
+    if inputs and filter_:
+        raise typer.BadParameter("--stdin reads standard input: leave out the inputs, or --stdin")
+    if out is not None and stdout:
+        raise typer.BadParameter("choose one of --out and --stdout")
+    if out is None and restart:
+        raise typer.BadParameter("--restart goes with --out")
+    if scores not in ("above", "all"):
+        raise typer.BadParameter(f"--scores is 'above' or 'all', not {scores!r}")
+
+
+def _scheduler(backend: str, scheduler: str) -> str:
+    """Return the address of the scheduler, "" if this machine does the work."""
+    if backend not in ("local", "dask"):
+        raise typer.BadParameter(f"--backend is 'local' or 'dask', not {backend!r}")
+    if (backend == "dask") != bool(scheduler):
+        raise typer.BadParameter("--backend dask and --scheduler ADDRESS go together")
+    return scheduler
+
+
+@contextmanager
+def _log_to(path: Path | None) -> Iterator[None]:
+    """Add what the library tells of its work to a file, with the time."""
+    import logging
+
+    if path is None:
+        yield
+        return
+    log, handler = logging.getLogger("textcat.archive"), logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+        log.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def _going_on(out: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except _Interrupted:
+        raise _Interrupted("the same command, without --restart, goes on where it was" if out else "") from None
+
+
+def _meter_console(out: Path | None, *, quiet: bool) -> Console | None:
+    """Return where progress is drawn: on standard error, unless tags are printed on the same terminal."""
+    return None if quiet or (out is None and sys.stdout.isatty()) else _console(stderr=True)
+
+
+def _summary_console(out: Path | None, n_records: int, *, quiet: bool) -> Console | None:
+    """Return where a run is summed up: behind the tags only for people, and where there is something to sum up."""
+    if quiet or (out is None and (n_records < 2 or not sys.stderr.isatty())):
+        return None
+    return _console(stderr=out is None)
+
+
+def _tell(rejection: Rejection) -> None:
+    from textcat.archive.run import told
+
+    typer.echo(f"textcat: {told(rejection)}", err=True)
 
 
 def _console(*, stderr: bool = False) -> Console:

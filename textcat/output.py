@@ -6,7 +6,7 @@ import json
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -16,13 +16,14 @@ from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
 
 if TYPE_CHECKING:
+    from textcat.archive.run import Summary
     from textcat.comparison import Comparison
     from textcat.corpus.cards import Card
     from textcat.corpus.documents import Corpus
     from textcat.papers.runs import Result, State
     from textcat.ranking import Evaluation
     from textcat.selection import Trial
-    from textcat.tagger import Tag, Tagger
+    from textcat.tagger import Tagger
 
 # How many of the first and last topics a corpus' page shows.
 _ENDS = 5
@@ -95,22 +96,68 @@ def comparison(
     console.print("\n" + "\n".join(sentences), soft_wrap=True, markup=False)
 
 
-def tags(file: IO[str], tagger: Tagger, texts: Sequence[tuple[str, str]], explain: int) -> None:
-    """Write a JSON line per text: its id, and its topics with their scores, and with the terms that speak for them."""
-    for (name, text), found in zip(texts, tagger.tag(text for _, text in texts), strict=True):
-        line: dict[str, Any] = {"id": name, "topics": [_tag(tagger, text, tag, explain) for tag in found]}
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    file.flush()
+def archive(console: Console | None, summary: Summary, out: Path | None) -> None:
+    """Print what tagging an archive came to: counts, reasons, a row per topic, and what differs from training."""
+    if console is None:
+        return
+    counts, before = summary.counts, summary.before
+    if before.finished:
+        console.print(f"{out} is finished: nothing was left to do.\n", soft_wrap=True, markup=False)
+    records = counts.records - before.counts.records
+    facts = {
+        "documents": f"{counts.records:,}",
+        "tagged": f"{counts.tagged:,}",
+        "rejected": f"{counts.rejected:,}",
+        "without a topic": f"{counts.untagged:,}{_share(counts.untagged, counts.tagged)}",
+        "done before": f"{before.counts.records:,}" if before.counts.records else None,
+        "read as": ", ".join(_told_by(summary)) or None,
+        "seconds": f"{summary.seconds:.1f} ({records / max(summary.seconds, 1e-9):,.0f} documents/s)",
+        "peak memory": f"{summary.memory / 1e6:,.0f} MB",
+        "output": None if out is None else f"{out} ({summary.shards} shards)",
+    }
+    _facts(console, {name: value for name, value in facts.items() if value is not None})
+    if counts.reasons:
+        console.print()
+        rows = [{"rejected": n, "because": reason} for reason, n in counts.reasons.most_common()]
+        report.show(console, report.plain_table(rows))
+    if counts.topics:
+        console.print()
+        _topics_of_archive(console, summary)
 
 
-def _tag(tagger: Tagger, text: str, tag: Tag, explain: int) -> dict[str, Any]:
-    entry: dict[str, Any] = {"topic": tag.topic, "score": round(tag.score, 4)}
-    if tag.probability is not None:
-        entry["probability"] = round(tag.probability, 4)
-    if explain:
-        reasons = tagger.explain(text, tag.topic, explain)
-        entry["terms"] = {reason.term: round(reason.contribution, 4) for reason in reasons}
-    return entry
+def _told_by(summary: Summary) -> Iterable[str]:
+    """Give the formats that inputs were read as, and by what those of whole files were told."""
+    by = {source.format: source.guess.by for source in summary.plan.sources}
+    return (f"{form} (told by {by[form]})" if by.get(form) else form for form in summary.formats)
+
+
+def _share(n: int, of: int) -> str:
+    return f" ({n / of:.1%} of those tagged)" if of else ""
+
+
+def _topics_of_archive(console: Console, summary: Summary) -> None:
+    manifest, drifts = summary.plan.manifest, summary.drifts
+    sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
+    far = {drift.topic for drift in drifts}
+    rows = [
+        {
+            "topic": topic,
+            "documents": summary.counts.topics[topic],
+            "rate": summary.counts.topics[topic] / summary.counts.tagged,
+            "in training": size / manifest["train_documents"],
+            "drift": "*" if topic in far else "",
+        }
+        for topic, size in sizes.items()
+    ]
+    rows.sort(key=lambda row: (-row["documents"], row["topic"]))
+    report.show(console, report.plain_table(rows))
+    if far:
+        console.print(
+            f"\n* {len(far)} of {len(sizes)} topics have more than three times, or less than a third of, the rate of "
+            "training, beyond chance: the archive may be about other things than the training documents were.",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> None:

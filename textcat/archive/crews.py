@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
@@ -199,7 +200,9 @@ def _cores() -> int:
 
 
 def _live(end: Connection) -> None:
-    """In a worker: end with the process that has started it, even if that was killed."""
+    """In a worker: end with the process that has started it, even if that was killed; and stay small."""
+    # scikit-learn imports pandas where it is, and that pyarrow: 60 MB that are of no use here.
+    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
 
     def wait() -> None:
         with suppress(EOFError, OSError):

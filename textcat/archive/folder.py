@@ -41,7 +41,7 @@ def opened(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bool = 
     facts : dict of str to (str, number or None)
         What the output depends on beside the inputs, by its name for people: the model, versions, options.
     inputs : iterable of dict
-        What tells each source from a changed one; its name is "source".
+        What tells each source from a changed one; with its "name".
     restart : bool
         Remove what an earlier run has written.
 
@@ -164,7 +164,7 @@ def _told(name: str, value: Any) -> str:
 
 
 def _difference(before: bytes | None, now: bytes | None) -> str:
-    old, new = (json.loads(line)["source"] if line else "nothing" for line in (before, now))
+    old, new = (json.loads(line)["name"] if line else "nothing" for line in (before, now))
     return f"{old} has changed" if old == new else f"The inputs have changed, from {old} to {new},"
 
 

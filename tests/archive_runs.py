@@ -1,0 +1,46 @@
+"""A model, and an archive to tag with it, for tests of whole runs."""
+
+import json
+import random
+
+import textcat
+from textcat.archive.records import InputSettings
+from textcat.archive.run import How, plan, tag_to_folder
+from textcat.archive.shards import Rule
+
+# So small that a run of some hundred documents has many pieces and shards.
+READ = InputSettings(block_bytes=3000)
+HOW = How(jobs=1, rule=Rule(records=12))
+BROKEN = ['{"id": "x"}', "{", '{"id": "nul", "text": "a\0b"}', '{"text": 5}']
+
+
+def make_model(folder):
+    tagger = textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
+    return textcat.save(tagger, folder)
+
+
+def make_archive(path, n=200, seed=0):
+    """Write JSON Lines of documents of the corpus newswire, among them some that cannot be read."""
+    draw, corpus = random.Random(seed), textcat.open_corpus("newswire")
+    with open(path, "w", encoding="utf-8") as file:
+        for number in range(n):
+            zones = draw.choice(corpus.test).zones
+            line = json.dumps({"id": f"{seed}-{number}", "title": zones["title"], "text": zones["body"]})
+            file.write((draw.choice(BROKEN) if draw.random() < 0.05 else line) + "\n")
+    return path
+
+
+def run(model, inputs, out, how=HOW, read=READ, **options):
+    """Tag inputs to a folder."""
+    return tag_to_folder(plan(model, [str(path) for path in inputs], read), out, how, **options)
+
+
+def written(out):
+    """All that a run has written, as one string of bytes each."""
+    names = sorted(path.name for path in out.iterdir() if path.name.startswith("part"))
+    rejected = out / "rejected.jsonl"
+    return (
+        names,
+        b"".join((out / name).read_bytes() for name in names),
+        rejected.read_bytes() if rejected.exists() else b"",
+    )

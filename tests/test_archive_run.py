@@ -1,0 +1,340 @@
+"""Whole runs: every record is tagged or rejected, in order, and the same however the work is done."""
+
+import csv
+import gzip
+import io
+import json
+import logging
+
+import archive_runs
+import pytest
+from archive_runs import HOW, READ, make_archive, make_model, run, written
+
+import textcat
+from textcat.archive import crews, meter, tagging
+from textcat.archive import run as running
+from textcat.archive.counts import Counts, kind
+from textcat.archive.drift import drifts, log_likelihood_ratio
+from textcat.archive.meter import Meter, Reached, clock
+from textcat.archive.run import plan, tag_to_folder, tag_to_stream
+from textcat.archive.writers import OutputSettings
+from textcat.errors import TextcatError
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("models") / "newswire")
+
+
+@pytest.fixture(scope="module")
+def tagger(model):
+    return textcat.load(model)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """Three files of 450 documents in all, one of them compressed."""
+    folder = tmp_path_factory.mktemp("archive")
+    first, second = make_archive(folder / "a.jsonl"), make_archive(folder / "b.jsonl", 50, seed=1)
+    third = make_archive(folder / "c", 200, seed=2)
+    (folder / "c.jsonl.gz").write_bytes(gzip.compress(third.read_bytes(), mtime=0))
+    return [first, second, folder / "c.jsonl.gz"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(model, archive, tmp_path_factory):
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    run(model, archive, out)
+    return written(out)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def lines_of(path):
+    """The lines of a file, with their numbers."""
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return list(enumerate(data.decode().splitlines(), start=1))
+
+
+def readable(archive):
+    """Source, position and fields of the lines that can be read, and source and position of the others."""
+    good, bad = [], []
+    for path in archive:
+        for number, line in lines_of(path):
+            if line in archive_runs.BROKEN:
+                bad.append((str(path), number))
+            else:
+                good.append((str(path), number, json.loads(line)))
+    return good, bad
+
+
+def rows(stream):
+    return [json.loads(line) for line in stream.splitlines()]
+
+
+def to_stream(model, archive, how=HOW, read=READ, write=running.OUTPUT):
+    stream, told = io.BytesIO(), []
+    summary = tag_to_stream(plan(model, [str(path) for path in archive], read, write), stream, how, tell=told.append)
+    return stream.getvalue(), told, summary
+
+
+# --- what is written -------------------------------------------------------------------------------------------------
+
+
+def test_every_record_is_tagged_as_the_tagger_does_or_rejected_with_its_place(tagger, archive, undisturbed):
+    good, bad = readable(archive)
+    _, tagged, rejected = undisturbed
+    found = tagger.tag([textcat.Document("", {"title": line["title"], "body": line["text"]}) for *_, line in good])
+    assert [(row["source"], row["position"], row["id"]) for row in rows(tagged)] == [
+        (source, position, line["id"]) for source, position, line in good
+    ]
+    for row, tags in zip(rows(tagged), found, strict=True):
+        assert row["topics"] == [
+            {"topic": tag.topic, "score": round(tag.score, 4), "probability": round(tag.probability, 4)} for tag in tags
+        ]
+    assert [(row["source"], row["position"]) for row in rows(rejected)] == bad
+    assert bad
+
+
+def test_a_rejection_tells_where_the_raw_bytes_lie(archive, undisturbed):
+    content = {str(path): "\n".join(line for _, line in lines_of(path)).encode() for path in archive}
+    for row in rows(undisturbed[2]):
+        raw = content[row["source"]][row["offset"] : row["offset"] + row["length"]].decode()
+        assert raw.strip("\n") in archive_runs.BROKEN
+        assert row["reason"].endswith(".")
+
+
+def test_a_stream_gets_what_the_shards_hold(model, archive, undisturbed):
+    stream, told, summary = to_stream(model, archive)
+    assert stream == undisturbed[1]
+    assert [rejection._asdict() for rejection in told] == rows(undisturbed[2])
+    assert summary.counts.records == 450
+
+
+@pytest.mark.parametrize("block_bytes", [1, 20_000, 1 << 20])
+def test_the_length_of_pieces_changes_no_row(model, archive, undisturbed, block_bytes):
+    stream, told, _ = to_stream(model, archive, read=READ._replace(block_bytes=block_bytes))
+    assert stream == undisturbed[1]
+    assert len(told) == len(rows(undisturbed[2]))
+
+
+def test_processes_write_what_the_process_itself_does(model, archive, undisturbed, out, monkeypatch):
+    monkeypatch.setattr(crews, "SMALL", 0)
+    summary = run(model, archive, out, HOW._replace(jobs=2))
+    assert written(out) == undisturbed
+    assert summary.memory > 100e6
+
+
+def test_the_tags_are_those_of_the_settings(model, tagger, archive):
+    n_topics = len(tagger.topics)
+    for write, fits in {
+        OutputSettings(top=2): lambda topics: len(topics) == 2,
+        OutputSettings(everything=True): lambda topics: len(topics) == n_topics,
+        OutputSettings(explain=1): lambda topics: all(len(topic["terms"]) == 1 for topic in topics),
+    }.items():
+        stream, _, summary = to_stream(model, archive[1:2], write=write)
+        assert all(fits(row["topics"]) for row in rows(stream))
+        scores = [[topic["score"] for topic in row["topics"]] for row in rows(stream)]
+        assert scores == [sorted(of_one, reverse=True) for of_one in scores]
+    plain, _, expected = to_stream(model, archive[1:2])
+    assert (summary.counts.topics, summary.counts.untagged) == (expected.counts.topics, expected.counts.untagged)
+    assert sum(expected.counts.topics.values()) == sum(len(row["topics"]) for row in rows(plain))
+    assert expected.counts.untagged == sum(not row["topics"] for row in rows(plain))
+
+
+def test_the_formats_hold_the_same(model, archive, undisturbed, out):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    inputs = [str(path) for path in archive]
+    for to in ("csv", "parquet"):
+        tag_to_folder(plan(model, inputs, READ, OutputSettings(to)), out.with_name(to), HOW)
+    names = sorted(out.with_name("parquet").glob("part*"))
+    assert [row for name in names for row in parquet.read_table(name).to_pylist()] == rows(undisturbed[1])
+    flat = [
+        [row["id"], row["source"], str(row["position"]), *map(str, tag.values())]
+        for row in rows(undisturbed[1])
+        for tag in row["topics"] or [{"topic": "", "score": "", "probability": ""}]
+    ]
+    names = sorted(out.with_name("csv").glob("part*"))
+    assert [row for name in names for row in list(csv.reader(name.open(newline="")))[1:]] == flat
+
+
+def test_parquet_is_not_written_to_a_stream(model, archive):
+    with pytest.raises(TextcatError, match="Parquet cannot be read before it ends: write it to a folder, with --out"):
+        to_stream(model, archive, write=OutputSettings("parquet"))
+
+
+def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(model, archive, undisturbed, monkeypatch):
+    of_model = textcat.Tagger.scores
+
+    def scores(self, documents):
+        if any(record.id == "1-7" for record in documents):
+            raise ValueError("no such luck")
+        return of_model(self, documents)
+
+    monkeypatch.setattr(textcat.Tagger, "scores", scores)
+    stream, told, _ = to_stream(model, archive)
+    assert rows(stream) == [row for row in rows(undisturbed[1]) if row["id"] != "1-7"]
+    (rejection,) = [one for one in told if "ValueError" in one.reason]
+    assert (rejection.position, rejection.reason) == (8, "It cannot be tagged (ValueError: no such luck).")
+
+
+def test_strict_stops_at_the_first_record_that_cannot_be_read(model, archive, out, undisturbed):
+    _, bad = readable(archive)
+    with pytest.raises(TextcatError) as error:
+        run(model, archive, out, HOW._replace(strict=True))
+    source, position = bad[0]
+    assert str(error.value).startswith(f"{source}:{position}: ")
+    run(model, archive, out)
+    assert written(out) == undisturbed
+
+
+def test_a_lost_record_is_no_small_matter(model, archive, monkeypatch):
+    tag = tagging.ENCODERS["jsonl"]
+    monkeypatch.setitem(tagging.ENCODERS, "jsonl", lambda records, tags: tag(records[1:], tags[1:]))
+    with pytest.raises(RuntimeError, match=r"\d+ records up to .*a.jsonl were read, but \d+ written and \d+ rejected"):
+        to_stream(model, archive)
+
+
+# --- once more -------------------------------------------------------------------------------------------------------
+
+
+def test_a_finished_run_is_not_done_again(model, archive, undisturbed, out):
+    first = run(model, archive, out)
+    second = run(model, archive, out)
+    assert (first.before.finished, second.before.finished) == (False, True)
+    assert (second.counts, second.shards) == (first.counts, first.shards)
+    assert written(out) == undisturbed
+
+
+def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out):
+    path = make_archive(tmp_path / "mine.jsonl", 20)
+    run(model, [path], out)
+    for options, told in {
+        ("id_field", "id2"): "begun with --id-field id, and now it is --id-field id2",
+        ("lines", True): "begun with no --lines, and now it is --lines",
+    }.items():
+        with pytest.raises(TextcatError, match=told):
+            run(model, [path], out, read=READ._replace(**dict([options])))
+    with pytest.raises(TextcatError, match="begun with no --top, and now it is --top 2"):
+        tag_to_folder(plan(model, [str(path)], READ, OutputSettings(top=2)), out, HOW)
+    path.write_text(path.read_text() + "\n")
+    with pytest.raises(TextcatError, match=f"{path} has changed since {out} was begun"):
+        run(model, [path], out)
+    other = textcat.save(
+        textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
+        tmp_path / "other",
+    )
+    with pytest.raises(TextcatError, match=r"begun with model \w+, and now it is model \w+: start anew"):
+        run(other, [path], out)
+    summary = run(other, [path], out, restart=True)
+    assert (summary.before.counts.records, summary.counts.records) == (0, 20)
+
+
+def test_a_worker_that_sees_another_model_refuses(model, archive):
+    made = plan(model, [str(archive[0])], READ)
+    with pytest.raises(TextcatError, match="is not the model that this run has begun with"):
+        tagging.tag_piece(made.job._replace(digest="other"), None)
+
+
+# --- summaries -------------------------------------------------------------------------------------------------------
+
+
+def test_counts_add_up_and_come_back_from_json():
+    counts, some = Counts(), Counts(3, 2, 1, 1)
+    some.topics["wheat"], some.reasons["It is broken."] = 2, 1
+    for _ in range(2):
+        counts.add(some)
+    assert (counts.records, counts.tagged, counts.rejected, counts.untagged) == (6, 4, 2, 2)
+    assert (counts.topics, counts.reasons) == ({"wheat": 4}, {"It is broken.": 2})
+    assert Counts.from_dict(json.loads(json.dumps(counts.as_dict()))) == counts
+
+
+def test_reasons_are_counted_by_kind_and_no_more_than_so_many():
+    assert kind("The line is not utf-8 (byte 12 of 34).") == "The line is not utf-8 (byte … of …)."
+    assert kind("It has the format 'x-1'.") == "It has the format …."
+    counts = Counts()
+    for letter in map(chr, range(1000, 1500)):
+        some = Counts()
+        some.reasons[letter] = 1
+        counts.add(some)
+    assert len(counts.reasons) == 101
+    assert counts.reasons.total() == 500
+
+
+def test_g_squared_is_twice_the_sum_of_observed_times_log_of_observed_over_expected():
+    from scipy.stats import chi2_contingency
+
+    for k, n, other_k, other_n in [(10, 100, 5, 200), (0, 50, 20, 400), (300, 1000, 299, 1000)]:
+        table = [[k, n - k], [other_k, other_n - other_k]]
+        wanted = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+        assert log_likelihood_ratio(k, n, other_k, other_n) == pytest.approx(wanted.statistic)
+    assert log_likelihood_ratio(0, 0, 1, 2) == 0
+
+
+def test_a_topic_drifts_if_its_rate_is_far_from_training_and_that_is_no_chance():
+    counts = Counts(10_000, 10_000)
+    counts.topics.update({"same": 1000, "often": 4000, "seldom": 20, "rather": 2000, "rare": 4})
+    sizes = {"same": 100, "often": 100, "seldom": 100, "rather": 100, "rare": 0, "never": 100}
+    found = drifts(counts, sizes, 1000)
+    assert {drift.topic for drift in found} == {"often", "seldom", "never"}
+    assert [drift.g for drift in found] == sorted((drift.g for drift in found), reverse=True)
+    assert drifts(Counts(), sizes, 1000) == []
+
+
+def test_a_summary_tells_of_this_run_and_of_all(model, archive, out):
+    summary = run(model, archive, out)
+    names, tagged, rejected = written(out)
+    assert summary.counts.tagged == len(rows(tagged))
+    assert summary.counts.rejected == len(rows(rejected)) == summary.counts.reasons.total()
+    assert summary.shards == len(names)
+    assert summary.formats == ["jsonl"]
+    assert summary.before.counts.records == 0
+    assert {drift.topic for drift in summary.drifts} <= set(summary.plan.manifest["topics"])
+
+
+# --- progress --------------------------------------------------------------------------------------------------------
+
+
+def reached(**changed):
+    of = Reached(Counts(200, 190, 10), 5_000_000, 20_000_000, 100, 2_000_000, 4.0, 300 << 20)
+    return of._replace(**changed)
+
+
+def test_how_far_a_run_is_is_told_by_bytes():
+    assert str(reached()) == "200 documents, 10 rejected, 25/s, 0.5 MB/s, 25% of 20 MB, 0:30 left, 300 MB of memory"
+    assert str(reached(total=None)) == "200 documents, 10 rejected, 25/s, 0.5 MB/s, 5.0 MB, 300 MB of memory"
+    assert reached(n_bytes=0).seconds_left is None
+    assert [clock(seconds) for seconds in (0, 59.6, 3725)] == ["0:00", "1:00", "1:02:05"]
+
+
+def test_a_clock_that_goes_back_breaks_nothing(model, archive, undisturbed, out, monkeypatch):
+    times = iter(range(10**6, 0, -1000))
+    for name in ("time", "monotonic", "perf_counter"):
+        monkeypatch.setattr(running.time, name, lambda: float(next(times)))
+    seen = []
+    with Meter() as show:
+        run(model, archive, out, show=lambda far: (show(far), seen.append(str(far))))
+    assert written(out) == undisturbed
+    assert seen
+
+
+def test_the_log_has_a_line_now_and_then(model, archive, out, monkeypatch, caplog):
+    monkeypatch.setattr(meter, "_SECONDS", 0.0)
+    caplog.set_level(logging.INFO, "textcat")
+    with Meter() as show:
+        run(model, archive, out, show=show)
+    lines = [record.message for record in caplog.records]
+    assert lines[0].startswith("Tagging 3 inputs")
+    assert f"{archive[2]} is read as jsonl, told by name" in lines
+    assert sum(" MB/s, " in line for line in lines) > 5
+    assert lines[-1].startswith("Finished: 450 documents")
+
+
+def test_progress_ends_with_all_that_was_read(model, archive, out):
+    seen = []
+    run(model, archive, out, show=seen.append)
+    assert seen[-1].read == seen[-1].total == sum(path.stat().st_size for path in archive)
+    assert [far.read for far in seen] == sorted(far.read for far in seen)

@@ -1,0 +1,283 @@
+"""`textcat tag` as a contract: a filter, a printer of tags, and a run over an archive that can be broken off."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from archive_runs import make_archive, make_model
+from test_cli import COMMAND, Run, environment
+
+import textcat
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("models") / "newswire")
+
+
+@pytest.fixture(scope="module")
+def tagger(model):
+    return textcat.load(model)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    return Run(capsys, monkeypatch)
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def topics(tags):
+    return [
+        {"topic": tag.topic, "score": round(tag.score, 4), "probability": round(tag.probability, 4)} for tag in tags
+    ]
+
+
+def latin(name="latin.txt"):
+    Path(name).write_bytes("blé".encode("latin-1"))
+    return name
+
+
+# --- to standard output ----------------------------------------------------------------------------------------------
+
+
+def test_a_line_is_printed_for_each_text_file_in_their_order(run, model, tagger):
+    texts = {"b.txt": "wheat harvest and grain exports", "a.txt": "", "c.txt": "gold and silver"}
+    for name, text in texts.items():
+        Path(name).write_text(text)
+    run("tag", model, *texts)
+    assert (run.code, run.err) == (0, "")
+    assert rows(run.out) == [
+        {"id": name, "source": name, "position": 1, "topics": topics(tags)}
+        for name, tags in zip(texts, tagger.tag(texts.values()), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("arguments", [[], ["-"], ["--stdout"]])
+def test_standard_input_is_one_text(run, model, tagger, arguments):
+    (line,) = rows(run("tag", model, *arguments, stdin=b"wheat harvest\n\nand grain").out)
+    assert (line["id"], line["topics"]) == ("-", topics(tagger.tag(["wheat harvest\n\nand grain"])[0]))
+
+
+@pytest.mark.parametrize("arguments", [["--stdin"], ["--lines"], ["-", "--format", "lines"]])
+def test_a_filter_reads_and_writes_lines(run, model, tagger, arguments):
+    lines = rows(run("tag", model, *arguments, stdin=b"wheat harvest\ngold\n").out)
+    assert [line["topics"] for line in lines] == [topics(tags) for tags in tagger.tag(["wheat harvest", "gold"])]
+
+
+def test_standard_input_may_be_json_lines(run, model):
+    lines = rows(run("tag", model, stdin=b'{"id": "x", "text": "wheat"}\n{"text": "gold"}\n').out)
+    assert [(line["id"], line["position"]) for line in lines] == [("x", 1), ("-:2", 2)]
+
+
+def test_topics_are_explained_with_the_terms_that_count_most(run, model, tagger):
+    text = "wheat harvest and grain exports"
+    (line,) = rows(run("tag", model, "--explain", "2", stdin=text.encode()).out)
+    assert line["topics"]
+    for tag in line["topics"]:
+        reasons = tagger.explain(text, tag["topic"], 2)
+        assert tag["terms"] == {reason.term: round(reason.contribution, 4) for reason in reasons}
+
+
+def test_the_options_of_the_output_are_heeded(run, model, tagger):
+    assert len(rows(run("tag", model, "--top", "3", stdin=b"wheat").out)[0]["topics"]) == 3
+    assert len(rows(run("tag", model, "--scores", "all", stdin=b"wheat").out)[0]["topics"]) == len(tagger.topics)
+    lines = run("tag", model, "--to", "csv", "--top", "2", stdin=b"wheat").out.splitlines()
+    assert lines[0] == "id,source,position,topic,score,probability"
+    assert len(lines) == 3
+
+
+def test_the_options_of_the_input_are_heeded(run, model):
+    Path("a.dat").write_text("nr\tbody\n7\twheat\n")
+    fields = ("--format", "tsv", "--text-field", "body", "--id-field", "nr")
+    assert rows(run("tag", model, "a.dat", *fields).out)[0]["id"] == "7"
+    assert run("tag", model, latin(), "--encoding", "latin-1").code == 0
+    assert "utf-9" in run.refuses("tag", model, latin(), "--encoding", "utf-9")
+    assert "there" in run.refuses("tag", model, latin(), "--format", "docx").lower()
+
+
+def test_what_cannot_be_read_is_named_and_the_others_are_tagged(run, model):
+    Path("good.txt").write_text("wheat")
+    run("tag", model, latin(), "good.txt")
+    assert run.code == 3
+    assert [row["id"] for row in rows(run.out)] == ["good.txt"]
+    assert run.err == "textcat: latin.txt:1: The file is not utf-8 (byte 2): name its encoding with --encoding.\n"
+    assert run.refuses("tag", model, latin(), "--strict").endswith("That is the end, as --strict asks.")
+
+
+def test_an_input_that_is_not_there_is_told_before_any_work(run, model):
+    assert run.refuses("tag", model, "absent.txt").startswith("absent.txt cannot be read (No such file or directory)")
+    assert "is not a model" in run.refuses("tag", "absent", stdin=b"wheat")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--stdin", "a.txt"], "--stdin reads standard input"),
+        (["--stdout", "--out", "x"], "choose one of --out and --stdout"),
+        (["--restart"], "--restart goes with --out"),
+        (["--scores", "some"], "--scores is 'above' or 'all', not 'some'"),
+        (["--backend", "spark"], "--backend is 'local' or 'dask', not 'spark'"),
+        (["--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),
+        (["--scheduler", "tcp://x:1"], "--backend dask and --scheduler ADDRESS go together"),
+        (["--top", "0"], "greater than or equal to 1"),
+        (["--jobs", "0"], "0 jobs do nothing"),
+    ],
+)
+def test_wrong_usage_is_told(run, model, arguments, told):
+    assert told in run.misuses("tag", model, *arguments)
+
+
+def test_what_cannot_be_written_is_told(run, model):
+    assert "Tags are not written as 'xml'" in run.refuses("tag", model, "--to", "xml", stdin=b"x")
+    assert "write it to a folder, with --out" in run.refuses("tag", model, "--to", "parquet", stdin=b"x")
+
+
+def test_names_and_texts_are_written_in_utf8_whatever_the_terminal_shows(model, tmp_path):
+    (tmp_path / "tagesanzeiger-ö.txt").write_text("wheat")
+    ended = subprocess.run(
+        [*COMMAND, "tag", str(model), "tagesanzeiger-ö.txt"],
+        cwd=tmp_path,
+        capture_output=True,
+        env=environment(PYTHONIOENCODING="ascii"),
+        check=True,
+    )
+    assert json.loads(ended.stdout.decode("utf-8"))["id"] == "tagesanzeiger-ö.txt"
+    assert ended.stderr == b""
+
+
+def test_a_filter_answers_while_its_input_pauses(model):
+    with subprocess.Popen(
+        [*COMMAND, "tag", str(model), "--stdin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for word in ("wheat", "gold", "corn"):
+            process.stdin.write(f"{word}\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["source"] == "-"
+        process.stdin.close()
+        assert process.stdout.read() == ""
+    assert process.returncode == 0
+
+
+def test_a_reader_that_has_gone_is_no_error_to_speak_of(model, tmp_path):
+    (tmp_path / "many.jsonl").write_text('{"text": ""}\n' * 100_000)
+    with subprocess.Popen(
+        [*COMMAND, "tag", str(model), "many.jsonl"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline().startswith('{"id":"many.jsonl:1"')
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+# --- to a folder -----------------------------------------------------------------------------------------------------
+
+
+def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
+    make_archive("news.jsonl", 100)
+    run("tag", model, "news.jsonl", "--out", "out", "--log", "run.log")
+    assert (run.code, run.err) == (3, "")
+    facts = dict(line.split()[:2] for line in run.out.partition("\n\n")[0].splitlines())
+    n_rejected = len(Path("out/rejected.jsonl").read_text().splitlines())
+    assert (facts["documents"], facts["tagged"], facts["rejected"]) == ("100", str(100 - n_rejected), str(n_rejected))
+    assert "jsonl (told by name)" in run.out
+    assert sum(row["topics"] != [] for row in rows(Path("out/part-00000.jsonl").read_text()))
+    log = Path("run.log").read_text()
+    assert "INFO Tagging 1 input by " in log
+    assert "INFO news.jsonl is read as jsonl, told by name" in log
+    assert run("tag", model, "news.jsonl", "--out", "out").out.startswith("out is finished: nothing was left to do.\n")
+    assert run.code == 3
+    assert "start anew with --restart" in run.refuses("tag", model, "news.jsonl", "--out", "out", "--top", "1")
+    assert run("tag", model, "news.jsonl", "--out", "out", "--top", "1", "--restart", "--quiet").out == ""
+
+
+def test_an_archive_without_a_fault_ends_well(run, model):
+    Path("a.jsonl").write_text('{"text": "wheat"}\n' * 3)
+    assert run("tag", model, "a.jsonl", "--out", "out", "--to", "parquet").code == 0
+    assert "rejected         0\n" in run.out
+    assert sorted(path.name for path in Path("out").iterdir()) == [
+        ".lock",
+        "inputs.jsonl",
+        "journal.jsonl",
+        "part-00000.parquet",
+    ]
+
+
+def test_a_topic_that_drifts_is_marked(run, model):
+    Path("a.jsonl").write_text('{"text": "wheat harvest and wheat exports"}\n' * 200)
+    run("tag", model, "a.jsonl", "--out", "out")
+    (line,) = [line for line in run.out.splitlines() if line.startswith("wheat ")]
+    assert line.endswith("*")
+    assert "more than three times, or less than a third of, the rate of training" in run.out
+
+
+def test_a_folder_of_other_things_is_refused(run, model):
+    Path("out").mkdir()
+    Path("out/mine").touch()
+    assert run.refuses("tag", model, "--out", "out", stdin=b"x").startswith("out holds 'mine', and no journal of a run")
+
+
+def test_on_a_terminal_progress_is_drawn(model, tmp_path):
+    make_archive(tmp_path / "news.jsonl", 50)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "tag", str(model), "news.jsonl", "--out", "out"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(COLUMNS="160"),
+        text=True,
+    )
+    os.close(theirs)
+    drawn = b""
+    try:
+        while piece := os.read(ours, 1 << 16):
+            drawn += piece
+    except OSError:  # how Linux tells that the other end of a terminal is closed
+        pass
+    out = process.communicate()[0]
+    os.close(ours)
+    assert b"50 documents, " in drawn
+    assert b" MB of memory" in drawn
+    assert "\x1b" not in out
+
+
+def test_ctrl_c_ends_soon_and_leaves_a_folder_that_can_be_gone_on_with(model, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(
+        [*COMMAND, "tag", str(model), "--stdin", "--out", "out"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        process.stdin.write("wheat\n")
+        process.stdin.flush()
+        while not (tmp_path / "out" / "journal.jsonl").exists():
+            time.sleep(0.05)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+        assert process.stderr.read() == (
+            "textcat: interrupted; the same command, without --restart, goes on where it was.\n"
+        )
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= {
+        ".lock",
+        "inputs.jsonl",
+        "journal.jsonl",
+        "part-00000.jsonl.part",
+    }

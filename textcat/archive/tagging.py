@@ -1,0 +1,149 @@
+"""A piece of input → the rows of its records' tags, what was rejected, and what it all came to."""
+
+from __future__ import annotations
+
+import logging
+import os
+from functools import lru_cache, partial
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from textcat.archive import formats
+from textcat.archive.counts import Counts, kind
+from textcat.archive.records import InputSettings, Piece, Record, Rejection
+from textcat.archive.writers import ENCODERS, OutputSettings, encode_jsonl
+from textcat.errors import TextcatError
+from textcat.manifest import SUM, read_manifest
+from textcat.progress import peak_memory
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from textcat.tagger import Tagger
+
+log = logging.getLogger(__name__)
+
+# Records whose scores are held at the same time: 4096 × 1000 topics are 16 MB.
+_BATCH = 4096
+# Of the memo of chunks of text, in each process: most words of a newspaper have been met before it is full.
+MEMO_BYTES = 64 << 20
+
+
+class Job(NamedTuple):
+    """What a run does to each of its pieces.
+
+    Parameters
+    ----------
+    model : str
+        The model's folder, as a worker sees it.
+    digest : str
+        The model that must be there.
+    input : InputSettings
+    output : OutputSettings
+    """
+
+    model: str
+    digest: str
+    input: InputSettings = InputSettings()
+    output: OutputSettings = OutputSettings()
+
+
+class Tagged(NamedTuple):
+    """What became of a piece.
+
+    Parameters
+    ----------
+    blocks : tuple of bytes
+        Rows as an encoder gives them, in the order of the input.
+    rejections : tuple of Rejection
+        In the order of the input.
+    counts : Counts
+    process : int
+        The id of the process that did it.
+    memory : int
+        The most memory that process has held so far, in bytes; 0 where the system does not tell.
+    """
+
+    blocks: tuple[bytes, ...]
+    rejections: tuple[Rejection, ...]
+    counts: Counts
+    process: int
+    memory: int
+
+
+def tag_piece(job: Job, piece: Piece) -> Tagged:
+    """Read the records of a piece, tag them, and encode their rows; in any process that sees the model.
+
+    Raises
+    ------
+    TextcatError
+        If there is no model, or another one than the job is for.
+    """
+    work = _Work(_tagger(job.model, job.digest), job.output)
+    items = formats.records(piece, job.input)
+    while batch := list(islice(items, _BATCH)):
+        work.counts.records += len(batch)
+        work.tag([item for item in batch if isinstance(item, Record)])
+        work.rejections += [item for item in batch if isinstance(item, Rejection)]
+    work.counts.rejected = len(work.rejections)
+    work.counts.reasons.update(kind(rejection.reason) for rejection in work.rejections)
+    return Tagged(tuple(work.blocks), tuple(work.rejections), work.counts, os.getpid(), peak_memory() or 0)
+
+
+class _Work:
+    """What has been made of a piece so far."""
+
+    def __init__(self, tagger: Tagger, output: OutputSettings):
+        self.counts = Counts()
+        self.blocks: list[bytes] = []
+        self.rejections: list[Rejection] = []
+        self._tagger = tagger
+        self._output = output
+        self._encode = ENCODERS[output.to] if not output.explain else partial(encode_jsonl, terms=self._terms)
+
+    def tag(self, records: list[Record]) -> None:
+        """Tag and encode records; if one of them cannot be tagged, it is rejected, and the others are tagged alone."""
+        if not records:
+            return
+        try:
+            scores = self._tagger.scores(records)
+            tags = self._tagger.tags_of(scores, top=self._output.top, everything=self._output.everything)
+            self.blocks.append(self._encode(records, tags))
+        except MemoryError:  # it may be enough when less is done at the same time
+            raise
+        except Exception as error:
+            if len(records) > 1:
+                for record in records:
+                    self.tag([record])
+            else:
+                self._reject(records[0], error)
+        else:
+            self._count(scores > self._tagger.thresholds, len(tags))
+
+    def _terms(self, record: Record, topic: str) -> dict[str, float]:
+        reasons = self._tagger.explain(record, topic, self._output.explain)
+        return {reason.term: reason.contribution for reason in reasons}
+
+    def _reject(self, record: Record, error: Exception) -> None:
+        log.warning("%s:%d cannot be tagged", record.source, record.position, exc_info=error)
+        reason = f"It cannot be tagged ({type(error).__name__}: {error})."
+        self.rejections.append(Rejection(record.source, record.position, reason))
+
+    def _count(self, above: np.ndarray, n_tagged: int) -> None:
+        self.counts.tagged += n_tagged
+        self.counts.untagged += len(above) - int(above.any(axis=1).sum())
+        found = above.sum(axis=0)
+        self.counts.topics.update({self._tagger.topics[j]: int(found[j]) for j in found.nonzero()[0].tolist()})
+
+
+@lru_cache(maxsize=1)
+def _tagger(model: str, digest: str) -> Tagger:
+    from textcat.storage import load  # here, so that a process which only hands out work stays small
+
+    found = read_manifest(model)[SUM]
+    if found != digest:
+        raise TextcatError(f"{model} is not the model that this run has begun with: start anew with --restart.")
+    tagger = load(model, prepare=False)
+    tagger.features.tokens_.memo_bytes = MEMO_BYTES
+    tagger.features.tokens_.prepare()
+    return tagger
