@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.corpus.documents import Corpus, Document
+from textcat.corpus.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.examples import documents_to_count, with_descriptions
 from textcat.features.weighing import Weighing
+from textcat.features.zones import Documents, Zoned
 from textcat.progress import Stages, counted
 from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
 from textcat.thresholds import Calibration, choose, r_cut
@@ -154,12 +155,12 @@ class Tagger:
             corpus=corpus.name,
         )
 
-    def scores(self, documents: Iterable[str | Document]) -> np.ndarray:
+    def scores(self, documents: Documents) -> np.ndarray:
         """Score documents for every topic.
 
         Parameters
         ----------
-        documents : iterable of str or Document
+        documents : iterable of str, or of documents with `zones`
 
         Returns
         -------
@@ -170,18 +171,18 @@ class Tagger:
         scores += self.bias
         return scores
 
-    def tag(self, documents: Iterable[str | Document]) -> list[list[Tag]]:
+    def tag(self, documents: Documents) -> list[list[Tag]]:
         """Return the topics of each document that score above their threshold, the highest score first."""
         return list(self.tag_stream(documents, batch=_BATCH))
 
-    def tag_stream(self, documents: Iterable[str | Document], *, batch: int = 1024) -> Iterator[list[Tag]]:
+    def tag_stream(self, documents: Documents, *, batch: int = 1024) -> Iterator[list[Tag]]:
         """Yield the tags of each document, as `tag` gives them, while documents are being read.
 
         Memory does not depend on how many documents come: they may never end.
 
         Parameters
         ----------
-        documents : iterable of str or Document
+        documents : iterable of str, or of documents with `zones`
         batch : int, default=1024
             How many documents are read before their tags are given. Large batches are fast; 1 gives the tags of a
             document before the next one is asked for.
@@ -255,7 +256,7 @@ class Tagger:
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
 
-    def explain(self, document: str | Document, topic: str, n: int = 10) -> list[Reason]:
+    def explain(self, document: str | Zoned, topic: str, n: int = 10) -> list[Reason]:
         """Return the n terms that speak most for or against a topic in a document, the strongest first.
 
         Their contributions over all terms, plus the topic's bias, add up to its score.
