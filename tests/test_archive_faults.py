@@ -3,10 +3,16 @@
 import errno
 import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from archive_folders import JSONL, content, write
+from archive_runs import make_archive, make_model, run, written
 
 from textcat.archive import durable
 from textcat.archive.writers import OutputSettings
@@ -211,3 +217,117 @@ def test_a_write_that_takes_less_than_all_is_gone_on_with(tmp_path):
     file = Slow()
     durable.write(file, b"abcde")
     assert file.taken == b"abcde"
+
+
+# --- whole runs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("models") / "newswire")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    return make_archive(tmp_path_factory.mktemp("archive") / "a.jsonl", 300)
+
+
+@pytest.fixture(scope="module")
+def whole(model, archive, tmp_path_factory):
+    """What an undisturbed run writes; and the seconds it takes once the model is loaded."""
+    out = tmp_path_factory.mktemp("whole")
+    run(model, [archive], out / "first")
+    began = time.perf_counter()
+    run(model, [archive], out / "second")
+    return written(out / "first"), time.perf_counter() - began
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_run_that_is_killed_at_random_moments_loses_and_doubles_nothing(model, archive, whole, tmp_path):
+    undisturbed, seconds = whole
+    draw, killed, number = random.Random(1), 0, 0
+    while killed < 60:
+        number += 1
+        out, ended = tmp_path / str(number), False
+        while not ended:
+            child = os.fork()
+            if not child:  # the model is loaded here already
+                try:
+                    run(model, [archive], out)
+                finally:
+                    os._exit(0)
+            time.sleep(draw.uniform(0, seconds / 2))
+            os.kill(child, signal.SIGKILL)
+            ended = os.waitpid(child, 0)[1] == 0
+            killed += not ended
+        assert written(out) == undisturbed
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from archive_runs import HOW, run
+from textcat.archive import crews
+crews.SMALL = 0
+print("begun", flush=True)
+run(sys.argv[2], [sys.argv[3]], __import__("pathlib").Path(sys.argv[4]), HOW._replace(jobs=2))
+"""
+
+
+def children_of(process):
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(condition):
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    pytest.fail("waited for a minute in vain")
+
+
+def started(model, archive, out):
+    """A run in a process of its own, with two workers, that has written its first shard."""
+    here = str(Path(__file__).parent)
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, here, str(model), str(archive), str(out)], stdout=-1)
+    wait_until(lambda: list(out.glob("part-*.jsonl")) or process.poll() is not None)
+    return process
+
+
+@pytest.fixture(scope="module")
+def long_archive(tmp_path_factory):
+    return make_archive(tmp_path_factory.mktemp("long") / "a.jsonl", 3000)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
+def test_a_killed_run_leaves_no_workers_and_is_gone_on_with(model, long_archive, tmp_path):
+    with started(model, long_archive, tmp_path / "out") as process:
+        workers = children_of(process.pid)
+        assert len(workers) >= 2
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    wait_until(lambda: not any(map(alive, workers)))
+    summary = run(model, [long_archive], tmp_path / "out")
+    assert 0 < summary.before.counts.records < 3000
+    run(model, [long_archive], tmp_path / "undisturbed")
+    assert written(tmp_path / "out") == written(tmp_path / "undisturbed")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
+def test_a_run_goes_on_when_workers_are_killed(model, long_archive, tmp_path):
+    with started(model, long_archive, tmp_path / "out") as process:
+        for _ in range(2):
+            wait_until(lambda: len(children_of(process.pid)) >= 2 or process.poll() is not None)
+            if process.poll() is None:
+                os.kill(children_of(process.pid)[-1], signal.SIGKILL)
+            time.sleep(0.3)
+    assert process.returncode == 0
+    run(model, [long_archive], tmp_path / "undisturbed")
+    assert written(tmp_path / "out") == written(tmp_path / "undisturbed")

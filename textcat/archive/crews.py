@@ -15,11 +15,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from textcat.archive.records import Piece
-from textcat.errors import TextcatError
 
 # Of input that is done in the process itself, before others are started for more.
 SMALL = 8 << 20
-_SECONDS = 20  # to wait for a scheduler
 
 
 Work = Callable[[Piece], Any]
@@ -145,22 +143,17 @@ class Cluster(Crew):
     Raises
     ------
     TextcatError
-        If Dask is not installed, or no scheduler or worker is there.
+        As `textcat.cluster.connect`.
     """
 
     def __init__(self, address: str):
-        try:
-            from distributed import Client, KilledWorker
-        except ImportError:
-            raise TextcatError("For a cluster, Dask is needed: run `pip install 'textcat[cluster]'`.") from None
-        try:
-            self._client = Client(address, timeout=_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise TextcatError(f"No Dask scheduler answers at {address} ({error}): check the address.") from None
-        self.lost = (KilledWorker, CancelledError)
+        from textcat.cluster import connect
+
+        self._client = connect(address)
+        from distributed import KilledWorker  # there is one, or nothing would be connected
+
+        self.lost = (KilledWorker, CancelledError, MemoryError)
         self.size = sum(self._client.nthreads().values())
-        if not self.size:
-            raise TextcatError(f"The Dask scheduler at {address} has no worker: start some.")
         # Equal pieces are two pieces.
         self._pool = self._client.get_executor(pure=False)
 

@@ -1,0 +1,97 @@
+"""Runs on a Dask cluster of processes: what one machine writes, also when a worker is killed in the middle."""
+
+import os
+import signal
+from contextlib import closing
+from functools import partial
+
+import archive_work
+import pytest
+from archive_runs import HOW, make_archive, make_model, run, written
+from archive_work import piece
+
+from textcat.archive.crews import Cluster
+from textcat.archive.flow import in_order
+from textcat.errors import TextcatError
+
+distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("models") / "newswire")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    return make_archive(tmp_path_factory.mktemp("archive") / "a.jsonl", 300)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(model, archive, tmp_path_factory):
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    run(model, [archive], out)
+    return written(out)
+
+
+def worker_ids(cluster):
+    with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+        return list(client.run(os.getpid).values())
+
+
+def test_a_cluster_writes_what_one_machine_does(model, archive, undisturbed, cluster, tmp_path):
+    summary = run(model, [archive], tmp_path / "out", HOW._replace(scheduler=cluster.scheduler_address))
+    assert written(tmp_path / "out") == undisturbed
+    assert summary.counts.records == 300
+
+
+def test_a_worker_that_is_killed_in_the_middle_is_no_loss(model, archive, undisturbed, cluster, tmp_path):
+    seen, victims = [], worker_ids(cluster)
+
+    def kill_one(reached):
+        seen.append(reached)
+        if len(seen) == 3:
+            os.kill(victims[0], signal.SIGKILL)
+
+    run(model, [archive], tmp_path / "out", HOW._replace(scheduler=cluster.scheduler_address), show=kill_one)
+    assert written(tmp_path / "out") == undisturbed
+    assert len(seen) > 10
+    with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    assert victims[0] not in worker_ids(cluster)
+
+
+def test_a_run_begun_by_one_machine_is_gone_on_with_by_a_cluster(model, archive, undisturbed, cluster, tmp_path):
+    class Broken(BaseException):
+        pass
+
+    def break_off(reached):
+        if reached.records > 150:
+            raise Broken
+
+    with pytest.raises(Broken):
+        run(model, [archive], tmp_path / "out", show=break_off)
+    summary = run(model, [archive], tmp_path / "out", HOW._replace(scheduler=cluster.scheduler_address))
+    assert written(tmp_path / "out") == undisturbed
+    assert 0 < summary.before.counts.records < 300
+
+
+def test_a_piece_that_kills_its_workers_is_named_by_a_cluster_too(cluster, tmp_path):
+    (tmp_path / "flag").touch()
+    work = partial(archive_work.die_at_5_until, (tmp_path / "flag", 99))
+    cluster.scheduler.allowed_failures = 0
+    try:
+        with closing(Cluster(cluster.scheduler_address)) as workers:
+            assert workers.size == 2
+            with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a\.txt:5"):
+                list(in_order(map(piece, range(8)), work, workers))
+    finally:
+        cluster.scheduler.allowed_failures = 3
