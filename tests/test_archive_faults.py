@@ -1,6 +1,8 @@
 """Whatever breaks a run off, wherever it is: it goes on, and in the end has written what an undisturbed run writes."""
 
 import errno
+import gzip
+import json
 import os
 import random
 import signal
@@ -331,3 +333,37 @@ def test_a_run_goes_on_when_workers_are_killed(model, long_archive, tmp_path):
     assert process.returncode == 0
     run(model, [long_archive], tmp_path / "undisturbed")
     assert written(tmp_path / "out") == written(tmp_path / "undisturbed")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("limit", [100, 3000, 5000])
+def test_a_file_that_the_system_does_not_let_grow_is_told_of(model, archive, whole, tmp_path, limit):
+    import resource
+
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        try:
+            run(model, [archive], tmp_path / "out")
+        except TextcatError as error:
+            os._exit(7 if str(error).startswith(f"Cannot write to {tmp_path / 'out'} (File too large)") else 1)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    run(model, [archive], tmp_path / "out")
+    assert written(tmp_path / "out") == whole[0]
+
+
+def test_an_error_of_reading_costs_the_rest_of_its_file_and_nothing_else(model, archive, tmp_path):
+    packed = gzip.compress(archive.read_bytes(), mtime=0)
+    (tmp_path / "cut.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    run(model, [tmp_path / "cut.jsonl.gz", archive], tmp_path / "out")
+    _, tagged, rejected = written(tmp_path / "out")
+    rows, faults = ([json.loads(line) for line in part.splitlines()] for part in (tagged, rejected))
+    (cut,) = [fault for fault in faults if "damaged or incomplete" in fault["reason"]]
+    assert (cut["source"], cut["length"]) == (str(tmp_path / "cut.jsonl.gz"), -1)
+    n_before = archive.read_bytes()[: cut["offset"]].count(b"\n")
+    read = [entry["position"] for entry in (*rows, *faults) if entry["source"] == cut["source"] and entry != cut]
+    assert sorted(read) == list(range(1, n_before + 1))
+    assert sum(entry["source"] == str(archive) for entry in (*rows, *faults)) == 300
