@@ -52,7 +52,7 @@ def by_name(name: str, settings: InputSettings) -> Guess:
         if name.lower().endswith(endings):
             return Guess(archive, "name")
     if settings.format:
-        return Guess(settings.format, "option")
+        return Guess(_or_lines(settings.format, settings), "option")
     found = _FORMAT_OF.get(_plain(name).lower().rpartition(".")[2], "") if "." in name else ""
     return Guess(_or_lines(found, settings), "name" if found else "")
 
@@ -97,10 +97,9 @@ def _or_lines(form: str, settings: InputSettings) -> str:
 
 def _by_columns(head: bytes, settings: InputSettings) -> str:
     """Tell by a header with the name of the texts' column among others."""
-    names = {settings.text_field.encode(), b"body"}
-    for form, separators in SEPARATORS.items():
-        for separator in separators:
-            cells = [cell.strip(b' "\r') for cell in head.partition(b"\n")[0].split(separator.encode())]
-            if len(cells) > 1 and not names.isdisjoint(cells):
-                return form
+    names, first = {settings.text_field.encode(), b"body"}, head.partition(b"\n")[0]
+    for separator in SEPARATORS["csv"]:
+        cells = [cell.strip(b' "\r') for cell in first.split(separator.encode())]
+        if len(cells) > 1 and not names.isdisjoint(cells):
+            return "tsv" if separator == "\t" else "csv"
     return ""

@@ -11,6 +11,7 @@ from textcat.archive import formats
 from textcat.archive.compression import unpacked
 from textcat.archive.containers import Entry, tar_entries, zip_entries
 from textcat.archive.formats import delimited, parquet
+from textcat.archive.formats.lines import LineCutter
 from textcat.archive.formats.spans import FaultError, is_like_ascii, too_long
 from textcat.archive.guess import ARCHIVES, format_of
 from textcat.archive.records import Chunk, Cursor, InputSettings, Piece, Rejection
@@ -20,6 +21,7 @@ from textcat.archive.windows import Window
 
 _DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
 _OF_ONE = 256  # bytes that a chunk counts for besides its data, as a piece of empty files must end, too
+_TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
 _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 
 
@@ -243,7 +245,7 @@ class _WholeRecords:
         window, largest = self._window, _largest_window(self._settings)
         size = self._settings.block_bytes
         while True:
-            window.fill(size)
+            window.fill(self._without_rest(size))
             n = len(window.data) if window.whole else self._cutter.cut(window.data)
             if n:
                 return self._chunk(n)
@@ -252,6 +254,14 @@ class _WholeRecords:
             if len(window.data) >= largest:
                 return self._passed_over()
             size = min(2 * size, largest)
+
+    def _without_rest(self, size: int) -> int:
+        """Give where the last record of a block ends, if it can be told before reading it all, which spares a copy."""
+        start = size - _TAIL
+        if start < 0 or type(self._cutter) is not LineCutter:
+            return size
+        end = self._cutter.cut(self._window.ahead(start, _TAIL))
+        return start + end if end else size
 
     def _chunk(self, n: int) -> Chunk:
         chunk = self._model._replace(offset=self._window.offset, position=self.position, data=self._window.drop(n))

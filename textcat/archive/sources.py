@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from textcat.archive.compression import unpacked
 from textcat.archive.containers import Entry, folder_entries, open_file, walk
 from textcat.archive.formats import FORMATS
+from textcat.archive.formats.spans import is_encoding
 from textcat.archive.guess import Guess, by_content, by_name
 from textcat.archive.records import InputSettings
 from textcat.archive.remote import Remote, find_remote, is_url
@@ -101,12 +102,8 @@ def find(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> l
 def _check(settings: InputSettings) -> None:
     if settings.format and settings.format not in FORMATS:
         raise TextcatError(f"There is no format {settings.format!r}: use one of {', '.join(FORMATS)}.")
-    try:
-        b"".decode(settings.encoding or "utf-8")
-    except (LookupError, UnicodeError):
-        raise TextcatError(
-            f"There is no encoding {settings.encoding!r}: use for example 'utf-8' or 'latin-1'."
-        ) from None
+    if not is_encoding(settings.encoding or "utf-8"):
+        raise TextcatError(f"There is no encoding {settings.encoding!r}: use for example 'utf-8' or 'latin-1'.")
 
 
 def _named(text: str, settings: InputSettings) -> list[Source]:
@@ -134,7 +131,7 @@ def _local(path: str, settings: InputSettings) -> Source:
         reading = partial(open_file, path)
         return Source(name, "file", _guess(name, reading, settings), status.st_size, status.st_mtime_ns, 1, reading)
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
-        return _pipe(name, lambda: of_pipe(open(path, "rb")), settings)
+        return _pipe(name, lambda: of_pipe(open(path, "rb"), closes=True), settings)
     raise TextcatError(f"{path} is no file, folder or pipe: check the path.")
 
 

@@ -99,6 +99,10 @@ class Stream:
         while n > 0 and (passed := len(self.read(n))):
             n -= passed
 
+    def ahead(self, distance: int, n: int) -> bytes:
+        """Give up to `n` bytes that come after `distance` others, without using them up; none if that is costly."""
+        return b""
+
     def seekable(self) -> IO[bytes] | None:
         """Give the file that can be sought in, if there is one."""
         return None
@@ -142,6 +146,17 @@ class FileStream(Stream):
         """See `Stream.skip`."""
         self._file.seek(n, io.SEEK_CUR)
 
+    def ahead(self, distance: int, n: int) -> bytes:
+        """See `Stream.ahead`."""
+        place = self._file.tell()
+        try:
+            self._file.seek(place + distance)
+            return self._file.read(n)
+        except READ_ERRORS:
+            return b""  # it is raised again where it matters
+        finally:
+            self._file.seek(place)
+
     def seekable(self) -> IO[bytes]:
         """See `Stream.seekable`."""
         return self._file
@@ -155,10 +170,10 @@ def of_file(file: Any) -> Stream:
     return Stream(counted.take, counted.count, close=file.close)
 
 
-def of_pipe(pipe: Any) -> Stream:
+def of_pipe(pipe: Any, closes: bool = False) -> Stream:
     """Give the stream of a pipe, such as standard input, which gives at once what is there."""
     counted = Counted(_Available(pipe).take)
-    return Stream(counted.take, counted.count, prompt=True)
+    return Stream(counted.take, counted.count, prompt=True, close=pipe.close if closes else lambda: None)
 
 
 def sought_in(stream: Stream) -> tuple[IO[bytes], Callable[[], int]]:
@@ -201,12 +216,19 @@ class _Available:
 
     def __init__(self, pipe: Any) -> None:
         self._pipe, self._ended = pipe, False
+        # Not through its buffer, as Python cannot end while a thread waits there.
+        raw = getattr(pipe, "raw", None)
+        self._read = raw.read if raw is not None else pipe.read1
 
     def take(self, n: int) -> bytes:
         parts: list[bytes] = []
         while not self._ended and (not parts or (sum(map(len, parts)) < _AT_ONCE and self._ready())):
-            parts.append(self._pipe.read1(STEP))
-            self._ended = not parts[-1]  # on a terminal the end comes once
+            data = self._read(STEP)
+            if data is None:  # the pipe does not wait by itself
+                select.select([self._pipe], [], [])
+                continue
+            parts.append(data)
+            self._ended = not data  # on a terminal the end comes once
         return b"".join(parts)
 
     def _ready(self) -> bool:

@@ -34,7 +34,7 @@ class Window:
 
     def fill(self, size: int) -> None:
         """Read until there are `size` bytes, or all there are; of a pipe, what is there."""
-        parts, n = [self.data], len(self.data)
+        parts, n = [self.data] if self.data else [], len(self.data)
         while n < size and not self.ended:
             try:
                 parts.append(self._stream.read(size - n))
@@ -46,6 +46,11 @@ class Window:
             if self._stream.prompt:
                 break
         self.data = b"".join(parts)
+
+    def ahead(self, start: int, size: int) -> bytes:
+        """Give what stands at `start`, counted from the start of `data` but behind them, if it can be had at once."""
+        distance = start - len(self.data)
+        return self._stream.ahead(distance, size) if distance >= 0 and not self.ended else b""
 
     def drop(self, n: int) -> bytes:
         """Take `n` bytes from the start."""

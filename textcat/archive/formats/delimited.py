@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from textcat.archive.formats.spans import Content, FaultError, Span, read, text_
 from textcat.archive.records import Chunk, InputSettings, Record, Rejection
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
+_BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines
 _ROWS_THAT_FIT = 20  # so many lines that look like rows tell that a quote before them was a slip
 # What a cell may have is settled by `InputSettings.max_bytes`; the module's own limit is for all who use it.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
@@ -39,16 +41,20 @@ def columns(header: bytes, form: str, settings: InputSettings) -> Columns:
     FaultError
         If there is none, or a column that is read is there twice.
     """
-    line = text_of(Span(1, 0, header), settings.encoding).removeprefix("\ufeff")
-    named = [(separator, [name.strip() for name in _cells(line, separator)]) for separator in SEPARATORS[form]]
-    for separator, names in named:
+    line, seen = _BEFORE.sub("", text_of(Span(1, 0, header), settings.encoding)), ""
+    for separator in SEPARATORS[form]:
+        try:
+            names = [name.strip() for name in _cells(line, separator)]
+        except FaultError as fault:
+            seen = seen or f"its header {fault}"
+            continue
         body = settings.text_field if settings.text_field in names else "body"
         title = "title" if settings.text_field != "title" else ""
         if body in names or title in names:
             places = [_place(names, name) for name in (settings.id_field, title, body)]
             return Columns(separator, len(names), *places)
-    shown = ", ".join(named[0][1])
-    raise FaultError(f"has no column {settings.text_field!r} (but {shown:.200}): name the texts' with --text-field")
+        seen = seen or f"but {', '.join(names):.200}"
+    raise FaultError(f"has no column {settings.text_field!r} ({seen}): name the texts' with --text-field")
 
 
 def _place(names: list[str], name: str) -> int:
@@ -61,7 +67,7 @@ def _cells(row: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([row], delimiter=separator, strict=True), [])
     except csv.Error as error:
-        raise FaultError(f"is no row of values ({error}): mend its quotes") from None
+        raise FaultError(f"is no row of values, {error}: mend its quotes") from None
 
 
 def head(data: bytes, at_end: bool) -> int:

@@ -43,13 +43,13 @@ def _plain(line: bytes, settings: InputSettings) -> tuple[str, dict[str, str]] |
     if type(fields) is not dict or "zones" in fields:
         return None
     name, text, title = fields.get(settings.id_field), fields.get(settings.text_field), fields.get("title")
-    if type(name) is int:
-        name = str(name)
-    if type(text) is not str or type(name or "") is not str or type(title or "") is not str:
+    name = "" if name is None else str(name) if type(name) is int else name
+    title = "" if title is None else title
+    if type(text) is not str or type(name) is not str or type(title) is not str:
         return None  # also an integer of more than 64 bits, which orjson gives as a float
     if title and settings.text_field != "title":
-        return name or "", {"title": title, "body": text}
-    return name or "", {"body": text}
+        return name, {"title": title, "body": text} if text else {"title": title}
+    return name, {"body": text}
 
 
 def _texts(zones: dict[str, str], settings: InputSettings) -> dict[str, str]:

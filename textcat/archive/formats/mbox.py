@@ -12,7 +12,7 @@ from email.message import Message
 from html.parser import HTMLParser
 from itertools import pairwise
 
-from textcat.archive.formats.spans import Content, FaultError, Span, read
+from textcat.archive.formats.spans import Content, FaultError, Span, is_encoding, read
 from textcat.archive.records import Chunk, InputSettings, Record, Rejection
 
 #: The line before a message: "From ", an address, and a date with its time.
@@ -106,7 +106,7 @@ def _body(message: Message, encoding: str) -> str:
     for kind, text_of in (("text/plain", str), ("text/html", _without_tags)):
         texts = [text_of(_decoded(part, encoding)) for part in parts if part.get_content_type() == kind]
         if texts:
-            return "\n".join(texts)
+            return "\n".join(texts).strip()
     return ""
 
 
@@ -115,20 +115,12 @@ def _decoded(part: Message, encoding: str) -> str:
     data = payload if isinstance(payload, bytes) else b""
     declared = part.get_content_charset()
     # US-ASCII is what stands there when nobody thought of it.
-    encoding = declared if declared and declared != "us-ascii" and _is_encoding(declared) else encoding
+    encoding = declared if declared and declared != "us-ascii" and is_encoding(declared) else encoding
     try:
         return data.decode(encoding)
     except UnicodeError as error:
         place = getattr(error, "start", 0)
         raise FaultError(f"has a text that is not {encoding} (its byte {place}): mend what it declares") from None
-
-
-def _is_encoding(name: str) -> bool:
-    try:
-        b"".decode(name)
-    except (LookupError, UnicodeError):
-        return False
-    return True
 
 
 class _Text(HTMLParser):

@@ -14,6 +14,7 @@ from textcat.corpus.readers import reuters
 from textcat.errors import TextcatError
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
+_TAG = re.compile(_OPENING + b"|" + _CLOSING)
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
 
 
@@ -47,20 +48,21 @@ def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejectio
 
 
 def _spans(chunk: Chunk) -> Iterator[Span]:
-    """Yield what begins where a story does, so that one that is cut off does not harm the next."""
-    starts = [0, *(match.start() for match in re.finditer(_OPENING, chunk.data)), len(chunk.data)]
-    for number, (start, end) in enumerate(pairwise(starts)):
-        data = chunk.data[start:end]
-        if data[_PROLOGUE.match(data).end() :]:  # type: ignore[union-attr]  # it may match nothing
-            yield Span(chunk.position + max(number - 1, 0), chunk.offset + start, data)
+    """Yield the stories, and what stands between them; a story that is cut off ends where the next one begins."""
+    data, position = chunk.data, chunk.position
+    ends = (match.start() if match[0] == _OPENING else match.end() for match in _TAG.finditer(data))
+    for start, end in pairwise([0, *ends, len(data)]):
+        span = data[start:end]
+        if _PROLOGUE.fullmatch(span) is None:
+            yield Span(position, chunk.offset + start, span)
+        position += span.startswith(_OPENING)
 
 
 def _content(span: Span, chunk: Chunk, settings: InputSettings) -> Content:
-    story, closing, rest = span.data.partition(_CLOSING)
-    if rest.strip() or not story.startswith(_OPENING):
-        raise FaultError("has text outside of stories before or behind it: mend the file")
+    if not span.data.startswith(_OPENING):
+        raise FaultError("has text before it that belongs to no story: mend the file")
     path = Path(chunk.source)
-    member = Member(path, path.name, story + closing)
+    member = Member(path, path.name, span.data)
     try:
         (document,) = reuters.parse(member, encoding=settings.encoding or "latin-1")
     except TextcatError as error:

@@ -10,7 +10,18 @@ from typing import NamedTuple
 from textcat.archive.records import Chunk, InputSettings, Record, Rejection
 from textcat.corpus.readers.jsonl import FaultError
 
-__all__ = ["Content", "FaultError", "Span", "is_like_ascii", "is_utf8", "read", "text_of", "too_long", "without_mark"]
+__all__ = [
+    "Content",
+    "FaultError",
+    "Span",
+    "is_encoding",
+    "is_like_ascii",
+    "is_utf8",
+    "read",
+    "text_of",
+    "too_long",
+    "without_mark",
+]
 
 
 class Span(NamedTuple):
@@ -92,6 +103,17 @@ def text_of(span: Span, encoding: str) -> str:
     return text
 
 
+def is_encoding(name: str) -> bool:
+    """Tell whether there is an encoding of texts with this name."""
+    try:
+        b"a".decode(name)
+    except LookupError:
+        return False
+    except UnicodeError:
+        pass  # it needs more than a byte
+    return True
+
+
 @lru_cache(maxsize=8)
 def is_utf8(encoding: str) -> bool:
     """Tell whether a name, or "", means UTF-8."""
@@ -101,6 +123,8 @@ def is_utf8(encoding: str) -> bool:
 @lru_cache(maxsize=8)
 def is_like_ascii(encoding: str) -> bool:
     """Tell whether ASCII's characters stand in an encoding as the bytes they are in ASCII, so that lines can be cut."""
+    if encoding.lower().startswith(("hz", "iso2022", "iso-2022")):
+        return False  # but after an escape they are parts of others
     ascii_bytes = bytes(range(128))
     try:
         return ascii_bytes.decode(encoding or "utf-8") == ascii_bytes.decode("ascii")
