@@ -13,7 +13,7 @@ LAYERS = (
     {"examples", "recipe"},
     {"report", "search", "selection", "tagger", "validation"},
     {"storage"},
-    {"archive", "papers"},
+    {"archive", "papers", "spacy_component"},
     {"output"},
     {"cli"},
 )

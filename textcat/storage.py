@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -119,14 +119,17 @@ def _check_replaceable(folder: Path) -> None:
         raise ModelError(f"The model {folder} is not replaced, for {others[0]} would be lost: name another folder.")
 
 
-def load(folder: str | os.PathLike[str], *, prepare: bool = True) -> Tagger:
-    """Read a tagger from its folder; the arrays are mapped into memory, not copied.
+def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:
+    """Read a tagger from its folder.
 
     Parameters
     ----------
     folder : path
     prepare : bool, default=True
         Load the language's tokenizer, too; False leaves that to the first document.
+    mapped : bool, default=True
+        Map the arrays into memory, so that several processes share them; False copies them, for a folder that will be
+        deleted.
 
     Raises
     ------
@@ -137,7 +140,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True) -> Tagger:
     manifest = read_manifest(folder)
     for _ in range(_ATTEMPTS):
         try:
-            tagger, problem = _load(folder, manifest), None
+            tagger, problem = _load(folder, manifest, mapped), None
         except ModelError as error:
             tagger, problem = None, error
         # Someone may have put a new model in its place between two reads.
@@ -174,12 +177,13 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
     return {**manifest, SUM: sum_of_entries(manifest)}
 
 
-def _load(folder: Path, manifest: dict[str, Any]) -> Tagger:
+def _load(folder: Path, manifest: dict[str, Any], mapped: bool) -> Tagger:
     try:
         for name, expected in manifest["files"].items():
             _check_file(folder / name, expected)
         names = [*ARRAYS, *([CALIBRATION] if f"{CALIBRATION}.npy" in manifest["files"] else [])]
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
+        mode: Literal["r"] | None = "r" if mapped else None
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in names}
         terms = json.loads((folder / VOCABULARY).read_bytes())
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         shapes = {name: array.shape for name, array in arrays.items()}

@@ -1,0 +1,192 @@
+"""Documents in a spaCy pipeline → their topics, in `doc.cats`: `nlp.add_pipe("textcat_paum", config={"model": …})`."""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.scorer import Scorer
+from spacy.tokens import Doc
+from spacy.util import from_bytes, minibatch, to_bytes
+
+from textcat import storage
+from textcat.errors import TextcatError
+from textcat.manifest import FILES, MANIFEST, MAY_BE
+from textcat.tagger import Tagger
+
+FACTORY = "textcat_paum"
+EXTENSION = "textcat_topics"
+_SCORES = {"cats_score": 1.0, "cats_micro_f": None, "cats_macro_f": None, "cats_macro_auc": None}
+
+if not Doc.has_extension(EXTENSION):
+    Doc.set_extension(EXTENSION, default=None)
+
+
+class TopicTagger(Pipe):
+    """Give documents the values of all topics, and the topics that they have.
+
+    `doc.cats` gets the calibrated probability of every topic, or its score if the model has no probabilities; entries
+    of other components stay. `doc._.textcat_topics` gets the topics that the document has, the highest score first,
+    just as `textcat tag` gives them. Only the text counts: it is read as the body of a document, with the tokenizer
+    that the model was trained with, whatever the pipeline's own one is.
+
+    Parameters
+    ----------
+    tagger : Tagger, optional
+        Without one, `from_disk` or `from_bytes` has to be called first.
+    name : str
+        That of the component in its pipeline.
+    threshold : float, optional
+        A document has the topics whose value in `doc.cats` is above it, and the scorer counts these as predicted. By
+        default the model's own thresholds decide, one per topic, and the scorer takes 0.5.
+    labels : list of str, optional
+        Leave out all other topics.
+
+    Raises
+    ------
+    TextcatError
+        If the model has no such topic.
+    """
+
+    def __init__(
+        self,
+        tagger: Tagger | None,
+        name: str = FACTORY,
+        *,
+        threshold: float | None = None,
+        labels: list[str] | None = None,
+    ) -> None:
+        self.name = name
+        self.threshold = threshold
+        self._wanted = labels
+        self._tagger: Tagger | None = None
+        if tagger is not None:
+            self._take(tagger)
+
+    @property
+    def tagger(self) -> Tagger:
+        """The model; an error if there is none yet."""
+        if self._tagger is None:
+            raise TextcatError(
+                f"The component {self.name!r} has no model: name its folder, as in "
+                f'nlp.add_pipe("{FACTORY}", config={{"model": "FOLDER"}}), or load a saved pipeline.'
+            )
+        return self._tagger
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The topics, in the order of the model."""
+        return tuple(self.tagger.topics[j] for j in self._columns)
+
+    @property
+    def label_data(self) -> list[str]:
+        """The topics, as spaCy stores them."""
+        return list(self.labels)
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Tag a document."""
+        self._fill([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Tag a stream of documents in batches, and yield them in order."""
+        on_error = self.get_error_handler()
+        for docs in minibatch(stream, size=batch_size):
+            try:
+                self._fill(docs)
+            except Exception as error:
+                on_error(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    def score(self, examples: Iterable[Any], **settings: Any) -> dict[str, Any]:
+        """Measure the topics of annotated documents, as `nlp.evaluate` asks for it."""
+        measures: dict[str, Any] = Scorer.score_cats(
+            examples,
+            "cats",
+            labels=self.labels,
+            multi_label=True,
+            threshold=0.5 if self.threshold is None else self.threshold,
+        )
+        return measures
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the model as a folder, one that `textcat tag` takes, too."""
+        storage.save(self.tagger, path)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TopicTagger":
+        """Load the model from where `to_disk` has saved it."""
+        self._take(storage.load(path))
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Write the model's files one after the other."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = storage.save(self.tagger, Path(folder, "model")).iterdir()
+            written: bytes = to_bytes({path.name: path.read_bytes for path in sorted(files)}, exclude)
+        return written
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "TopicTagger":
+        """Load the model from what `to_bytes` has written."""
+        with tempfile.TemporaryDirectory() as folder:
+            names = {MANIFEST, *FILES, *MAY_BE}
+            from_bytes(data, {name: Path(folder, name).write_bytes for name in names}, exclude)
+            self._take(storage.load(folder, mapped=False))
+        return self
+
+    def _take(self, tagger: Tagger) -> None:
+        unknown = set(self._wanted or ()) - set(tagger.topics)
+        if unknown:
+            raise TextcatError(
+                f"The model of the component {self.name!r} has no topic {min(unknown)!r}; "
+                "`textcat topics MODEL` lists what it has."
+            )
+        wanted = tagger.topics if self._wanted is None else self._wanted
+        self._columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in wanted], np.intp)
+        self._tagger = tagger
+
+    def _fill(self, docs: list[Doc]) -> None:
+        if not docs:
+            return
+        scores = self.tagger.scores([doc.text for doc in docs])
+        values = scores if self.tagger.calibration is None else self.tagger.calibration.probabilities(scores)
+        labels, found = self.labels, self._topics(scores, values)
+        for doc, row, topics in zip(docs, values[:, self._columns].tolist(), found, strict=True):
+            doc.cats.update(zip(labels, row, strict=True))
+            doc._.set(EXTENSION, topics)
+
+    def _topics(self, scores: np.ndarray, values: np.ndarray) -> list[list[str]]:
+        topics, order = self.tagger.topics, np.argsort(-scores, axis=1, kind="stable")
+        above = scores > self.tagger.thresholds if self.threshold is None else values > self.threshold
+        above &= np.isin(np.arange(len(topics)), self._columns)
+        return [[topics[j] for j in places[has[places]].tolist()] for places, has in zip(order, above, strict=True)]
+
+
+@Language.factory(
+    FACTORY,
+    assigns=["doc.cats", f"doc._.{EXTENSION}"],
+    default_config={"model": None, "threshold": None, "labels": None},
+    default_score_weights=_SCORES,
+)
+def make(
+    nlp: Language,
+    name: str,
+    model: str | None,
+    threshold: float | None,
+    labels: list[str] | None,
+) -> Callable[[Doc], Doc]:
+    """Make the component with the model in a folder.
+
+    A pipeline that is being loaded brings its own copy, and the folder it was made from may be gone.
+
+    Raises
+    ------
+    TextcatError
+        If the folder is no model.
+    """
+    saved = name in getattr(nlp, "_meta", {}).get("components", ())
+    tagger = None if model is None or saved else storage.load(model)
+    return TopicTagger(tagger, name, threshold=threshold, labels=labels)
