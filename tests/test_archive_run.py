@@ -5,6 +5,8 @@ import gzip
 import io
 import json
 import logging
+import sys
+from functools import partial
 
 import archive_runs
 import pytest
@@ -237,6 +239,47 @@ def test_a_worker_that_sees_another_model_refuses(model, archive):
     made = plan(model, [str(archive[0])], READ)
     with pytest.raises(TextcatError, match="is not the model that this run has begun with"):
         tagging.tag_piece(made.job._replace(digest="other"), None)
+
+
+class Broken(BaseException):
+    pass
+
+
+def break_off(reached):
+    if reached.records > 100:
+        raise Broken
+
+
+@pytest.fixture
+def give(monkeypatch):
+    """Makes bytes the standard input."""
+    return lambda data: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+@pytest.mark.parametrize("pack", [bytes, partial(gzip.compress, mtime=0)])
+def test_standard_input_is_gone_on_with_if_it_is_the_same(model, archive, out, give, pack):
+    content = archive[0].read_bytes()
+    give(pack(content))
+    run(model, ["-"], out.with_name("undisturbed"))
+    give(pack(content))
+    with pytest.raises(Broken):
+        run(model, ["-"], out, show=break_off)
+    for other in (content.replace(b"0-0", b"9-9"), content[:100], b""):
+        give(pack(other))
+        with pytest.raises(TextcatError, match="- does not give what it gave when the run began: give the same again"):
+            run(model, ["-"], out)
+    give(pack(content))
+    summary = run(model, ["-"], out)
+    assert 0 < summary.before.counts.records < summary.counts.records == 200
+    assert written(out)[1:] == written(out.with_name("undisturbed"))[1:]
+
+
+def test_a_run_that_is_broken_off_by_an_error_goes_on(model, archive, undisturbed, out):
+    with pytest.raises(Broken):
+        run(model, archive, out, show=break_off)
+    summary = run(model, archive, out)
+    assert 0 < summary.before.counts.records < summary.counts.records
+    assert written(out) == undisturbed
 
 
 # --- summaries -------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 from textcat.archive import durable, journal
 from textcat.archive.counts import Counts
+from textcat.archive.pipes import Heard
 from textcat.archive.shards import JOURNAL, REJECTED, Done
 from textcat.errors import TextcatError
 
@@ -177,7 +178,8 @@ def _sum_up(entries: list[Line]) -> Done:
         if "cursor" in entry:
             counts.add(Counts.from_dict(entry["counts"]))
             shards += bool(entry["shard"])
-            last = Done(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"])
+            pipes = {name: Heard(*heard) for name, heard in entry["pipes"].items()}
+            last = Done(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"], pipes=pipes)
     return last._replace(finished=any(entry.get("finished") for entry in entries))
 
 

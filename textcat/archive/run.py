@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from importlib.metadata import version
@@ -20,7 +20,8 @@ from textcat.archive.flow import in_order
 from textcat.archive.folder import opened
 from textcat.archive.meter import Reached
 from textcat.archive.pieces import read_pieces
-from textcat.archive.records import Chunk, Cursor, InputSettings, Piece, Rejection
+from textcat.archive.pipes import Pipes
+from textcat.archive.records import Chunk, InputSettings, Piece, Rejection
 from textcat.archive.shards import Done, Rule, Shards
 from textcat.archive.sources import Source, find
 from textcat.archive.tagging import Job, Tagged, tag_piece
@@ -161,10 +162,12 @@ def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = Fals
         if done.finished:
             return tally.summary(done.shards)
         shards = Shards(out, done, forms.form(plan.job.output), plan.job.output.suffix, how.rule)
-        with closing(shards), closing(_tagged(plan, how, done.cursor)) as results:
+        pipes = Pipes(plan.sources, done.pipes)
+        pieces = pipes.noted(read_pieces(pipes.sources, plan.job.input, done.cursor))
+        with closing(shards), closing(_tagged(plan, how, pieces)) as results:
             for piece, tagged in results:
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
-                shards.add(tagged.blocks, rejected, tagged.counts, piece.end, piece.read)
+                shards.add(tagged.blocks, rejected, tagged.counts, piece.end, piece.read, pipes.at(piece.end))
                 tally.add(piece, tagged)
             shards.finish()
         return tally.summary(shards.number)
@@ -188,7 +191,7 @@ def tag_to_stream(
     _announce(plan, "standard output")
     form, tally = forms.form(plan.job.output), _Tally(plan, Done(Counts()), show)
     stream.write(form.begin())
-    with closing(_tagged(plan, how)) as results:
+    with closing(_tagged(plan, how, read_pieces(plan.sources, plan.job.input))) as results:
         for piece, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.blocks), form.flush()]))
             stream.flush()
@@ -231,8 +234,7 @@ def facts(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _tagged(plan: Plan, how: How, start: Cursor | None = None) -> Generator[tuple[Piece, Tagged]]:
-    pieces = read_pieces(plan.sources, plan.job.input, start)
+def _tagged(plan: Plan, how: How, pieces: Iterable[Piece]) -> Generator[tuple[Piece, Tagged]]:
     with (
         closing(crew(how.jobs, plan.total, how.scheduler)) as workers,
         closing(in_order(pieces, partial(tag_piece, plan.job), workers)) as results,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from textcat.archive import durable, journal
 from textcat.archive.counts import Counts
 from textcat.archive.forms import Plain
+from textcat.archive.pipes import Heard
 from textcat.archive.records import Cursor
 
 JOURNAL = "journal.jsonl"
@@ -45,6 +46,8 @@ class Done(NamedTuple):
     rejected_bytes : int
         Length of the file of rejections.
     finished : bool
+    pipes : dict of str to Heard
+        What had been read of each pipe among the inputs.
     """
 
     counts: Counts
@@ -53,6 +56,7 @@ class Done(NamedTuple):
     read: int = 0
     rejected_bytes: int = 0
     finished: bool = False
+    pipes: Mapping[str, Heard] = {}
 
 
 class Shards:
@@ -87,7 +91,15 @@ class Shards:
         self._reached: dict[str, Any] = {}
         self._begin()
 
-    def add(self, blocks: Iterable[bytes], rejected: bytes, counts: Counts, cursor: Cursor, read: int) -> None:
+    def add(
+        self,
+        blocks: Iterable[bytes],
+        rejected: bytes,
+        counts: Counts,
+        cursor: Cursor,
+        read: int,
+        pipes: Mapping[str, Heard] | None = None,
+    ) -> None:
         """Write what became of a piece.
 
         Parameters
@@ -102,6 +114,8 @@ class Shards:
             Where the piece ends.
         read : int
             Bytes of the inputs up to there.
+        pipes : mapping of str to Heard, optional
+            What had been read of pipes.
 
         Raises
         ------
@@ -113,7 +127,7 @@ class Shards:
                 self._write(block)
             self._rejected.write(rejected)
             self._counts.add(counts)
-            self._reached = {"cursor": cursor, "read": read}
+            self._reached = {"cursor": cursor, "read": read, "pipes": pipes or {}}
             if self._counts.records >= self._rule.records or self._block_bytes >= self._rule.block_bytes:
                 self._end()
 
