@@ -5,6 +5,7 @@
     scripts/make_archive.py archive.jsonl.zst --documents 20000 --words 150 --topics 90 --seed 7
     scripts/make_archive.py - --documents 10 | less
     scripts/make_archive.py test.jsonl --documents 1000 --start 1000000   # those that follow the first million
+    scripts/make_archive.py rows --rows --documents 800000 --topics 103   # tf-idf rows alone, to train on
 
 A name that ends in .gz or .zst is written compressed. Every line has the fields id, title, text and topics, as in
 {"id": "a000000017", "title": "MORE RATES IN DENOVA", "text": "The…", "topics": ["t001", "t014"]}.
@@ -13,6 +14,9 @@ Document i depends on the seed, the number of words and of topics, and on i alon
 shorter one, and pieces written with --start follow each other as though they had been written at once. The memory it
 takes is the same for any length. From Python, `articles(n)` yields the same lines in blocks of bytes, and `Language`
 and `drawn` give the numbers of the words that they are made of.
+
+With --rows the tf-idf rows of the documents are written, as `textcat.open_rows` reads them, and beside their folder
+topics.npz, which documents have which topics (`scipy.sparse.load_npz`): see make_rows.py. Only this needs textcat.
 
 How like the real thing it is: word frequencies fall as 1/r and, after the first 8,000 words, as r^-1.77 without an end
 (Gerlach and Altmann, Physical Review X 3, 2013), so that new words keep coming: some 64,000 different ones in the
@@ -30,6 +34,7 @@ import gzip
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -286,6 +291,19 @@ def opened(name: str) -> Iterator[BinaryIO]:
         yield file
 
 
+def write_rows(folder: str, n: int, **archive: int) -> None:
+    """Write the rows of n documents to a folder, and their topics to a file beside it."""
+    import make_rows
+    from scipy import sparse
+
+    import textcat
+
+    chosen = make_rows.Archive(**archive)
+    columns = make_rows.learn(chosen, n)
+    textcat.write_rows(folder, make_rows.rows(chosen, columns, n))
+    sparse.save_npz(Path(folder).parent / "topics.npz", make_rows.labels(chosen, n))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("output", help="file to write: .jsonl, .jsonl.gz, .jsonl.zst; - for standard output")
@@ -294,7 +312,13 @@ def main() -> None:
     parser.add_argument("--topics", type=int, default=TOPICS, help="how many there are (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=SEED, help="another archive for another number")
     parser.add_argument("--start", type=int, default=0, help="number of the first document (default: %(default)s)")
+    parser.add_argument("--rows", action="store_true", help="write rows to train on to a folder, not texts")
     asked = parser.parse_args()
+    if asked.rows:
+        if asked.start:
+            parser.error("--rows are those of the first documents: leave --start out")
+        write_rows(asked.output, asked.documents, words=asked.words, topics=asked.topics, seed=asked.seed)
+        return
     with opened(asked.output) as file:
         for block in articles(
             asked.documents, words=asked.words, topics=asked.topics, seed=asked.seed, start=asked.start

@@ -8,12 +8,17 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import sparse
+
+import textcat
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
 import make_archive  # noqa: E402
+import make_rows  # noqa: E402
 
 
 def written(n, **settings):
@@ -77,3 +82,25 @@ def test_the_name_of_the_output_tells_its_compression(name, opened, archive, tmp
         opened = pytest.importorskip("zstandard").open
     with opened(target, "rb") as file:
         assert file.read() == b"".join(islice(archive.splitlines(keepends=True), 1500))
+
+
+def test_rows_are_the_words_of_the_same_articles(articles, tmp_path):
+    command = [sys.executable, SCRIPTS / "make_archive.py", tmp_path / "rows", "--rows", "--documents", "1500"]
+    subprocess.run(command, check=True)
+    rows, topics = textcat.open_rows(tmp_path / "rows"), sparse.load_npz(tmp_path / "topics.npz")
+    assert rows.shape[0] == topics.shape[0] == 1500
+    np.testing.assert_allclose([block.multiply(block).sum() for block in rows.blocks(1)], 1, rtol=1e-5)
+    for i in (0, 7, 1499):
+        article = articles[i]
+        assert [make_archive.topic_name(k) for k in topics[[i]].indices] == article["topics"]
+        words = {word.strip(".,").lower() for word in f"{article['title']} {article['text']}".split()}
+        assert 0.7 < rows[i : i + 1].nnz / len(words - set(make_archive.FUNCTION_WORDS)) <= 1
+
+
+def test_rows_of_other_documents_have_the_same_columns():
+    archive = make_rows.Archive(topics=20)
+    columns = make_rows.learn(archive, 2000)
+    together = sparse.vstack(list(make_rows.rows(archive, columns, 2048)))
+    assert (together[1024:] != next(make_rows.rows(archive, columns, 1024, start=1024))).nnz == 0
+    assert (make_rows.labels(archive, 2048)[1024:] != make_rows.labels(archive, 1024, start=1024)).nnz == 0
+    assert together.shape[1] == len(columns.ranks) == len(set(columns.columns.tolist()))

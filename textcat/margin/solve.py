@@ -56,7 +56,8 @@ def solve(
     cache_mb : float
         Megabytes that rows of the kernel matrix may take.
     n_jobs : int, optional
-        Blocks of problems at work at the same time; joblib's meaning. Threads unless a joblib backend is chosen.
+        Blocks of problems at work at the same time; joblib's meaning. Threads unless a joblib backend is chosen. With
+        the backend "dask" it is the number of threads that the cluster's workers have.
     seed : int, optional
         Present the rows in a random order drawn with this seed (the same in every epoch); None: as they stand.
     keep_weights : bool
@@ -66,7 +67,7 @@ def solve(
         the weights.
     progress : callable, optional
         Called with 1 whenever a problem is finished, from the thread that finished it; where processes do the work,
-        once at the end with the number of problems.
+        once at the end with the number of problems; where a cluster does it, with those of a block that is finished.
     lanes : int from 1 to 16
         How many problems go side by side in a block; a kernel takes them one after another.
     out : ndarray of shape (n_problems, n_features), optional
@@ -144,6 +145,8 @@ def _run(
     here = _in_this_process(backend, n_jobs)
     if here and isinstance(backend, ThreadingBackend | SequentialBackend):
         parts = _in_threads(partial(solve_block, rows), longest_first, n_jobs, control)
+    elif hasattr(backend, "client"):
+        parts = _on_cluster(solve_block, rows, _deal(longest_first, n_jobs), backend.client, control)
     else:
         try:
             parts = joblib.Parallel(n_jobs=n_jobs)(
@@ -156,6 +159,28 @@ def _run(
             control.finished(len(problems))
     solutions: dict[int, Solution] = dict(pair for part in parts for pair in part)
     return [solutions[k] for k in range(len(problems))]
+
+
+def _on_cluster(
+    solve_block: Block, rows: Any, blocks: Sequence[list[Numbered]], client: Any, control: Control
+) -> list[list[tuple[int, Solution]]]:
+    """Run blocks on a Dask cluster; every worker gets the rows once, so that they are not lost with one of them.
+
+    joblib's own way to a cluster waits for ever if a block is given up because its workers keep being lost.
+    """
+    from distributed import as_completed
+
+    sent = client.scatter(rows, broadcast=True, hash=False)
+    futures = [client.submit(solve_block, sent, block, pure=False) for block in blocks]
+    try:
+        parts = []
+        for _, part in as_completed(futures, loop=client.loop, with_results=True):
+            control.finished(len(part))
+            parts.append(part)
+    except BaseException:
+        client.cancel(futures)
+        raise
+    return parts
 
 
 def _in_threads(

@@ -1,0 +1,125 @@
+"""A Dask cluster trains what this process trains, to the bit, even if it loses a worker; or a sentence says why not."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from joblib.parallel import get_active_backend
+
+import textcat
+from textcat.cluster import connect, on_cluster
+from textcat.errors import TextcatError
+
+
+def rows_and_labels(n=2000, d=300, topics=8):
+    random = np.random.default_rng(0)
+    X = sp.random(n, d, 0.05, format="csr", dtype=np.float32, random_state=1)
+    return X, sp.csr_matrix(random.random((n, topics)) < 0.2, dtype=np.int8)
+
+
+def learner(**settings):
+    # Labels by chance cannot be learnt without λ: this takes all its epochs.
+    return textcat.PAUM(tau_neg=1, tau_pos=50, lambda_=0.0, n_jobs=-1, **settings)
+
+
+def facts(learner):
+    return learner.coef_.tobytes(), learner.intercept_.tobytes(), learner.n_updates_.tolist(), learner.margin_.tobytes()
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+class TestOfACluster:
+    def test_training_on_a_cluster_is_training_here_to_the_bit(self, cluster, tmp_path):
+        X, Y = rows_and_labels()
+        expected = facts(learner(max_epochs=20).fit(X, Y))
+        with on_cluster(cluster.scheduler_address):
+            assert facts(learner(max_epochs=20).fit(X, Y)) == expected
+            assert facts(learner(max_epochs=20).fit(textcat.write_rows(tmp_path / "rows", [X]), Y)) == expected
+            seeded = learner(max_epochs=20, seed=1).fit(X, Y)
+        assert facts(seeded) == facts(learner(max_epochs=20, seed=1).fit(X, Y)) != expected
+
+    def test_a_worker_that_is_killed_takes_nothing_with_it(self, cluster):
+        X, Y = rows_and_labels()
+        expected = facts(learner(max_epochs=1000).fit(X, Y))
+        killed = []
+
+        def kill_one():
+            client = connect(cluster.scheduler_address)
+            with client:
+                while not killed:
+                    busy = [worker for worker, tasks in client.processing().items() if tasks]
+                    if len(busy) == 2:
+                        pid = client.run(os.getpid, workers=busy[:1])[busy[0]]
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+                    time.sleep(0.01)
+
+        killer = threading.Thread(target=kill_one, daemon=True)
+        killer.start()
+        with on_cluster(cluster.scheduler_address):
+            assert facts(learner(max_epochs=1000).fit(X, Y)) == expected
+        killer.join(20)
+        assert len(killed) == 1
+
+    def test_a_worker_with_another_version_is_told_of(self, cluster, monkeypatch):
+        monkeypatch.setattr("textcat.cluster.version", lambda name: "99.0")
+        with pytest.raises(TextcatError, match=r"The worker .* has textcat .*: install textcat 99\.0 there"):
+            connect(cluster.scheduler_address)
+
+    def test_a_scheduler_without_workers_is_told_of(self, cluster):
+        import distributed
+
+        with (
+            distributed.LocalCluster(
+                n_workers=0, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
+            ) as empty,
+            pytest.raises(TextcatError, match="has no worker: start some"),
+        ):
+            connect(empty.scheduler_address)
+
+    def test_workers_that_keep_dying_are_told_of(self, cluster):
+        with (
+            pytest.raises(TextcatError, match=r"The workers of the Dask cluster at .* were lost"),
+            on_cluster(cluster.scheduler_address),
+        ):
+            get_active_backend()[0].client.submit(os._exit, 1).result()
+
+
+def test_no_scheduler_at_the_address_is_told_of():
+    pytest.importorskip("distributed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(
+        TextcatError, match=rf"No Dask scheduler answers at {address} \(.*refused.*\): check the address"
+    ):
+        connect(address)
+    with pytest.raises(TextcatError, match="No Dask scheduler answers at nonsense"):
+        connect("nonsense")
+
+
+def test_without_dask_the_remedy_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(TextcatError, match=r"pip install 'textcat\[cluster\]'"), on_cluster("tcp://127.0.0.1:8786"):
+        pass
+
+
+def test_without_an_address_nothing_changes():
+    X, Y = rows_and_labels(n=50)
+    with on_cluster(""):
+        found = facts(textcat.PAUM().fit(X, Y))
+    assert found == facts(textcat.PAUM().fit(X, Y))

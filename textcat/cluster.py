@@ -1,0 +1,100 @@
+"""The address of a Dask scheduler → a cluster that does the work, or a sentence that says why it cannot."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Any
+
+from textcat.errors import TextcatError
+
+_SECONDS = 20  # to wait for a scheduler
+
+
+def connect(address: str) -> Any:
+    """Connect to a scheduler whose workers can do our work.
+
+    Parameters
+    ----------
+    address : str
+        Such as "tcp://host:8786".
+
+    Returns
+    -------
+    distributed.Client
+
+    Raises
+    ------
+    TextcatError
+        If Dask is not installed, no scheduler answers, it has no worker, or a worker has not this version of textcat.
+    """
+    try:
+        from distributed import Client
+        from distributed.comm import get_address_host_port
+    except ImportError:
+        raise TextcatError("For a cluster, Dask is needed: run `pip install 'textcat[cluster]'`.") from None
+    try:
+        # A client that gets no answer would, after its time, be waited for once more as it is closed.
+        socket.create_connection(get_address_host_port(address), timeout=_SECONDS).close()
+        client = Client(address, timeout=_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise TextcatError(f"No Dask scheduler answers at {address} ({error}): check the address.") from None
+    try:
+        _check_workers(client, address)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+@contextmanager
+def on_cluster(address: str) -> Iterator[None]:
+    """Have a cluster do what joblib is given in the block, such as the training of blocks of topics.
+
+    Parameters
+    ----------
+    address : str
+        Of its scheduler; "": this machine does it.
+
+    Raises
+    ------
+    TextcatError
+        As `connect`; or if work was given up because the workers that had it were lost, again and again.
+    """
+    if not address:
+        yield
+        return
+    import joblib
+
+    with connect(address) as client:
+        from distributed import KilledWorker
+
+        try:
+            with joblib.parallel_config(backend="dask", client=client):
+                yield
+        except (KilledWorker, CancelledError) as error:
+            raise TextcatError(
+                f"The workers of the Dask cluster at {address} were lost while they worked ({error}): see in their "
+                "logs whether memory was short."
+            ) from error
+
+
+def _check_workers(client: Any, address: str) -> None:
+    def installed() -> str:  # sent as it stands: where textcat is not installed, it could not be found by its name
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("textcat")
+        except PackageNotFoundError:
+            return ""
+
+    found, ours = client.run(installed), version("textcat")
+    if not found:
+        raise TextcatError(f"The Dask scheduler at {address} has no worker: start some.")
+    for worker, theirs in found.items():
+        if theirs != ours:
+            has = f"textcat {theirs}" if theirs else "no textcat"
+            raise TextcatError(f"The worker {worker} of the Dask cluster has {has}: install textcat {ours} there.")
