@@ -135,3 +135,15 @@ def _by_column(tf, bits):
     for gram, value in tf.items():
         columns[hashed(gram, bits)[1]] += value
     return columns
+
+
+def product(X, W, b):
+    """Add up x·w entry by entry in float32, from 0, and the bias at last."""
+    scores = np.zeros((X.shape[0], W.shape[1]), np.float32)
+    for i in range(X.shape[0]):
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            for k in range(W.shape[1]):
+                scores[i, k] = np.float32(scores[i, k] + np.float32(X.data[p] * W[X.indices[p], k]))
+        for k in range(W.shape[1]):
+            scores[i, k] = np.float32(scores[i, k] + b[k])
+    return scores

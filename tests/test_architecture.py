@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "errors", "files", "manifest", "progress", "shipped"},
+    {"_product", "cluster", "errors", "files", "manifest", "progress", "shipped"},
     {"comparison", "corpus", "features", "margin", "metrics", "ranking", "resampling", "thresholds"},
     {"examples", "recipe"},
     {"report", "search", "selection", "tagger", "validation"},

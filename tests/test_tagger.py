@@ -5,11 +5,14 @@ import subprocess
 import sys
 import tracemalloc
 
+import naive_features
 import numpy as np
 import pytest
+from scipy import sparse
 
 import textcat
 from textcat import tagger as module
+from textcat._product import product
 from textcat.errors import TextcatError
 
 TEXTS = ["wheat harvest and grain exports", "", "gold and silver fixing, gold mine", "qqqq"]
@@ -32,6 +35,25 @@ def test_scores_are_those_of_the_learner_on_the_rows(corpus, tagger):
     expected = learner.decision_function(features.transform(corpus.test))
     np.testing.assert_allclose(tagger.scores(corpus.test), expected, rtol=1e-5, atol=1e-5)
     assert tagger.scores(corpus.test).dtype == np.float32
+
+
+@pytest.mark.parametrize("n_topics", [1, 7, 16, 90, 103])
+def test_the_product_is_that_of_plain_python_to_the_bit(n_topics):
+    rng = np.random.default_rng(n_topics)
+    X = sparse.random(6, 40, 0.3, format="csr", dtype=np.float32, random_state=1)
+    X.data[:] = rng.normal(size=X.nnz)
+    X[2] = 0
+    X.eliminate_zeros()
+    W, b = rng.normal(size=(40, n_topics)).astype(np.float32), rng.normal(size=n_topics).astype(np.float32)
+    found = product(X.indptr.astype(np.int64), X.indices, X.data, W, b)
+    np.testing.assert_array_equal(found, naive_features.product(X, W, b))
+    np.testing.assert_array_equal(found, X @ W + b)
+
+
+def test_weights_of_another_type_are_multiplied_in_it(tagger):
+    double = textcat.Tagger(**{**vars(tagger), "weights": tagger.weights.astype(np.float64)})
+    assert double.scores(TEXTS).dtype == np.float64
+    np.testing.assert_allclose(double.scores(TEXTS), tagger.scores(TEXTS), rtol=1e-4, atol=1e-4)
 
 
 def test_a_document_without_a_known_term_scores_the_bias(tagger):

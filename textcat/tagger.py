@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from textcat._product import product
 from textcat.corpus.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.examples import documents_to_count, with_descriptions
@@ -167,9 +168,10 @@ class Tagger:
         scores : ndarray of shape (n_documents, n_topics), float32
             Signed, unscaled; larger = more relevant. Not a probability.
         """
-        scores = self.features.transform(documents) @ self.weights
-        scores += self.bias
-        return scores
+        rows = self.features.transform(documents)
+        if not rows.dtype == self.weights.dtype == self.bias.dtype == np.float32:
+            return np.asarray(rows @ self.weights + self.bias)
+        return product(rows.indptr.astype(np.int64), rows.indices, rows.data, self.weights, self.bias)
 
     def tag(self, documents: Documents) -> list[list[Tag]]:
         """Return the topics of each document that score above their threshold, the highest score first."""

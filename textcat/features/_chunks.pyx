@@ -34,6 +34,7 @@ cdef enum:
     OTHER = 128  # stands for all non-ASCII characters
     SHORT = 32   # bytes of a key that stands in its span
     WINDOW = 32  # spans that are looked up together
+    FILTER = 1 << 12  # words of 64 bits
     AHEAD = 8    # spans
 
 cdef struct Buffer:
@@ -174,6 +175,7 @@ cdef class Memo:
     cdef size_t n_ngram_slots
     cdef bint closed          # whether all n-grams without a number are counted as the last one
     cdef int32_t last_ngram
+    cdef uint64_t[FILTER] likely  # a bit for some of the n-grams; where there is none, there is no such n-gram
     cdef Buffer ngram_parts, tally, ngram_tally
     cdef list held
 
@@ -250,14 +252,17 @@ cdef class Memo:
         places : ndarray of shape (n_terms,), int32
             The new number of each term.
         """
-        cdef size_t i
+        cdef size_t i, bit
         cdef int k
         cdef Span* span
         cdef int32_t* terms
         self.put_down()
         self.forget_ngrams()
+        memset(self.likely, 0, sizeof(self.likely))
         for i in range(parts.shape[0]):
             ngram_number(self, parts[i, 0], parts[i, 1])
+            bit = filter_bit(parts_of(parts[i, 0], parts[i, 1]))
+            self.likely[bit >> 6] |= <uint64_t>1 << (bit & 63)
         self.closed, self.last_ngram = True, <int32_t>parts.shape[0] - 1
         zeros(&self.ngram_tally, parts.shape[0])
         for i in range(self.n_learnt):
@@ -325,24 +330,22 @@ cdef class Memo:
         cdef size_t i
         return [span_text(self, self.spans + i) for i in range(self.n_learnt, self.n_spans)]
 
-    def learn(self, const int32_t[::1] tokens, const int32_t[::1] terms, const int32_t[::1] lengths):
+    def learn(self, list tokens, dict terms, const int32_t[::1] lengths):
         """Give the unknown spans their tokens.
 
         Parameters
         ----------
-        tokens : ndarray of shape (n,), int32
-            The length of each token, in characters: those of the first unknown span, of the second, and so on.
-        terms : ndarray of shape (n,), int32
-            The term of each of these tokens; -1 for none.
+        tokens : list of str
+            Those of the first unknown span, of the second, and so on.
+        terms : dict of str to int
+            The term of each token; -1 for none.
         lengths : ndarray of shape (n_unknown,), int32
             How many tokens each span has.
         """
         cdef size_t i, start = 0
-        with nogil:
-            for i in range(lengths.shape[0]):
-                store_ids(self, self.n_learnt, tokens, terms, start, lengths[i])
-                self.n_learnt += 1
-                start += lengths[i]
+        for i in range(lengths.shape[0]):
+            store_tokens(self, tokens, terms, start, lengths[i])
+            start += lengths[i]
 
     def suspected(self):
         """List (text, place, left span, right span) where two neighbours might form a special case together."""
@@ -373,9 +376,10 @@ cdef class Memo:
         right = [span_text(self, self.spans + reading[i]) for i in range(place, min(each.stop, place + reach))]
         return "".join(left), "".join(right)
 
-    def replace(self, size_t text, str joined, const int32_t[::1] tokens, const int32_t[::1] terms):
-        """Give a text of the batch, as a whole, the tokens it has: joined to a string, their lengths, and their terms."""
+    def replace(self, size_t text, list tokens, dict terms):
+        """Give a text of the batch, as a whole, the tokens it has; for the parameters see `learn`."""
         cdef Piece piece
+        cdef str joined = "".join(tokens)
         if not self.lent:
             self.kept_spans, self.kept_ids, self.kept_keys = self.n_spans, self.pool.used, self.arena.used
             self.lent = True
@@ -384,8 +388,7 @@ cdef class Memo:
         piece.n_bytes = len(joined) * piece.width
         (<Text*>self.texts.data + text).whole = <int32_t>self.n_spans
         add_span(self, &piece)
-        store_ids(self, self.n_learnt, tokens, terms, 0, tokens.shape[0])
-        self.n_learnt += 1
+        store_tokens(self, tokens, terms, 0, len(tokens))
 
     def tokens(self, size_t text):
         """List the tokens of a text of the batch."""
@@ -491,24 +494,27 @@ cdef const int32_t* spans_of(Memo memo, size_t text, size_t* n) noexcept nogil:
     return <int32_t*>memo.reading.data + start
 
 
-cdef int store_ids(
-    Memo memo, size_t i, const int32_t[::1] tokens, const int32_t[::1] terms, size_t start, size_t n
-) except -1 nogil:
+cdef int store_tokens(Memo memo, list tokens, dict terms, size_t start, size_t n) except -1:
+    """Give the first unknown span the tokens from `start` on."""
     cdef size_t k
-    cdef Span* span = memo.spans + i
+    cdef int32_t term
+    cdef Span* span = memo.spans + memo.n_learnt
     span.ids = memo.pool.used
     span.n_tokens = <int32_t>n
     span.n_terms = 0
     for k in range(start, start + n):
         if n > 1:
-            push(&memo.pool, tokens[k])
-        if terms[k] >= 0:
+            push(&memo.pool, <int32_t>len(<str>tokens[k]))
+        term = terms[tokens[k]]
+        if term >= 0:
             span.n_terms += 1
-            span.term = terms[k]
+            span.term = term
     if span.n_terms > 1:
         for k in range(start, start + n):
-            if terms[k] >= 0:
-                push(&memo.pool, terms[k])
+            term = terms[tokens[k]]
+            if term >= 0:
+                push(&memo.pool, term)
+    memo.n_learnt += 1
     return 0
 
 
@@ -803,9 +809,15 @@ cdef int collect(Memo memo, const Buffer* ids, size_t start, Buffer* counts) exc
 
 cdef int32_t ngram_number(Memo memo, int32_t left, int32_t right) except -1 nogil:
     """Number the n-grams in the order in which they are met, or give all that come too late the last number."""
-    cdef uint64_t parts = <uint64_t><uint32_t>left << 32 | <uint32_t>right
-    cdef Ngram* found = slot_of(memo.ngrams, memo.n_ngram_slots, parts)
+    cdef uint64_t parts = parts_of(left, right)
+    cdef size_t bit
+    cdef Ngram* found
     cdef int32_t number
+    if memo.closed:
+        bit = filter_bit(parts)
+        if not memo.likely[bit >> 6] >> (bit & 63) & 1:
+            return memo.last_ngram
+    found = slot_of(memo.ngrams, memo.n_ngram_slots, parts)
     if found.place:
         return found.place - 1
     if memo.closed:
@@ -818,6 +830,14 @@ cdef int32_t ngram_number(Memo memo, int32_t left, int32_t right) except -1 nogi
     if 2 * <size_t>number > memo.n_ngram_slots:
         spread_ngrams(memo)
     return number
+
+
+cdef inline uint64_t parts_of(int32_t left, int32_t right) noexcept nogil:
+    return <uint64_t><uint32_t>left << 32 | <uint32_t>right
+
+
+cdef inline size_t filter_bit(uint64_t parts) noexcept nogil:
+    return (parts * 0x9E3779B97F4A7C15ULL >> 40) & (64 * FILTER - 1)
 
 
 cdef inline Ngram* slot_of(Ngram* ngrams, size_t n_slots, uint64_t parts) noexcept nogil:

@@ -98,7 +98,7 @@ class Reader:
     def _close(self, known: Known) -> None:
         before, self.terms = self.terms, known.terms
         self._places = dict(zip(known.terms, count()))
-        self.memo.know(known.ngrams, self._places_of(before))
+        self.memo.know(known.ngrams, np.fromiter(self._places_of(before), np.int32, len(before)))
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Count the batch; for parameters see `Tokens.count_terms`, for the result `Memo.count`."""
@@ -167,7 +167,7 @@ class Reader:
         unknown = self.memo.unknown()
         if unknown:
             tokens, lengths = self._language.cut_spans(unknown)
-            self.memo.learn(*self._numbered(tokens), lengths)
+            self.memo.learn(tokens, self._terms_of(tokens), lengths)
         for i in self._bridged_texts():
             self._replace(i, batch[i])
 
@@ -189,10 +189,10 @@ class Reader:
 
     def _replace(self, i: int, text: str) -> None:
         tokens = self._language.cut_text(text)
-        self.memo.replace(i, "".join(tokens), *self._numbered(tokens))
+        self.memo.replace(i, tokens, self._terms_of(tokens))
 
-    def _numbered(self, tokens: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Give the lengths of tokens, and the numbers of their terms (-1: none)."""
+    def _terms_of(self, tokens: list[str]) -> dict[str, int]:
+        """Give the numbers of the terms that tokens are; -1: none."""
         places = dict.fromkeys(tokens, -1)
         kept: Iterable[str] = places
         for holds in self._required:
@@ -200,17 +200,16 @@ class Reader:
         for holds in self._excluded:
             kept = filterfalse(holds, kept)
         found = list(kept)
-        places.update(zip(found, self._places_of([self._term(token) for token in found]).tolist(), strict=True))
-        lengths = np.array(list(map(len, tokens)), np.int32)
-        return lengths, np.array([places[token] for token in tokens], np.int32)
+        places.update(zip(found, self._places_of([self._term(token) for token in found]), strict=True))
+        return places
 
-    def _places_of(self, terms: list[str]) -> np.ndarray:
+    def _places_of(self, terms: list[str]) -> Iterator[int]:
         """Give the numbers of terms, new ones to new terms unless only those known count."""
         if self._known is None:
             new = [term for term in dict.fromkeys(terms) if term not in self._places]
             self._places.update(zip(new, count(len(self.terms)), strict=False))
             self.terms += new
-        return np.array(list(map(self._places.get, terms, repeat(len(self.terms) - 1))), np.int32)
+        return map(self._places.get, terms, repeat(len(self.terms) - 1))  # all are there if any may be
 
 
 def _char_ngrams(term: str, n: int) -> list[str]:
