@@ -1,5 +1,6 @@
 """Pieces given to a crew: in order, few at a time, none lost with a worker."""
 
+import gc
 import multiprocessing
 import os
 import threading
@@ -11,7 +12,7 @@ import archive_work
 import pytest
 from archive_work import piece
 
-from textcat.archive import crews
+from textcat.archive import crews, flow
 from textcat.archive.crews import Alone, Growing, Processes, crew
 from textcat.archive.flow import in_order
 from textcat.errors import TextcatError
@@ -90,6 +91,17 @@ def test_what_working_raises_comes_after_the_pieces_before(workers):
     found = []
     with pytest.raises(ValueError, match="five"):
         found.extend(result for _, result in in_order(map(piece, range(10)), archive_work.fail_at_5, workers))
+
+
+def test_a_piece_that_is_done_is_let_go_of_at_once(workers):
+    gc.collect()
+    gc.disable()
+    try:
+        for number, _ in enumerate(in_order(map(piece, range(100)), archive_work.number_of, workers)):
+            if number % 20 == 19:
+                assert sum(isinstance(thing, flow._Task) for thing in gc.get_objects()) <= 3 * workers.size + 1
+    finally:
+        gc.enable()
 
 
 def test_reading_ends_soon_after_nobody_wants_more():

@@ -104,10 +104,16 @@ def train(
     seed: Annotated[int | None, typer.Option(min=0, help="Train in a random order drawn with this seed.")] = None,
     band: BandSpecs = None,
     topics: PerTopic = False,
+    store: Annotated[
+        Path | None, typer.Option(help="Keep rows in this folder, not in memory, and train from there.")
+    ] = None,
+    backend: Backend = "local",
+    scheduler: Scheduler = "",
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else by cross-validation, and save the model."""
     from textcat import output, storage
+    from textcat.cluster import on_cluster
     from textcat.recipe import read_recipe
     from textcat.tagger import Tagger
     from textcat.validation import cross_evaluate
@@ -119,15 +125,16 @@ def train(
     )  # fmt: skip
     if kappa is not None and chosen.learner.get("tau_pos", "prevalence") != "prevalence":
         raise typer.BadParameter("--kappa adapts τ₊ to prevalence, and here τ₊ is fixed; add --tau-pos prevalence")
-    stages = _stages()
+    address, stages = _scheduler(backend, scheduler), _stages()
     documents = _open(corpus, corpus_dir, stages)
     folder = out or Path("models", f"{documents.name}-{chosen.name}")
     storage.check_target(folder)
-    tagger = Tagger.fit(documents, chosen, n_jobs=jobs, stages=stages)
-    if documents.test:
-        evaluation = tagger.evaluate(documents, bands=band, stages=stages)[0]
-    else:
-        evaluation = cross_evaluate(tagger, documents, chosen, bands=band, n_jobs=jobs, stages=stages)
+    with on_cluster(address):
+        tagger = Tagger.fit(documents, chosen, n_jobs=jobs, store=store, stages=stages)
+        if documents.test:
+            evaluation = tagger.evaluate(documents, bands=band, stages=stages)[0]
+        else:
+            evaluation = cross_evaluate(tagger, documents, chosen, bands=band, n_jobs=jobs, store=store, stages=stages)
     with stages.stage("save"):
         storage.save(tagger, folder)
     output.training(_console(), tagger, evaluation, folder, stages, tested=bool(documents.test), per_topic=topics)
@@ -250,7 +257,6 @@ def tag(
     A document that cannot be read is named on standard error, or in rejected.jsonl with --out; the exit code is then 3.
     A run that was broken off goes on where it was when the same command is given again.
     """
-    from textcat import output
     from textcat.archive import run
     from textcat.archive.meter import Meter
     from textcat.archive.records import InputSettings
@@ -266,6 +272,8 @@ def tag(
             summary = run.tag_to_stream(plan, sys.stdout.buffer, how, tell=_tell, show=show)
         else:
             summary = run.tag_to_folder(plan, out, how, restart=restart, show=show)
+    from textcat import output  # now, as until here the process that hands out the work has been kept small
+
     output.archive(_summary_console(out, summary.counts.records, quiet=quiet), summary, out)
     raise typer.Exit(3 if summary.counts.rejected else 0)
 

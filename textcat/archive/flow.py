@@ -119,7 +119,8 @@ class _Task:
         except self._crew.lost as error:  # it is known already that a worker was lost
             self.future = Future()
             self.future.set_exception(error)
-        self.future.add_done_callback(lambda _: self._news.put(None))
+        news = self._news  # not the task itself: a circle would keep the piece long after it is done
+        self.future.add_done_callback(lambda _: news.put(None))
 
     def is_lost(self) -> bool:
         """Tell whether it is not done because its worker was lost."""

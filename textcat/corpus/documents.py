@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 TOPIC_RULES = ("both", "train", "described")
 PARTS = ("train", "test", "unused")
@@ -162,6 +165,8 @@ class Corpus:
         csc_matrix of shape (n_documents, n_topics), int8
             1 where the document belongs to the topic; a column per topic in the order of `topics`.
         """
+        from scipy import sparse  # here, so that a process which only reads documents stays small
+
         column = {topic: j for j, topic in enumerate(self.topics)}
         rows = [sorted(column[topic] for topic in document.topics if topic in column) for document in documents]
         indices = np.array([j for row in rows for j in row], dtype=np.int32)
