@@ -361,6 +361,15 @@ def test_a_damaged_archive_gives_what_stands_before_and_one_rejection(folder):
     assert "Bad CRC-32" in reasons["d.zip/a.jsonl"]
 
 
+def test_a_zip_that_lists_fewer_files_than_it_counts_is_damaged(folder):
+    data = bytearray(zipped(("a.txt", "Tin"), ("b.txt", "ore")))
+    end = data.rindex(b"PK\5\6")
+    size, last = int.from_bytes(data[end + 12 : end + 16], "little"), len(data) - data.rindex(b"PK\1\2") - 22
+    data[end + 12 : end + 16] = (size - last).to_bytes(4, "little")
+    (folder / "a.zip").write_bytes(data)
+    assert "it counts 2 files, but lists 1" in faults(read("a.zip"))[-1].reason
+
+
 def test_a_tar_that_would_need_much_memory_is_refused(folder):
     header = tarfile.TarInfo("long")
     header.type = tarfile.XHDTYPE
@@ -375,6 +384,32 @@ def test_a_tar_that_would_need_much_memory_is_refused(folder):
     assert len(reasons) == 3
     assert "a header of 2097152 bytes" in reasons[0]
     assert all("a file with holes" in reason for reason in reasons[1:])
+
+
+MEMBERS = (("a.jsonl", LINES), ("b/ü.txt", b"Tin"), ("c.zip", zipped(("d.txt", b"ore"), method=zipfile.ZIP_LZMA)))
+SOUND = {
+    "a.zip": zipped(*MEMBERS),
+    "b.zip": zipped(*MEMBERS, method=zipfile.ZIP_BZIP2),
+    "a.tar": tarred(*MEMBERS),
+    "a.tgz": gzip.compress(tarred(*MEMBERS)),
+    **{f"a.jsonl{ending}": compress(LINES) for ending, compress in COMPRESSIONS.items()},
+}
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from(sorted(SOUND)), data=st.data())
+def test_an_archive_with_changed_bytes_gives_records_and_rejections(tmp_path, name, data):
+    changed = bytearray(SOUND[name])
+    for start, length, put in data.draw(
+        st.lists(
+            st.tuples(st.integers(0, len(changed)), st.integers(0, 9), st.binary(max_size=9)), min_size=1, max_size=3
+        )
+    ):
+        changed[start : start + length] = put
+    (tmp_path / name).write_bytes(changed)
+    found = read(tmp_path / name)
+    assert all(isinstance(item, Rejection) or item.zones for item in found)
+    assert ids(found) or faults(found) or bytes(changed) == b""
 
 
 # What goes wrong on the way

@@ -140,8 +140,16 @@ def zip_entries(stream: Stream) -> Iterator[Entry]:
                     yield _refused(index, entry.filename, fault)
                 elif not entry.is_dir() and not hidden(name):
                     yield Entry(index, shown(name), partial(_open_zipped, archive, entry, consumed))
+            _check_count(file, len(archive.filelist))
     except READ_ERRORS as error:
         raise unreadable(error) from None
+
+
+def _check_count(file: IO[bytes], n: int) -> None:
+    """Compare with the zip's own count, which zipfile does not look at, and some write without the higher bits."""
+    end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+    if (end[4] - n) % (1 << 16):
+        raise zipfile.BadZipFile(f"it counts {end[4]} files, but lists {n}")
 
 
 def _zip_fault(name: str, entry: zipfile.ZipInfo) -> str:

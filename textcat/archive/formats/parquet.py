@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import IO, Any, NamedTuple
 
 from textcat.archive.compression import check_ratio
@@ -66,13 +68,16 @@ def batches(file: IO[bytes], source: str, settings: InputSettings, group: int, r
         # Without threads and read-ahead, so that memory does not depend on the size of groups.
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
         which = _columns(pa, table.schema_arrow, settings)
-        start = 1 + sum(table.metadata.row_group(i).num_rows for i in range(group))
-        for number in range(group, table.metadata.num_row_groups):
+        about = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
+        check_ratio(sum(one.total_byte_size for one in about), file.seek(0, os.SEEK_END))
+        starts = list(accumulate((one.num_rows for one in about), initial=1))
+        for number in range(group, len(about)):
+            start = starts[number]
             for batch in _rows(pa, file, table, number, which, settings):
                 chunk_start, start = start, start + batch.num_rows
                 if chunk_start >= row:
                     chunk = Chunk(source, "parquet", _packed(pa, batch), chunk_start, -1)
-                    yield Batch(chunk, number, start, (start - 1) / table.metadata.num_rows)
+                    yield Batch(chunk, number, start, (start - 1) / (starts[-1] - 1))
     except (pa.ArrowException, *READ_ERRORS) as error:
         raise unreadable(error) from None
 
@@ -105,25 +110,19 @@ def _is_text(pa: Any, kind: Any) -> bool:
 
 def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: Columns, settings: InputSettings) -> Iterator[Any]:
     """Yield the rows of a group, about as many at a time as make a block."""
-    texts = [name for name in (which.title, which.body) if name]
-    about, n_rows = table.metadata.row_group(group), table.metadata.row_group(group).num_rows
-    columns = [about.column(i) for i in range(about.num_columns)]
-    columns = [column for column in columns if column.path_in_schema in texts]
-    for column in columns:
-        check_ratio(column.total_uncompressed_size, column.total_compressed_size)
-    size = sum(column.total_uncompressed_size for column in columns)
-    n = min(max(settings.block_bytes * n_rows // max(size, 1), 1), _MOST_ROWS)
-    names = list(dict.fromkeys(filter(None, which)))
-    if any(column.has_dictionary_page for column in columns):
-        repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
-        if _longest(pa, repeated, group, texts) * n > _LARGEST_BATCH:
-            table = repeated
+    # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
+    about, names = table.metadata.row_group(group), list(dict.fromkeys(filter(None, which)))
+    n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
+    # A text that is stored once may stand in many rows.
+    repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=names)
+    if _longest(pa, repeated, group, names) * n > _LARGEST_BATCH:
+        table = repeated
     return table.iter_batches(batch_size=n, row_groups=[group], columns=names, use_threads=False)
 
 
-def _longest(pa: Any, table: Any, group: int, texts: list[str]) -> int:
-    """Give the bytes of the longest text that is stored once and may stand in many rows."""
-    first = next(table.iter_batches(batch_size=1, row_groups=[group], columns=texts, use_threads=False), None)
+def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
+    """Give the bytes of a group's longest values, as far as the first row tells: with the columns' dictionaries."""
+    first = next(table.iter_batches(batch_size=1, row_groups=[group], columns=names, use_threads=False), None)
     columns = [column for column in (first.columns if first else ()) if pa.types.is_dictionary(column.type)]
     lengths = [pa.compute.max(pa.compute.binary_length(column.dictionary)).as_py() for column in columns]
     return sum(length or 0 for length in lengths)
