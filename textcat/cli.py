@@ -433,7 +433,7 @@ def main() -> None:
     except TextcatError as error:
         _fail(str(error), 1)
     except _Interrupted as end:
-        _fail(f"interrupted; {end or 'no file was left half written'}.", 130)
+        _fail(f"interrupted; {str(end) or 'no file was left half written'}.", 130)
     except BrokenPipeError:
         # The reader of our output has gone (as with `| head`); the interpreter must not flush to it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
