@@ -1,5 +1,6 @@
 """A Dask cluster trains what this process trains, to the bit, even if it loses a worker; or a sentence says why not."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from joblib.parallel import get_active_backend
 
 import textcat
+from textcat import cli
 from textcat.cluster import connect, on_cluster
 from textcat.errors import TextcatError
 
@@ -74,6 +76,16 @@ class TestOfACluster:
             assert facts(learner(max_epochs=1000).fit(X, Y)) == expected
         killer.join(20)
         assert len(killed) == 1
+
+    def test_the_command_gives_the_same_model(self, cluster, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        for name, more in (("here", []), ("there", ["--backend", "dask", "--scheduler", cluster.scheduler_address])):
+            monkeypatch.setattr(sys, "argv", ["textcat", "train", "newswire", "--out", name, *more])
+            with contextlib.suppress(SystemExit):
+                cli.main()
+        assert capsys.readouterr().err == ""
+        for name in ("weights.npy", "bias.npy", "thresholds.npy", "calibration.npy"):
+            assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
     def test_a_worker_with_another_version_is_told_of(self, cluster, monkeypatch):
         monkeypatch.setattr("textcat.cluster.version", lambda name: "99.0")

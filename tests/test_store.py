@@ -1,5 +1,6 @@
 """Rows come back from disk as they were written, whole or not at all, and train what they train in memory."""
 
+import contextlib
 import errno
 import os
 import pickle
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import textcat
+from textcat import cli
 from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.margin import primal, rules
@@ -24,6 +26,7 @@ from textcat.margin.problems import Problem
 from textcat.margin.room import room_beside
 from textcat.margin.solve import solve
 
+TEXTS = [(topic, *("common", "words", f"own{topic}", f"odd{k}")) for k in range(12) for topic in ("wheat", "gold")]
 VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -0.5, 0.1, 3e-30])
 
 
@@ -292,6 +295,45 @@ def test_rows_on_disk_are_pickled_as_their_folder(folder, X):
 def test_learners_on_a_kernel_do_not_take_rows_on_disk(folder):
     with pytest.raises(ValueError, match="rows on disk are for learners without a kernel"):
         textcat.PAM(kernel="rbf").fit(open_rows(folder), some_labels())
+
+
+# --- the command ---
+
+
+@pytest.mark.parametrize("recipe", ["best", "paum"])  # with descriptions of topics, and without
+def test_a_tagger_trained_from_disk_is_the_one_trained_in_memory(tmp_path, recipe):
+    corpus, chosen = textcat.open_corpus("newswire"), textcat.read_recipe(recipe)
+    in_memory = textcat.Tagger.fit(corpus, chosen)
+    from_disk = textcat.Tagger.fit(corpus, chosen, store=tmp_path / "rows")
+    for name in ("weights", "bias", "thresholds"):
+        assert getattr(from_disk, name).tobytes() == getattr(in_memory, name).tobytes()
+    assert from_disk.facts == in_memory.facts
+    assert len(open_rows(tmp_path / "rows")) >= len(corpus.train)
+
+
+def test_the_command_keeps_rows_on_disk_also_to_cross_validate(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = [f'{{"text": "{" ".join(words)}", "topics": ["{words[0]}"]}}' for words in TEXTS]
+    (tmp_path / "own.jsonl").write_text("\n".join(lines))
+    printed = []
+    for more in ([], ["--store", "rows"]):
+        monkeypatch.setattr(sys, "argv", ["textcat", "train", "own.jsonl", "--out", "model", *more])
+        with contextlib.suppress(SystemExit):
+            cli.main()
+        printed.append(capsys.readouterr().out.partition("stage")[0])
+    assert "macro-averaged precision" in printed[0]
+    assert printed[0] == printed[1]
+    assert sorted(os.listdir(tmp_path)) == ["model", "own.jsonl", "rows"]
+
+
+def test_a_folder_that_is_no_store_is_not_written_over(tmp_path, monkeypatch, capsys):
+    (tmp_path / "thesis.txt").write_text("")
+    monkeypatch.setattr(
+        sys, "argv", ["textcat", "train", "newswire", "--out", str(tmp_path / "model"), "--store", str(tmp_path)]
+    )
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "exists and is no store of rows: name another folder." in capsys.readouterr().err
 
 
 # --- room for large arrays ---

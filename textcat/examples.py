@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from textcat.corpus.documents import topic_counts
+from textcat.features.store import StoredRows, write_rows
+from textcat.progress import Advance, counted
 
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus, Document
     from textcat.features.tfidf import TfIdf
+
+
+_TOGETHER = 4096  # documents whose rows are made, and written, together
 
 
 class Examples(NamedTuple):
@@ -20,7 +27,7 @@ class Examples(NamedTuple):
 
     Parameters
     ----------
-    rows : csr_matrix of shape (n_rows, n_features)
+    rows : csr_matrix or StoredRows of shape (n_rows, n_features)
         Documents, then copies of the topics' descriptions.
     labels : csc_matrix of shape (n_rows, n_topics), int8
         1 where a row is a positive example.
@@ -29,7 +36,7 @@ class Examples(NamedTuple):
         of wheat a negative example of grain.
     """
 
-    rows: sparse.csr_matrix
+    rows: sparse.csr_matrix | StoredRows
     labels: sparse.csc_matrix
     left_out: sparse.csc_matrix | None
 
@@ -53,6 +60,50 @@ def documents_to_count(corpus: Corpus, documents: Sequence[Document], copies: in
     return [*documents, *unknown] if unknown else documents
 
 
+def learn(
+    corpus: Corpus,
+    documents: Sequence[Document],
+    features: TfIdf,
+    labels: sparse.csc_matrix,
+    copies: int,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    advance: Advance = lambda n: None,
+) -> Examples:
+    """Fit features to documents, and make rows of them and of the topics' descriptions.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    documents : sequence of Document
+        Those that are trained on.
+    features : TfIdf
+        Is fitted.
+    labels, copies
+        As for `with_descriptions`.
+    store : path, optional
+        Folder to write the rows to; they are the same, but not held in memory, and terms are counted twice.
+    advance : callable
+        Called with the number of documents that have been counted.
+
+    Raises
+    ------
+    TextcatError
+        If nothing can be written to the folder.
+    """
+    known = documents_to_count(corpus, documents, copies)
+    if store is None:
+        return with_descriptions(corpus, features, features.fit_transform(counted(known, advance)), labels, copies)
+    features.fit(counted(known, advance))
+    described = [features.transform(corpus.described())] * copies if copies else []
+    blocks = (features.transform(batch) for batch in _batches(documents))
+    return Examples(write_rows(store, chain(blocks, described)), *_with_their_labels(described, labels))
+
+
+def _batches(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
+    return (documents[start : start + _TOGETHER] for start in range(0, len(documents), _TOGETHER))
+
+
 def with_descriptions(
     corpus: Corpus, features: TfIdf, rows: sparse.csr_matrix, labels: sparse.csc_matrix, copies: int
 ) -> Examples:
@@ -72,13 +123,21 @@ def with_descriptions(
     """
     if not copies:
         return Examples(rows, labels, None)
-    described = features.transform(corpus.described())
-    own = sparse.diags_array(np.diff(described.indptr) > 0, dtype=np.int8)
-    others = np.ones(own.shape, np.int8) - own
+    described = [features.transform(corpus.described())] * copies
+    rows = sparse.vstack([rows[: labels.shape[0]], *described], format="csr")
+    return Examples(rows, *_with_their_labels(described, labels))
+
+
+def _with_their_labels(
+    described: Sequence[sparse.csr_matrix], labels: sparse.csc_matrix
+) -> tuple[sparse.csc_matrix, sparse.csc_matrix | None]:
+    """Put the labels of descriptions behind those of documents; and tell of which topics they are no examples."""
+    if not described:
+        return labels, None
+    own = sparse.diags_array(np.diff(described[0].indptr) > 0, dtype=np.int8)
+    others = sparse.csr_matrix(np.ones(own.shape, np.int8) - own)
     nothing = sparse.csr_matrix(labels.shape, dtype=np.int8)
-    rows = rows[: labels.shape[0]]
-    return Examples(
-        sparse.vstack([rows] + [described] * copies, format="csr"),
-        sparse.vstack([labels] + [own] * copies, format="csc"),
-        sparse.vstack([nothing] + [sparse.csr_matrix(others)] * copies, format="csc"),
+    return (
+        sparse.vstack([labels] + [own] * len(described), format="csc"),
+        sparse.vstack([nothing] + [others] * len(described), format="csc"),
     )

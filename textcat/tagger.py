@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -12,7 +13,8 @@ import numpy as np
 from textcat._product import product
 from textcat.corpus.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.examples import documents_to_count, with_descriptions
+from textcat.examples import learn
+from textcat.features.store import check_target
 from textcat.features.weighing import Weighing
 from textcat.features.zones import Documents, Zoned
 from textcat.progress import Stages, counted
@@ -82,7 +84,15 @@ class Tagger:
     calibration: Calibration | None = None
 
     @classmethod
-    def fit(cls, corpus: Corpus, recipe: Recipe, *, n_jobs: int | None = None, stages: Stages | None = None) -> Tagger:
+    def fit(
+        cls,
+        corpus: Corpus,
+        recipe: Recipe,
+        *,
+        n_jobs: int | None = None,
+        store: str | os.PathLike[str] | None = None,
+        stages: Stages | None = None,
+    ) -> Tagger:
         """Train a tagger on the training documents of a corpus.
 
         Parameters
@@ -91,6 +101,8 @@ class Tagger:
         recipe : Recipe
         n_jobs : int, optional
             Blocks of topics trained at the same time; the result is the same to the bit.
+        store : path, optional
+            Folder to keep rows in, in place of memory; the result is the same to the bit.
         stages : Stages, optional
             Told of progress and times.
 
@@ -105,20 +117,20 @@ class Tagger:
             raise TextcatError(
                 f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn."
             )
+        if store is not None:
+            check_target(store)
         stages = stages or Stages()
         features, learner, how = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
         labels, copies = corpus.labels(corpus.train), recipe.descriptions
-        counted_on = documents_to_count(corpus, corpus.train, copies)
         try:
-            with stages.stage("tokens to rows", len(counted_on)) as advance:
-                rows = features.fit_transform(counted(counted_on, advance))
-            if not rows.shape[1]:
+            with stages.stage("tokens to rows", len(corpus.train)) as advance:
+                examples = learn(corpus, corpus.train, features, labels, copies, store=store, advance=advance)
+            if not examples.rows.shape[1]:
                 raise TextcatError(
                     f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
                     "look at its zones, min_df and language."
                 )
             with stages.stage("train topics", len(corpus.topics)) as advance:
-                examples = with_descriptions(corpus, features, rows, labels, copies)
                 learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
         except (TypeError, ValueError) as error:
             if isinstance(error, TextcatError):

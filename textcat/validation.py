@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from textcat.examples import documents_to_count, with_descriptions
+from textcat.examples import learn
 from textcat.progress import Advance, Stages
 from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
 from textcat.selection import folds
@@ -32,6 +36,7 @@ def cross_evaluate(
     n_folds: int = N_FOLDS,
     seed: int = 0,
     n_jobs: int | None = None,
+    store: str | os.PathLike[str] | None = None,
     stages: Stages | None = None,
 ) -> Evaluation:
     """Measure how well a recipe ranks a corpus' training documents, by rankers that were not trained on them.
@@ -55,6 +60,8 @@ def cross_evaluate(
         Of the split into folds.
     n_jobs : int, optional
         The result is the same to the bit.
+    store : path, optional
+        Keep rows beside this folder for the time being, in place of memory.
 
     Raises
     ------
@@ -66,7 +73,8 @@ def cross_evaluate(
     scores = np.zeros(labels.shape, np.float32)
     with (stages or Stages()).stage("cross-validate", n_folds * len(corpus.topics)) as advance:
         for fold in range(of.max() + 1):
-            scores[of == fold] = _held_out_scores(corpus, recipe, labels, of == fold, n_jobs, advance)
+            with _beside(store) as place:
+                scores[of == fold] = _held_out_scores(corpus, recipe, labels, of == fold, n_jobs, place, advance)
     known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
     return evaluate(
         scores,
@@ -80,22 +88,34 @@ def cross_evaluate(
     )
 
 
+@contextmanager
+def _beside(store: str | os.PathLike[str] | None) -> Iterator[Path | None]:
+    """Give a folder for rows, which is removed with them; None where they are to be in memory."""
+    if store is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
+        yield Path(folder, "rows")
+
+
 def _held_out_scores(
     corpus: Corpus,
     recipe: Recipe,
     labels: sparse.csc_matrix,
     held_out: np.ndarray,
     n_jobs: int | None,
+    store: Path | None,
     advance: Advance,
 ) -> np.ndarray:
     """Train on the other documents, features and all, and score the held-out ones."""
     trained = [document for document, out in zip(corpus.train, held_out, strict=True) if not out]
     tested = [document for document, out in zip(corpus.train, held_out, strict=True) if out]
     features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
-    rows = features.fit_transform(documents_to_count(corpus, trained, recipe.descriptions)) if trained else None
-    if rows is None or not rows.shape[1]:
+    examples = (
+        learn(corpus, trained, features, labels[~held_out], recipe.descriptions, store=store) if trained else None
+    )
+    if examples is None or not examples.rows.shape[1]:
         return np.zeros((len(tested), labels.shape[1]), np.float32)
-    examples = with_descriptions(corpus, features, rows, labels[~held_out], recipe.descriptions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # whoever trained the tagger has been told
         learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)

@@ -110,7 +110,7 @@ def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> 
         something else's or cannot be written.
     """
     folder = Path(folder).expanduser().resolve()
-    _check_replaceable(folder)
+    check_target(folder)
     sibling = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
     try:
         sibling.mkdir(parents=True)
@@ -121,6 +121,20 @@ def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> 
     finally:
         shutil.rmtree(sibling, ignore_errors=True)
     return open_rows(folder, verify=False)
+
+
+def check_target(folder: str | os.PathLike[str]) -> None:
+    """Refuse to write rows over anything but older rows: asked before long work.
+
+    Raises
+    ------
+    StoreError
+        If something else is there.
+    """
+    folder = Path(folder).expanduser()
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."} if folder.exists() else set()
+    if there and (there - _FILES or MANIFEST not in there):
+        raise StoreError(f"{folder} exists and is no store of rows: name another folder.")
 
 
 def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredRows:
@@ -233,12 +247,6 @@ def _checked(number: int, block: Any) -> csr_matrix:
     if not np.isfinite(block.data).all():
         raise StoreError(f"Block {number} of rows has a value that is not finite.")
     return block
-
-
-def _check_replaceable(folder: Path) -> None:
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."} if folder.exists() else set()
-    if there and (there - _FILES or MANIFEST not in there):
-        raise StoreError(f"{folder} exists and is no store of rows: name another folder.")
 
 
 def _replace(new: Path, old: Path) -> None:
