@@ -1,6 +1,7 @@
 """Slow twins of textcat.features: plain Python over `nlp(text)`, to be checked by eye."""
 
 import math
+import re
 import struct
 from collections import Counter
 
@@ -21,13 +22,36 @@ def tokens(text, lang="en"):
     return [token.text for token in nlp_of(lang)(text)]
 
 
-def terms(text, lang="en", lowercase=True, alphabetic=True, remove_stop_words=True):
+def terms(
+    text,
+    lang="en",
+    lowercase=True,
+    alphabetic=True,
+    remove_stop_words=True,
+    alphanumeric=False,
+    fold_plurals=False,
+):
     kept = []
     for token in nlp_of(lang)(text):
         if token.is_space or (alphabetic and not token.is_alpha) or (remove_stop_words and token.is_stop):
             continue
-        kept.append(token.lower_ if lowercase else token.text)
+        if alphanumeric and not re.search(r"[^\W_]", token.text):
+            continue
+        term = token.lower_ if lowercase else token.text
+        kept.append(singular(term) if fold_plurals else term)
     return kept
+
+
+def singular(word):
+    if len(word) > 3:
+        for plural, ending, but in [
+            ("ies", "y", ("aies", "eies")),
+            ("es", "e", ("aes", "ees", "oes")),
+            ("s", "", ("ss", "us")),
+        ]:
+            if word.endswith(plural) and not word.endswith(but):
+                return word[: -len(plural)] + ending
+    return word
 
 
 def grams(words, ngrams=1, chars=0):

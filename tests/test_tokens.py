@@ -64,14 +64,24 @@ def test_tokens_of_other_languages_are_those_of_spacy(lang, text):
     assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
 
 
-@given(st.lists(texts, max_size=6), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 3), st.integers(0, 5))
+ways = st.fixed_dictionaries(
+    {},
+    optional={
+        "lowercase": st.booleans(),
+        "alphabetic": st.booleans(),
+        "alphanumeric": st.booleans(),
+        "remove_stop_words": st.booleans(),
+        "fold_plurals": st.booleans(),
+    },
+)
+
+
+@given(st.lists(texts, max_size=6), ways, st.integers(1, 3), st.integers(0, 5))
 @settings(max_examples=150, deadline=None)
-@example(["a b a b a", "b a b"], True, True, False, 3, 0)
-@example(["~ab~ ab ~", "~ab~"], True, False, False, 1, 2)
-def test_terms_are_counted_as_spacy_and_python_count_them(
-    documents, lowercase, alphabetic, remove_stop_words, ngrams, chars
-):
-    how = {"lowercase": lowercase, "alphabetic": alphabetic, "remove_stop_words": remove_stop_words}
+@example(["a b a b a", "b a b"], {"remove_stop_words": False}, 3, 0)
+@example(["~ab~ ab ~", "~ab~"], {"alphabetic": False}, 1, 2)
+@example(["Prices price 1980s -- x_ _ ½"], {"alphabetic": False, "alphanumeric": True, "fold_plurals": True}, 2, 0)
+def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams, chars):
     counts = Tokens(**how)
     counts._memory = _reader_for(counts)
     found = counts.count_terms(documents, ngrams=ngrams, chars=chars)
@@ -85,6 +95,20 @@ def test_terms_are_counted_as_spacy_and_python_count_them(
             got[_name(found, i)] += n
         assert got == Counter(naive.grams(words, ngrams, chars))
         start = end
+
+
+def test_a_plural_counts_as_its_singular_and_joins_it_in_pairs():
+    found = Tokens(fold_plurals=True).count_terms(["Oil prices, oil price"], ngrams=2)
+    assert dict(zip([_name(found, i) for i in found.ids.tolist()], found.counts.tolist(), strict=True)) == {
+        ("oil",): 2,
+        ("price",): 2,
+        ("oil", "price"): 2,
+        ("price", "oil"): 1,
+    }
+
+
+def test_plurals_of_other_languages_are_left_alone():
+    assert Tokens("de", fold_plurals=True).count_terms(["Autos"]).terms == ["autos"]
 
 
 _READERS = {}

@@ -12,6 +12,7 @@ import numpy as np
 
 from textcat.features._chunks import Memo
 from textcat.features.language import Gap, Language
+from textcat.features.plurals import singular
 
 BATCH_CHARACTERS = 4_000_000
 BATCH_TEXTS = 20_000
@@ -41,7 +42,9 @@ class Settings(NamedTuple):
     lang: str
     lowercase: bool
     alphabetic: bool
+    alphanumeric: bool
     remove_stop_words: bool
+    fold_plurals: bool
     memo_bytes: int
 
 
@@ -69,7 +72,10 @@ class Reader:
         self._clashes = self._language.clashes()
         get = {name: same.get(function, function) for name, function in self._language.attributes.items()}
         self._term = get[LOWER] if settings.lowercase else str
+        if settings.fold_plurals and settings.lang == "en":
+            self._term = _then(self._term, singular)
         self._required = [get[IS_ALPHA]] if settings.alphabetic else []
+        self._required += [_has_letter_or_digit] if settings.alphanumeric else []
         self._excluded = [get[IS_SPACE]] + ([get[IS_STOP]] if settings.remove_stop_words else [])
         self._known: Known | None = None
         self.forget()
@@ -210,6 +216,14 @@ class Reader:
             self._places.update(zip(new, count(len(self.terms)), strict=False))
             self.terms += new
         return map(self._places.get, terms, repeat(len(self.terms) - 1))  # all are there if any may be
+
+
+def _then(first: Callable[[str], str], second: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda token: second(first(token))
+
+
+def _has_letter_or_digit(token: str) -> bool:
+    return any(map(str.isalnum, token))
 
 
 def _char_ngrams(term: str, n: int) -> list[str]:

@@ -59,8 +59,13 @@ class Tokens:
         The term is the token in lower case (spaCy's `lower_`).
     alphabetic : bool, default=True
         Leave out tokens that are not made of letters alone (spaCy's `is_alpha`).
+    alphanumeric : bool, default=False
+        Leave out tokens without a letter or a digit, such as punctuation; `alphabetic` leaves out more.
     remove_stop_words : bool, default=True
         Leave out spaCy's stop words of the language (spaCy's `is_stop`).
+    fold_plurals : bool, default=False
+        Take plurals for their singulars, see `plurals.singular`. It knows English endings in lower case only, and
+        changes nothing in other languages.
     memo_bytes : int, default=268435456
         About how much memory the memo may take. When a batch of texts has filled it, the chunks that did not come again
         are forgotten.
@@ -77,13 +82,17 @@ class Tokens:
         *,
         lowercase: bool = True,
         alphabetic: bool = True,
+        alphanumeric: bool = False,
         remove_stop_words: bool = True,
+        fold_plurals: bool = False,
         memo_bytes: int = 256 * 2**20,
     ) -> None:
         self.lang = lang
         self.lowercase = lowercase
         self.alphabetic = alphabetic
+        self.alphanumeric = alphanumeric
         self.remove_stop_words = remove_stop_words
+        self.fold_plurals = fold_plurals
         self.memo_bytes = memo_bytes
 
     def prepare(self) -> Tokens:
@@ -135,7 +144,7 @@ class Tokens:
             )
 
     def _reader(self) -> Reader:
-        settings = Settings(self.lang, self.lowercase, self.alphabetic, self.remove_stop_words, self.memo_bytes)
+        settings = Settings(**self.get_params())
         with _CREATING:
             reader = self.__dict__.get("_memory")
             if reader is None or reader.settings != settings:
