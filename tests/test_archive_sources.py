@@ -341,6 +341,13 @@ def test_zips_of_every_kind_are_read(folder, method):
     assert len(ids(read("a.zip"))) == 5050
 
 
+def test_a_zip_in_an_archive_may_be_larger_than_what_is_held_in_memory(folder, monkeypatch):
+    monkeypatch.setattr(streams, "_IN_MEMORY", 1 << 16)
+    noise = json.dumps({"text": os.urandom(200_000).hex()}).encode()
+    (folder / "a.tar").write_bytes(tarred(("b.zip", zipped(("a.jsonl", noise), ("c.jsonl", LINES)))))
+    assert len(ids(read("a.tar"))) == 51
+
+
 def test_a_damaged_archive_gives_what_stands_before_and_one_rejection(folder):
     random = os.urandom(100_000)
     (folder / "a.tar").write_bytes(tarred(("a.jsonl", LINES), ("b.txt", random.hex().encode()))[:50_000])

@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
@@ -176,22 +176,36 @@ def of_pipe(pipe: Any, closes: bool = False) -> Stream:
     return Stream(counted.take, counted.count, prompt=True, close=pipe.close if closes else lambda: None)
 
 
-def sought_in(stream: Stream) -> tuple[IO[bytes], Callable[[], int]]:
-    """Give a file with all of a stream that can be sought in, and how much of the stored file it stands for.
+class Part(NamedTuple):
+    """Which bytes of the stored file something stands for."""
+
+    start: int
+    end: int
+
+    def at(self, share: float) -> int:
+        """Give where a share of it ends."""
+        return self.start + int((self.end - self.start) * share)
+
+    def between(self, first: float, last: float) -> Part:
+        """Give the part between two shares of it."""
+        return Part(self.at(first), self.at(last))
+
+
+def sought_in(stream: Stream) -> tuple[IO[bytes], Part]:
+    """Give a file with all of a stream that can be sought in, and the bytes of the stored file it stands for.
 
     Raises
     ------
     UnreadableError
     """
-    file = stream.seekable()
+    start, file = stream.consumed(), stream.seekable()
     if file is not None:
-        return file, file.tell
-    start = stream.consumed()
+        return file, Part(start, file.seek(0, io.SEEK_END))
     spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # it goes when nothing refers to it
     while data := stream.read(STEP):
         spool.write(data)
     spool.seek(0)
-    return spool, lambda: start + spool.tell()
+    return spool, Part(start, stream.consumed())
 
 
 class Counted:
