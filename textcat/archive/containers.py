@@ -11,7 +11,7 @@ from functools import partial
 from typing import IO, Any, NamedTuple
 
 from textcat.archive.compression import check_ratio
-from textcat.archive.streams import READ_ERRORS, STEP, Stream, of_file, shown, sought_in, unreadable
+from textcat.archive.streams import READ_ERRORS, STEP, Counted, Part, Stream, of_file, shown, sought_in, unreadable
 from textcat.corpus.members import StrictTarInfo, hidden, safe_name
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
@@ -39,6 +39,8 @@ class Entry(NamedTuple):
         Why it is not to be read, as the rest of a sentence; then it is not to be opened.
     size : int
         Bytes it takes up in a folder.
+    read : int
+        In a zip, how many bytes of the stored file are used up when it has been read; else -1.
     """
 
     number: int
@@ -46,10 +48,11 @@ class Entry(NamedTuple):
     open: Callable[[], Stream]
     fault: str = ""
     size: int = 0
+    read: int = -1
 
 
-def _refused(index: int, name: str, fault: str) -> Entry:
-    return Entry(index, shown(name), Stream.nothing, fault)
+def _refused(index: int, name: str, fault: str, read: int = -1) -> Entry:
+    return Entry(index, shown(name), Stream.nothing, fault, read=read)
 
 
 class Walked(NamedTuple):
@@ -130,19 +133,28 @@ def zip_entries(stream: Stream) -> Iterator[Entry]:
     UnreadableError
         If it is none, or damaged, or unpacks to many times more than there is.
     """
-    file, consumed = sought_in(stream)
+    file, whole = sought_in(stream)
     try:
         with zipfile.ZipFile(file) as archive:
             check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
-            for index, entry in enumerate(archive.filelist):
+            for index, (entry, part) in enumerate(_parts(archive.filelist, whole)):
                 name = safe_name(entry.filename)
                 if fault := _zip_fault(name, entry):
-                    yield _refused(index, entry.filename, fault)
+                    yield _refused(index, entry.filename, fault, part.end)
                 elif not entry.is_dir() and not hidden(name):
-                    yield Entry(index, shown(name), partial(_open_zipped, archive, entry, consumed))
+                    yield Entry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
             _check_count(file, len(archive.filelist))
     except READ_ERRORS as error:
         raise unreadable(error) from None
+
+
+def _parts(entries: list[zipfile.ZipInfo], whole: Part) -> Iterator[tuple[zipfile.ZipInfo, Part]]:
+    """Yield the files in the order they are listed, and the part each is of all: they may lie in another order."""
+    total = sum(entry.compress_size for entry in entries) or 1
+    done = 0
+    for entry in entries:
+        before, done = done, done + entry.compress_size
+        yield entry, whole.between(before / total, done / total)
 
 
 def _check_count(file: IO[bytes], n: int) -> None:
@@ -160,7 +172,7 @@ def _zip_fault(name: str, entry: zipfile.ZipInfo) -> str:
     return "is encrypted and not read: unpack the archive first" if entry.flag_bits & 1 else ""
 
 
-def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, consumed: Callable[[], int]) -> Stream:
+def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: Part) -> Stream:
     check_ratio(entry.file_size, entry.compress_size)  # no more is read than the header says
     try:
         content: Any = archive.open(entry)
@@ -168,7 +180,9 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, consumed: Cal
         raise unreadable(error) from None
     # zipfile unpacks what it reads, however much that becomes, but for the way nearly all zips are packed.
     step = STEP if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) else 1
-    return Stream(lambda n: content.read1(step), consumed, close=content.close)
+    counted = Counted(lambda n: content.read1(step))
+    # zipfile reads ahead, so that its place in the file says little.
+    return Stream(counted.take, lambda: part.at(counted.count() / max(entry.file_size, 1)), close=content.close)
 
 
 class _BoundedTarInfo(StrictTarInfo):

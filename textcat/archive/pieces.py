@@ -168,7 +168,8 @@ def _entries(
                 yield Found(item, after._replace(base=base, path=(entry.number, *after.path)), base + read)
             else:
                 behind = Mark(0, 0, base + entry.size, (entry.number + 1,))
-                yield Found(item, behind, behind.base or consumed())
+                read = entry.read if entry.read >= 0 else consumed()
+                yield Found(item, behind, behind.base or read)
         base += entry.size
 
 
@@ -197,15 +198,12 @@ def _whole(stream: Stream, name: str, form: str, settings: InputSettings) -> Ite
 
 def _tables(stream: Stream, name: str, settings: InputSettings, mark: Mark) -> Iterator[Found]:
     """Yield the rows of a Parquet file."""
-    start = stream.consumed()
-    file, _ = sought_in(stream)
-    size = max(stream.consumed(), file.seek(0, 2)) if stream.seekable() else stream.consumed()
+    file, part = sought_in(stream)
     try:
         for batch in parquet.batches(file, name, settings, mark.offset, mark.position):
-            read = start + int((size - start) * batch.share)
-            yield Found(batch.chunk, Mark(batch.group, batch.row), read)
+            yield Found(batch.chunk, Mark(batch.group, batch.row), part.at(batch.share))
     except UnreadableError as fault:
-        yield Found(Rejection(name, 0, f"The file, or the rest of it, {fault}."), None, size)
+        yield Found(Rejection(name, 0, f"The file, or the rest of it, {fault}."), None, part.end)
 
 
 def _cut(stream: Stream, name: str, form: str, settings: InputSettings, mark: Mark) -> Iterator[Found]:
@@ -224,7 +222,7 @@ def _cut(stream: Stream, name: str, form: str, settings: InputSettings, mark: Ma
         yield Found(item, Mark(window.offset, whole.position), stream.consumed())
     if window.error:
         fault = f"The file, from byte {window.offset} on, {window.error}."
-        yield Found(Rejection(name, 0, fault, window.offset), None, 0)
+        yield Found(Rejection(name, 0, fault, window.offset), None, stream.consumed())
 
 
 def _largest_window(settings: InputSettings) -> int:
