@@ -208,7 +208,8 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
         entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TextcatError(f"Cannot read the recipe {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
+    except (ValueError, RecursionError) as error:
         raise TextcatError(f"The recipe {path} is not valid TOML: {error}.") from error
     for key, value in entries.items():
         if key not in (*_SECTIONS, "title"):

@@ -11,7 +11,8 @@ import shutil
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from tokenize import TokenError
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,9 @@ _LIBRARIES = ("textcat", "spacy", "scikit-learn", "scipy", "numpy")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE = -100  # AT_FDCWD
 _ATTEMPTS = 10  # to read a model that others keep replacing
+_NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
+# What comes of files that are not as `save` writes them, from here, json and numpy.
+_DAMAGES = (*(KeyError, TypeError, ValueError, AttributeError), *(OverflowError, RecursionError, TokenError))
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
@@ -182,23 +186,17 @@ def _load(folder: Path, manifest: dict[str, Any], mapped: bool) -> Tagger:
         for name, expected in manifest["files"].items():
             _check_file(folder / name, expected)
         names = [*ARRAYS, *([CALIBRATION] if f"{CALIBRATION}.npy" in manifest["files"] else [])]
-        mode: Literal["r"] | None = "r" if mapped else None
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in names}
+        arrays: dict[str, np.ndarray] = {
+            name: np.lib.format.open_memmap(folder / f"{name}.npy", mode="r") for name in names
+        }
         terms = json.loads((folder / VOCABULARY).read_bytes())
         recipe = Recipe(name=folder.name, **manifest["recipe"])
-        shapes = {name: array.shape for name, array in arrays.items()}
-        n_topics, learnt = len(manifest["topics"]), manifest["features"]
-        n_terms = learnt["n_terms"] if terms is None else len(terms)
-        expected_shapes = {
-            "weights": (n_terms, n_topics),
-            "bias": (n_topics,),
-            "thresholds": (n_topics,),
-            "idf": (n_terms,),
-        } | ({CALIBRATION: (2, n_topics)} if CALIBRATION in arrays else {})
-        if shapes != expected_shapes:
+        if not _fit_together(manifest, terms, arrays):
             raise ModelError(f"The model {folder} is damaged, its files do not fit together: train the model again.")
+        if not mapped:  # only now, as a damaged file may claim any size
+            arrays = {name: np.array(array) for name, array in arrays.items()}
         return Tagger(
-            features=_features(recipe, terms, arrays["idf"], learnt),
+            features=_features(recipe, terms, arrays["idf"], manifest["features"]),
             weights=arrays["weights"],
             bias=arrays["bias"],
             thresholds=arrays["thresholds"],
@@ -214,8 +212,40 @@ def _load(folder: Path, manifest: dict[str, Any], mapped: bool) -> Tagger:
         raise
     except OSError as error:
         raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
-    except (KeyError, TypeError, ValueError, AttributeError, TextcatError) as error:
+    except (*_DAMAGES, TextcatError) as error:
         raise ModelError(f"The model {folder} is damaged ({error}): train the model again.") from error
+
+
+def _fit_together(manifest: dict[str, Any], terms: Any, arrays: dict[str, np.ndarray]) -> bool:
+    """Tell whether what the files hold is what `save` writes: a model may be changed, and its sums made to fit."""
+    n_topics, learnt = len(manifest["topics"]), manifest["features"]
+    n_terms = learnt["n_terms"] if terms is None else len(terms)
+    shapes = {"weights": (n_terms, n_topics), "bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
+    if CALIBRATION in arrays:
+        shapes[CALIBRATION] = (2, n_topics)
+    of_topics = (manifest["train_sizes"], *manifest["facts"].values())
+    lengths = learnt.get("average_lengths", {})
+    return (
+        {name: array.shape for name, array in arrays.items()} == shapes
+        and all(array.dtype in _NUMBERS for array in arrays.values())
+        and _are_names(manifest["topics"])
+        and (terms is None or _are_names(terms))
+        and all(isinstance(values, list) and len(values) == n_topics for values in of_topics)
+        and all(type(n) is int for n in (*manifest["train_sizes"], learnt["n_documents"]))
+        and all(isinstance(length, float) for length in lengths.values())
+    )
+
+
+def _are_names(names: Any) -> bool:
+    """Tell whether this is a list of different texts.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an entry is no text, or one that cannot be written.
+    """
+    "".join(names).encode()
+    return isinstance(names, list) and len(set(names)) == len(names)
 
 
 def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, learnt: dict[str, Any]) -> Weighing:

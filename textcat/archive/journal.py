@@ -67,7 +67,7 @@ def _written(line: Line) -> bytes:
 def _read(data: bytes) -> Line | None:
     try:
         line = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return line if isinstance(line, dict) and line.pop(_CHECK, None) == _sum(line) else None
 

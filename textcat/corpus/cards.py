@@ -134,7 +134,8 @@ def read_card(path: Path) -> Card:
         entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TextcatError(f"The card {path} cannot be read ({error.strerror}): check the path.") from None
-    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are both ValueErrors
+    # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
+    except (ValueError, RecursionError) as error:
         raise TextcatError(f"The card {path} is not valid TOML ({error}): mend it.") from None
     _check(path, entries)
     return Card(name=path.stem, folder=path.parent, **entries)

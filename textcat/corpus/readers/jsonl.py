@@ -99,7 +99,7 @@ class Fields:
         if zones is not None:
             if not isinstance(zones, dict):
                 raise FaultError(f"has the zones {_shown(zones)}: they must be an object of texts by their names")
-            return {name: _string(f"zones.{name}", value) for name, value in zones.items()}
+            return {_valid(name): _string(f"zones.{_valid(name)}", value) for name, value in zones.items()}
         body = text if self._fields.get(text) is not None else "body"
         if self._fields.get(body) is None and self._fields.get("title") is None:
             raise FaultError(f"has no text: give it {text!r}, or 'title' and 'body', or name the field that holds it")

@@ -1,0 +1,98 @@
+"""What people write by hand, and what a run leaves behind: cards, recipes, descriptions of topics, journals."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from target import Target
+
+from textcat.archive import journal
+from textcat.corpus.cards import read_card
+from textcat.corpus.descriptions import read_descriptions
+from textcat.corpus.members import Member
+from textcat.errors import TextcatError
+from textcat.recipe import read_recipe
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+_ENDINGS = (".json", ".tsv", ".csv", ".txt")
+
+
+def _card(path: Path) -> None:
+    card = read_card(path)
+    for name in ("a/1.jsonl", "2286newsML.xml", "19960820/1.xml", "train/tin/1", "reut2-000.sgm"):
+        card.wanted(name)
+
+
+def _recipe(path: Path) -> None:
+    recipe = read_recipe(path)
+    recipe.make_features()
+    recipe.make_learner()
+    recipe.make_tags()
+    assert recipe.descriptions >= 0
+
+
+def _journal(path: Path) -> None:
+    found = journal.read(path)
+    if found is not None:
+        assert found.lines or found.damaged
+        assert 0 <= found.length <= path.stat().st_size
+
+
+_READERS: tuple[Callable[[Path], None], ...] = (_card, _recipe, _journal)
+
+
+def check(data: bytes) -> None:
+    which, data = data[:1] or b"\0", data[1:]
+    number = which[0] % (len(_READERS) + len(_ENDINGS))
+    with suppress(TextcatError):
+        if number < len(_READERS):
+            path = Path(_FOLDER.name, "a.toml")
+            path.write_bytes(data)
+            _READERS[number](path)
+        else:
+            name = f"topics{_ENDINGS[number - len(_READERS)]}"
+            found = read_descriptions(Member(Path(name), name, data))
+            assert found
+            assert all(isinstance(text, str) for pair in found.items() for text in pair)
+
+
+def _seeds() -> Iterable[bytes]:
+    root = Path(__file__).parent.parent.parent
+    for card in sorted(root.glob("corpora/*.toml")):
+        yield b"\0" + card.read_bytes()
+    for recipe in sorted(root.glob("models/*.toml")):
+        yield b"\1" + recipe.read_bytes()
+    path = Path(_FOLDER.name, "journal")
+    journal.create(path, {"model": "a", "format": 1})
+    with path.open("ab") as file:
+        journal.append(file, {"end": [0, 1, 2], "rows": 7})
+        journal.append(file, {"end": [1, 1, 2], "rows": 9})
+    yield b"\2" + path.read_bytes()
+    yield b'\3{"wheat": "Wheat and flour", "tin": ""}'
+    yield b"\4name\ttext\nwheat\tWheat, flour\n"
+    yield b'\5topic,description\nwheat,"Wheat, flour"\n\ntin,Tin'
+    yield b"\6head\n**Currency Codes (27)\nU.S. Dollar (DLR)\nWHEAT\n____\nno"
+
+
+_WORDS = (
+    *(b"name", b"reader", b"files", b"urls", b"options", b"counts", b"sha256", b"tree", b"topics", b"descriptions"),
+    *(b'"folders"', b'"jsonl"', b'"rcv1"', b'"reuters"', b"[options]\n", b"[sha256]\n", b"[counts]\n", b"[tokens]\n"),
+    *(b"[features]\n", b"[topics]\n", b"[learner]\n", b"[tags]\n", b"title = ", b"true", b"false", b"nan", b"-inf"),
+    *(b"1e400", b"-1", b"0", b"[]", b"{}", b'""', b"''' '''", b"1979-05-27", b"[[a]]\n", b"a.b.c = 1\n", b"0x7fffffff"),
+    *(
+        b"version = ",
+        b"train = ",
+        b'"1 to 2"',
+        b"hash_bits = ",
+        b"ngrams = ",
+        b"apart = ",
+        b"zones = ",
+        b"weighting = ",
+    ),
+    *(b"language = ", b"dtype = ", b"kernel = ", b"jobs = ", b"9" * 5000, b"[" * 2000, b'{"a":' * 2000, b"9" * 400),
+)
+
+CONFIGS = Target(check, _seeds, _WORDS)

@@ -1,0 +1,171 @@
+"""The loader of models: each file of a model changed, with the sums made to fit, so that what lies behind is met."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from target import Target
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.features import reader
+from textcat.manifest import MANIFEST, SUM, read_manifest, sum_of_entries
+from textcat.storage import load, save
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+# Making one takes a hundred times longer than all the rest.
+reader.Language = cache(reader.Language)
+_TEXTS = (
+    ("Wheat and corn exports rose, the ministry said.", "grain"),
+    ("Gold fell; silver and tin were steady.", "metal"),
+    ("The corn harvest is late.", "grain"),
+    ("A gold mine opens.", "metal"),
+)
+_KINDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"hash_bits": 4, "chars": 3},
+    {"weighting": "bm25", "apart": True, "ngrams": 2, "ngram_min_df": 1},
+)
+# Of the first byte: the sums are made to fit; the arrays are not mapped.
+_SEALED, _COPIED = 16, 32
+
+
+@cache
+def models() -> tuple[Path, ...]:
+    """Train the models to start from, and give their folders."""
+    documents = [
+        textcat.Document(str(k), {"title": text[:9], "body": text}, (topic,)) for k, (text, topic) in enumerate(_TEXTS)
+    ]
+    corpus = textcat.Corpus.from_documents("small", documents)
+    return tuple(
+        save(textcat.Tagger.fit(corpus, textcat.Recipe("small", {}, features)), Path(_FOLDER.name, f"model-{i}"))
+        for i, features in enumerate(_KINDS)
+    )
+
+
+def check(data: bytes) -> None:
+    """Put bytes in the place of one file of a model, load it, and use it if it loads."""
+    head = data[:2].ljust(2, b"\0")
+    origin = models()[head[0] % len(_KINDS)]
+    folder = Path(_FOLDER.name, "changed")
+    shutil.copytree(origin, folder, dirs_exist_ok=True)
+    for left in {path.name for path in folder.iterdir()} - {path.name for path in origin.iterdir()}:
+        (folder / left).unlink()
+    names = sorted(path.name for path in origin.iterdir())
+    (folder / names[head[1] % len(names)]).write_bytes(data[2:])
+    if head[0] & _SEALED:
+        _seal(folder)
+    with suppress(TextcatError):
+        _use(load(folder, mapped=not head[0] & _COPIED))
+
+
+def _seal(folder: Path) -> None:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(manifest, dict):
+        return
+    if isinstance(manifest.get("files"), dict):
+        for name in manifest["files"]:
+            with suppress(OSError, ValueError):
+                manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    with suppress(RecursionError):
+        manifest[SUM] = sum_of_entries(manifest)
+        (folder / MANIFEST).write_text(json.dumps(manifest))
+
+
+def _use(tagger: textcat.Tagger) -> None:
+    """Do what `textcat tag`, `explain`, `topics` and `terms` do: what has been loaded must be fit for it."""
+    texts = [text for text, _ in _TEXTS]
+    scores = tagger.scores(texts)
+    assert scores.shape == (len(texts), len(tagger.topics))
+    for tags in (tagger.tags_of(scores), tagger.tags_of(scores, top=1), tagger.tags_of(scores, everything=True)):
+        json.dumps(tags)
+    for topic in tagger.topics:
+        tagger.terms(topic, 5)
+        tagger.explain(texts[0], topic, 3)
+
+
+def _seeds() -> Iterable[bytes]:
+    for i, folder in enumerate(models()):
+        for j, path in enumerate(sorted(folder.iterdir())):
+            for sealed in (0, _SEALED):
+                # The lowest number with this remainder and this flag.
+                first = next(n for n in range(256) if n % len(_KINDS) == i and (n & _SEALED) == sealed)
+                yield bytes([first, j]) + path.read_bytes()
+    for array in _arrays():
+        for j in range(7):
+            yield bytes([18, j]) + array
+    assert read_manifest(models()[0])
+
+
+def _arrays() -> Iterable[bytes]:
+    import io
+
+    for values in (
+        *(np.zeros(2, kind) for kind in ("int8", "float16", "complex64", "U3", "bool", "M8[s]", "f8,i4", ">f4")),
+        *(np.zeros(2), np.full(2, np.nan), np.zeros((2, 2), order="F"), np.zeros((2, 0)), np.float64(3)),
+    ):
+        buffer = io.BytesIO()
+        np.save(buffer, values)
+        yield buffer.getvalue()
+
+
+_ODD: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 3, 2**31, 2**63, 2**64, -(2**64), 10**400, 0.5, float("nan"), float("inf"), ""),
+    *("a", "\ud800", "\0", "../weights.npy", "weights.npy", [], [[]], [None], ["a"], ["a", "a"], {}, {"a": 1}),
+    *({"body": -1.0}, {"title": 0}, "bm25", "tfidf", "float64", "float16", "object", "xx", "en", "de"),
+)
+
+
+def _mutate(data: bytes, changed: Callable[[bytes], bytes], chance: Random) -> bytes:
+    """Change a value somewhere in the JSON of an input that is such, or the header of an array, or bytes."""
+    head, content = data[:2].ljust(2, b"\0"), data[2:]
+    if chance.random() < 0.1:
+        head = bytes([head[0] ^ _SEALED, chance.randrange(7)])
+    kind = chance.random()
+    if kind < 0.5:
+        with suppress(ValueError, RecursionError):
+            return head + json.dumps(_with_change(json.loads(content), chance)).encode()
+    if kind < 0.7 and content.startswith(b"\x93NUMPY"):
+        return head + content[:10] + changed(content[10:128])[:118].ljust(118) + content[128:]
+    return head + changed(content)
+
+
+def _with_change(value: Any, chance: Random) -> Any:
+    """Give a value with another one in one place of it, or with an entry less or more."""
+    if not isinstance(value, (dict, list)) or not value or chance.random() < 0.15:
+        return chance.choice(_ODD)
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    key = chance.choice(keys)
+    what = chance.random()
+    if what < 0.1:
+        del value[key]
+    elif what < 0.2:
+        if isinstance(value, dict):
+            value[chance.choice(("title", "body", "a", "hash_bits", "chars", "zones", "name"))] = chance.choice(_ODD)
+        else:
+            value.append(chance.choice([*_ODD, value[key]]))
+    else:
+        value[key] = _with_change(value[key], chance)
+    return value
+
+
+_WORDS = (
+    *(b"'descr': ", b"'fortran_order': True", b"'shape': (", b"'<f4'", b"'<f8'", b"'|O'", b"'>f4'", b"'<c8'", b"'<U1'"),
+    *(b"'|V0'", b"'<i4'", b"'|b1'", b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00", b"\x93NUMPY\x03\x00", b"-1", b"2**62"),
+    *(b"null", b"[]", b"{}", b'""', b"NaN", b"1e400", b"99999999999999999999", b"Infinity", b'"format"', b'"files"'),
+)
+
+MODEL = Target(check, _seeds, _WORDS, _mutate)

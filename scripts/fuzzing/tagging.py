@@ -1,0 +1,116 @@
+"""From inputs to tags, as `textcat tag` does it: some files of several formats, through pieces, to encoded rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from checks import check_sources, source
+from inputs import settings_of
+from packed import NAMES, built
+from target import Target
+
+from models import models
+from textcat.archive.counts import Counts
+from textcat.archive.records import Record, Rejection
+from textcat.archive.tagging import Job, Tagged, tag_piece
+from textcat.archive.writers import OutputSettings, encode_rejection
+from textcat.manifest import SUM, read_manifest
+
+_PLAIN = ("a.jsonl", "b.csv", "c.tsv", "d.sgm", "e.xml", "f.mbox", "g.txt", "h")
+_BETWEEN = b"\n==\n"  # the files
+
+
+def check(data: bytes) -> None:
+    byte, other, how = data[:3].ljust(3, b"\0")
+    settings = settings_of(byte, other)
+    parts = data[3:].split(_BETWEEN)[:4]
+    sources = [
+        source(f"{i}/{_name(part)}", _content(part), settings, way=(how >> i) & 1) for i, part in enumerate(parts)
+    ]
+    pieces, found = check_sources(sources, settings)
+    model = str(models()[how % len(models())])
+    output = OutputSettings(top=1 if how & 32 else None, explain=2 if how & 64 else 0)
+    job = Job(model, read_manifest(model)[SUM], input=settings, output=output)
+    done = [tag_piece(job, piece) for piece in pieces]
+    _check_counts(done, len(found))
+    rows = [json.loads(line) for tagged in done for block in tagged.blocks for line in block.splitlines()]
+    _check_rows(rows, [item for item in found if isinstance(item, Record)])
+    rejected = [rejection for tagged in done for rejection in tagged.rejections]
+    assert rejected == [item for item in found if isinstance(item, Rejection)], "not what the readers reject"
+    for rejection in rejected:
+        json.loads(encode_rejection(rejection))
+
+
+def _name(part: bytes) -> str:
+    number = part[0] if part else 0
+    return _PLAIN[number % 8] if number < 128 else NAMES[number % 16]
+
+
+def _content(part: bytes) -> bytes:
+    name = _name(part)
+    return part[1:] if name in _PLAIN else built(name, part[1:], 1)
+
+
+def _check_counts(done: Iterable[Tagged], n: int) -> None:
+    total = Counts()
+    for tagged in done:
+        total.add(tagged.counts)
+    assert total.records == total.tagged + total.rejected == n, (total, n)
+
+
+def _check_rows(rows: list[dict[str, object]], records: list[Record]) -> None:
+    assert [row["position"] for row in rows] == [record.position for record in records]
+    assert [row["id"] for row in rows] == [record.id for record in records]
+    for row in rows:
+        assert isinstance(row["topics"], list)
+
+
+def _seeds() -> Iterable[bytes]:
+    line = b'{"id": "1", "text": "Corn and wheat rose."}\n'
+    mail = b"From a@b Thu Jan  1 00:00:00 1970\nSubject: Gold\n\nSilver fell.\n"
+    files = [
+        *(
+            b"\x00" + line * 3,
+            b'\x01id,text\n1,"Gold, silver"\n2,tin\n',
+            b"\x02text\tid\nWheat\t3\n",
+            b"\x06Gold fell.",
+        ),
+        *(
+            b"\x05" + mail,
+            b"\x80" + line,
+            b"\x84fa.jsonl\n" + line + b"\n--\nd../x\ny",
+            b"\x87" + line,
+            b"\x00not json\n" + line,
+        ),
+    ]
+    for i in range(len(files)):
+        for head in (b"\x0f\0\0", b"\x0d\0\x23", b"\x0d\0\x42"):
+            yield head + _BETWEEN.join(files[i : i + 3])
+
+
+_WORDS = (
+    *(
+        _BETWEEN,
+        b"\n--\n",
+        b'{"text": "',
+        b'"}\n',
+        b"\n==\n\x00",
+        b"\n==\n\x06",
+        b"\xed\xa0\x80",
+        b"\\ud800",
+        b"\xe2\x80\xa8",
+    ),
+    *(
+        b"corn",
+        b"gold and silver",
+        b"http://",
+        b"\xf0\x9f\x99\x82",
+        b"\xcc\x81" * 20,
+        b"\xe2\x80\x8b",
+        b"\xe2\x80\xa8",
+        b"'s",
+    ),
+)
+
+TAGGING = Target(check, _seeds, _WORDS)

@@ -1,0 +1,28 @@
+"""What is fuzzed: where to start, which words to try, and what must be true of any bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import NamedTuple
+
+
+class Target(NamedTuple):
+    """One thing that reads.
+
+    Parameters
+    ----------
+    check : callable
+        Takes any bytes; raises what is not allowed to come out.
+    seeds : callable
+        Gives small valid inputs.
+    words : iterable of bytes
+        What the format is made of, for mutations.
+    mutate : callable, optional
+        Changes an input as its structure tells: takes it, a function that changes bytes, and what chooses by chance.
+    """
+
+    check: Callable[[bytes], None]
+    seeds: Callable[[], Iterable[bytes]]
+    words: Iterable[bytes] = ()
+    mutate: Callable[[bytes, Callable[[bytes], bytes], Random], bytes] | None = None

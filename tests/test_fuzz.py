@@ -1,0 +1,183 @@
+"""Whatever bytes a reader or the loader of models is given, it reads them whole or says in a sentence why not."""
+
+import gzip
+import io
+import json
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+SCRIPTS = Path(__file__).parent.parent / "scripts" / "fuzzing"
+sys.path.insert(0, str(SCRIPTS))
+
+import checks  # noqa: E402
+from targets import TARGETS  # noqa: E402
+
+import models  # noqa: E402
+from textcat.archive import journal  # noqa: E402
+from textcat.archive.records import InputSettings  # noqa: E402
+from textcat.corpus.cards import read_card  # noqa: E402
+from textcat.corpus.members import Member  # noqa: E402
+from textcat.corpus.readers import jsonl  # noqa: E402
+from textcat.errors import TextcatError  # noqa: E402
+from textcat.recipe import read_recipe  # noqa: E402
+from textcat.storage import load  # noqa: E402
+
+EXAMPLES = settings(
+    max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+SEEDS = {name: list(target.seeds()) for name, target in TARGETS.items()}
+
+
+@st.composite
+def changed(draw, name):
+    """A valid input with some of its bytes taken out, doubled, replaced, or words of its format put in."""
+    data, words = draw(st.sampled_from(SEEDS[name])), [*TARGETS[name].words, b""]
+    for _ in range(draw(st.integers(0, 3))):
+        first, last = sorted(draw(st.tuples(st.integers(0, len(data)), st.integers(0, len(data)))))
+        new = draw(st.sampled_from(words) | st.binary(max_size=4) | st.just(data[first:last] * 2))
+        data = data[:first] + new + data[min(last, first + draw(st.sampled_from((0, 1, 1000)))) :]
+    return data
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_valid_input_passes(name):
+    for seed in SEEDS[name]:
+        TARGETS[name].check(seed)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_any_bytes_are_read_or_refused(name):
+    @EXAMPLES
+    @given(st.binary(max_size=300))
+    def holds(data):
+        TARGETS[name].check(data)
+
+    holds()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_changed_inputs_are_read_or_refused(name):
+    @EXAMPLES
+    @given(changed(name))
+    def holds(data):
+        TARGETS[name].check(data)
+
+    holds()
+
+
+# --- what fuzzing has found ------------------------------------------------------------------------------------------
+
+DEEP = "[" * 100_000
+LONG = "9" * 5000
+
+
+def test_halves_of_surrogate_pairs_do_not_pass_as_names_of_zones():
+    (document,) = jsonl.parse(Member(Path("a"), "a", rb'{"zones": {"ti\ud800tle": "Tin"}}'))
+    assert document.zones == {"ti\ufffdtle": "Tin"}
+
+
+@pytest.mark.parametrize("read", [read_card, read_recipe])
+@pytest.mark.parametrize("value", [DEEP, LONG])
+def test_toml_that_its_parser_gives_up_on_is_refused(read, value, tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(f"a = {value}")
+    with pytest.raises(TextcatError, match="not valid TOML"):
+        read(path)
+
+
+def test_a_journal_ends_before_a_line_of_brackets_within_brackets(tmp_path):
+    path = tmp_path / "journal"
+    journal.create(path, {"model": "a"})
+    with path.open("ab") as file:
+        file.write(f"{DEEP}\n".encode())
+    assert journal.read(path).lines == [{"model": "a"}]
+
+
+def zipped(*files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files:
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def test_what_is_read_of_zips_in_zips_grows_from_piece_to_piece_and_is_the_same_when_gone_on_with():
+    inner = zipped(("b.txt", b"gold " * 5000), ("c.txt", b"tin"))
+    outer = zipped(("in.zip", inner), ("../up.txt", b"no"), ("d.txt", b"a"), ("on.zip", inner))
+    how = InputSettings(block_bytes=1)
+    pieces, found = checks.check_sources([checks.source("a.zip", outer, how)], how)
+    assert len(found) == len(pieces) == 6
+    assert [piece.read for piece in pieces] == sorted(piece.read for piece in pieces)
+    assert pieces[-1].read == len(outer)
+
+
+def test_what_is_read_of_a_pipe_is_not_forgotten_where_it_breaks_off():
+    data, how = gzip.compress(b"tin\n" * 9)[:-4], InputSettings(lines=True, block_bytes=1)
+    pieces, _ = checks.check_sources([checks.source("a.txt.gz", data, how, way=2)], how)
+    assert pieces[-1].read == len(data)
+
+
+@pytest.fixture
+def model(tmp_path):
+    return shutil.copytree(models.models()[0], tmp_path / "model")
+
+
+def assert_damaged(model):
+    models._seal(model)
+    for mapped in (True, False):
+        with pytest.raises(TextcatError, match=r"is damaged.*: train the model again\."):
+            load(model, mapped=mapped)
+
+
+@pytest.mark.parametrize("kind", ["int8", "float16", "complex64", "U3", "M8[s]", "f8,i4", ">f8"])
+@pytest.mark.parametrize("name", ["weights", "bias", "thresholds", "idf"])
+def test_an_array_of_anything_but_numbers_as_save_writes_them_is_damage(name, kind, model):
+    shape = np.load(model / f"{name}.npy").shape
+    np.save(model / f"{name}.npy", np.zeros(shape, kind))
+    assert_damaged(model)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"PK\x03\x04",
+        b"\x93NUMPY\x01\x00v\x00{'descr':\xa2'>f4', 'fortran_order': False".ljust(128),  # its header ends too early
+        b"\x93NUMPY\x01\x00v\x00"
+        + b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}".ljust(117)
+        + b"\n",
+    ],
+)
+def test_a_file_that_is_no_array_of_its_size_is_damage(content, model):
+    (model / "bias.npy").write_bytes(content)
+    assert_damaged(model)
+
+
+@pytest.mark.parametrize("terms", ['["a", 1]', '{"a": 1}', '"abc"', DEEP, "1", '["\\ud800"]', '["a", "a"]'])
+def test_a_vocabulary_of_anything_but_terms_is_damage(terms, model):
+    (model / "vocabulary.json").write_text(terms)
+    assert_damaged(model)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("topics", value) for value in ([1, 2], ["a", "a"], ["a", "\ud800"], ["a"], [])),
+        *(("train_sizes", value) for value in ([1], [1, None], [1, 10**30], [1, 0.5])),
+        *(("facts", value) for value in ({"stopped": 1}, {"stopped": ["converged"]})),
+        *(("features", {"n_documents": 4, "n_terms": 3, "average_lengths": value}) for value in ([], {"body": "a"})),
+        ("features", {"n_documents": "4", "n_terms": 3}),
+        *(("recipe", value) for value in ({"tokens": 1}, {"features": {"ngrams": [2]}}, {"name": "a"})),
+    ],
+)
+def test_entries_of_a_manifest_that_do_not_fit_are_damage(key, value, model):
+    path = model / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), key: value}))
+    assert_damaged(model)
