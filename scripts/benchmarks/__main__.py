@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import shlex
 import sys
 import warnings
 from collections.abc import Callable
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
+import archive
 import tagging
 import training
 import whole_way
+from machine import described
 from sklearn.exceptions import ConvergenceWarning
 
 from textcat.corpus.catalogue import open_corpus
@@ -28,10 +27,12 @@ PARTS: dict[str, Callable[[Corpus, int], str]] = {
     "b": whole_way.measured,
     "c": tagging.measured,
 }
-PACKAGES = ("textcat", "numpy", "scipy", "scikit-learn", "spacy")
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["archive"]:
+        archive.main(sys.argv[2:])
+        return
     options = _options()
     warnings.simplefilter("ignore", ConvergenceWarning)
     runs = 1 if options.quick else options.runs
@@ -44,7 +45,11 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="scripts/benchmark", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="scripts/benchmark",
+        description=__doc__,
+        epilog="scripts/benchmark archive --help: the tagging of archives, which has a page of its own",
+    )
     parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")
     parser.add_argument("--only", default="abc", help="parts: a = training, b = the whole way, c = tagging")
     parser.add_argument("--quick", action="store_true", help="one round on the small corpus newswire: does it work?")
@@ -68,31 +73,17 @@ def _corpus(*, quick: bool) -> Corpus:
 
 
 def _head(corpus: Corpus, runs: int) -> str:
-    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    load = os.getloadavg()[0]
     return f"""# Benchmark
 
 Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}.
 
 - Corpus: {corpus.name}, {len(corpus.train)} training and {len(corpus.test)} test documents,
   {len(corpus.topics)} topics.
-- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};
-  load {load:.1f} at the start.
-- Software: Python {platform.python_version()}, {versions}.
+{described()}
 - Rounds: {runs}. In each round everything in a table runs once, in turn; a round before them warms up and is not
   counted. Seconds are medians (in brackets: least and most). A ratio is the median of the rounds' ratios, so both its
   sides saw the machine in the same state.
 """
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or "unknown processor"
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown processor"
-    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,378 @@
+"""Measure the tagging of an archive of generated articles, and write docs/archive-benchmark.md with its picture.
+
+scripts/benchmark archive --out docs/archive-benchmark.md     # one command; about an hour on two cores
+scripts/benchmark archive --quick                             # a few thousand articles: does it work?
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import archive_peers as peers
+from machine import described
+
+from textcat.files import write_atomically
+from textcat.report import markdown_table
+
+HERE = Path(__file__).parent
+GENERATOR = HERE.parent / "make_archive.py"
+TRAINED_ON = 10_000  # articles that follow all those that are tagged
+SLOWER = 5  # of how many parts of the archive the peers get one
+JOBS = 2
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a command took in one round."""
+
+    seconds: float
+    cpu_seconds: float
+    rss_bytes: int
+    pss_bytes: int
+
+
+class Workshop:
+    """A folder with the archives and models that everything below works with, each made when it is first asked for."""
+
+    def __init__(self, folder: Path, documents: int, runs: int):
+        self.folder, self.documents, self.runs = folder, documents, runs
+
+    def archive(self, documents: int) -> Path:
+        """Return an archive of so many articles."""
+        path = self.folder / f"articles-{documents}.jsonl"
+        if not path.exists():
+            generate(path, documents, 0)
+        return path
+
+    @property
+    def train(self) -> Path:
+        """Return the articles that models are trained on."""
+        path = self.folder / "train.jsonl"
+        if not path.exists():
+            generate(path, TRAINED_ON, 10_000_000)
+        return path
+
+    def model(self, recipe: str) -> Path:
+        """Return a model."""
+        path = self.folder / recipe
+        if not path.exists():
+            run(["textcat", "train", self.train, "--recipe", recipe, "--out", path])
+        return path
+
+    def out(self, name: str) -> Path:
+        """Return a place for output."""
+        return self.folder / "out" / name
+
+
+def main(arguments: list[str]) -> None:
+    options = _options(arguments)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        shop = Workshop(Path(folder), options.documents, options.runs)
+        shop.out("").mkdir()
+        parts = [part(shop) for letter, part in PARTS.items() if letter in options.only]
+        text = "\n".join([_head(shop, arguments), *parts])
+        print(text, end="")
+        if options.out:
+            write_atomically(options.out, text)
+            _draw(shop, options.out.with_suffix(".svg"))
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/benchmark archive", description=__doc__.partition("\n")[0])
+    parser.add_argument("--documents", type=int, default=1_000_000, help="articles to tag (default: 1,000,000)")
+    parser.add_argument("--runs", type=int, default=3, help="rounds (default: 3)")
+    parser.add_argument("--only", default="".join(PARTS), help=f"parts: {', '.join(map('='.join, NAMES.items()))}")
+    parser.add_argument("--quick", action="store_true", help="one round, with 3,000 articles")
+    parser.add_argument("--folder", type=Path, help="where there is room for some gigabytes (default: a temporary one)")
+    parser.add_argument("--out", type=Path, help="write the page to this file, and its picture beside it")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.documents, options.runs = 3_000, 1
+    if options.runs < 1 or options.documents < 1000:
+        parser.error("--runs must be at least 1, and --documents 1000")
+    if not options.only or set(options.only) - set(PARTS):
+        parser.error(f"--only takes letters out of {''.join(PARTS)}")
+    return options
+
+
+def _head(shop: Workshop, arguments: list[str]) -> str:
+    size = shop.archive(shop.documents).stat().st_size / 1e6
+    return f"""# Benchmark of archives
+
+Written by `{shlex.join(["scripts/benchmark", "archive", *arguments])}` on {date.today()}.
+
+- Archive: {shop.documents:,} articles of `scripts/make_archive.py`, about 150 words each, one JSON object a line,
+  {size:,.0f} MB. Their words are invented, with the frequencies of English and new ones without an end.
+- Models: trained on {TRAINED_ON:,} other articles of 90 topics.
+{described()}
+- Rounds: {shop.runs}. In each round everything in a table runs once, in turn, as a whole process, from its start to its
+  end: the import of libraries and the loading of models count. Seconds are medians; a ratio is the median of the
+  rounds' ratios. Memory is the peak of all processes of a run together: "added up" counts what they share once for
+  each, "shared once" does not.
+"""
+
+
+# --- whole runs ------------------------------------------------------------------------------------------------------
+
+
+def generate(path: Path, documents: int, start: int) -> None:
+    """Write an archive."""
+    run([sys.executable, GENERATOR, path, "--documents", documents, "--start", start])
+
+
+def run(command: list[Any], **options: Any) -> None:
+    """Run a command that must succeed."""
+    print(shlex.join(map(str, command)), file=sys.stderr)
+    subprocess.run([*map(str, command)], check=True, stdout=subprocess.DEVNULL, env=_environment(), **options)
+
+
+def measured(command: list[Any]) -> Run:
+    """Run a command that must succeed, and tell what it took."""
+    around = [sys.executable, HERE / "process_tree.py", *command]
+    done = subprocess.run([*map(str, around)], check=True, stdout=subprocess.PIPE, env=_environment())
+    result = Run(**json.loads(done.stdout))
+    print(f"{shlex.join(map(str, command))}: {result.seconds:.1f} s", file=sys.stderr)
+    return result
+
+
+def _environment() -> dict[str, str]:
+    """Let the commands that are installed beside this Python be found first."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+def interleaved(commands: Mapping[str, list[Any]], rounds: int) -> dict[str, list[Run]]:
+    """Run all commands in turn, round by round."""
+    runs: dict[str, list[Run]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            runs[name].append(measured(command))
+    return runs
+
+
+def tag(model: Path, archive: Path, out: Path) -> list[Any]:
+    """Give the command that tags an archive into a folder."""
+    return ["textcat", "tag", model, archive, "--out", out, "--restart", "--jobs", JOBS, "--quiet"]
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def speed(shop: Workshop) -> str:
+    """Compare with what one would write with scikit-learn or fastText."""
+    few = shop.documents // SLOWER
+    all_, some = shop.archive(shop.documents), shop.archive(few)
+    commands = {
+        f"textcat, recipe {recipe}, {JOBS} processes": tag(shop.model(recipe), all_, shop.out(recipe))
+        for recipe in ("best", "paum")
+    }
+    counts = dict.fromkeys(commands, shop.documents)
+    for name, command in peers.commands(shop, some).items():
+        commands[name], counts[name] = command, few
+    runs = interleaved(commands, shop.runs)
+    ours = next(iter(runs))
+    rows = [
+        {
+            "what": name,
+            "documents": f"{counts[name]:,}",
+            "seconds": median(each.seconds for each in of_it),
+            "documents/s": f"{_rate(counts[name], of_it):,.0f}",
+            "µs of processor a document": 1e6 * median(each.cpu_seconds for each in of_it) / counts[name],
+            "times slower than the first": _ratio(of_it, counts[name], runs[ours], counts[ours]),
+            "MB, added up": max(each.rss_bytes for each in of_it) / 1e6,
+            "MB, shared once": max(each.pss_bytes for each in of_it) / 1e6,
+        }
+        for name, of_it in runs.items()
+    ]
+    return f"""## JSON Lines to JSON Lines
+
+`textcat tag MODEL ARCHIVE --out FOLDER --jobs {JOBS}` reads, tags and writes shards. Beside it, scripts that one would
+write: {peers.DESCRIPTION}
+
+{markdown_table([{name: _short(value) for name, value in row.items()} for row in rows])}"""
+
+
+def _rate(documents: int, runs: list[Run]) -> float:
+    return median(documents / each.seconds for each in runs)
+
+
+def _ratio(runs: list[Run], documents: int, others: list[Run], their_documents: int) -> float:
+    return median(
+        mine.seconds / documents / (its.seconds / their_documents) for mine, its in zip(runs, others, strict=True)
+    )
+
+
+def _short(value: Any) -> Any:
+    """Write a number with three digits, or without a fraction."""
+    if not isinstance(value, float):
+        return value
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def memory(shop: Workshop) -> str:
+    """Tag twice as many."""
+    sizes = [shop.documents // 10, shop.documents, 2 * shop.documents]
+    rows = []
+    for documents in sizes:
+        archive = shop.archive(documents)
+        taken = measured(tag(shop.model("best"), archive, shop.out("memory")))
+        rows.append(
+            {
+                "documents": f"{documents:,}",
+                "seconds": _short(taken.seconds),
+                "documents/s": f"{documents / taken.seconds:,.0f}",
+                "MB, added up": _short(taken.rss_bytes / 1e6),
+                "MB, shared once": _short(taken.pss_bytes / 1e6),
+            }
+        )
+        if documents > shop.documents:
+            archive.unlink()
+    return f"""## Memory
+
+One run each, recipe best.
+
+{markdown_table(rows)}"""
+
+
+def overhead(shop: Workshop) -> str:
+    """Compare shards and their journal with a stream."""
+    archive, model, shards = shop.archive(shop.documents), shop.model("best"), shop.out("shards")
+    stream = shop.out("stream.jsonl")
+    words = shlex.join(map(str, ["textcat", "tag", model, archive, "--jobs", JOBS, "--quiet"]))
+    commands = {
+        "shards and journal": tag(model, archive, shards),
+        "standard output": ["sh", "-c", f"{words} > {shlex.quote(str(stream))}"],
+    }
+    runs = interleaved(commands, shop.runs)
+    rows = [{"what": name, "seconds": _short(median(each.seconds for each in of_it))} for name, of_it in runs.items()]
+    first, second = runs.values()
+    ratio = _ratio(first, 1, second, 1)
+    same = digest(sorted(shards.glob("part-*"))) == digest([stream])
+    return f"""## What shards and journal cost
+
+{markdown_table(rows)}
+Shards take {ratio:.3f} times as long as a stream. The bytes are {"the same" if same else "DIFFERENT"}."""
+
+
+def resuming(shop: Workshop) -> str:
+    """Kill a run half-way, and go on."""
+    archive, model = shop.archive(shop.documents), shop.model("best")
+    rows = []
+    for _ in range(shop.runs):
+        whole, broken = shop.out("whole"), shop.out("broken")
+        full = measured(tag(model, archive, whole))
+        at = _killed_half_way(tag(model, archive, broken), broken, _size(whole))
+        rest = measured([word for word in tag(model, archive, broken) if word != "--restart"])
+        same = digest(sorted(whole.glob("part-*"))) == digest(sorted(broken.glob("part-*")))
+        rows.append(
+            {
+                "whole run, seconds": _short(full.seconds),
+                "killed after writing": f"{at:.0%}",
+                "second run, seconds": _short(rest.seconds),
+                "of a whole run": f"{rest.seconds / full.seconds:.0%}",
+                "output": "the same" if same else "DIFFERENT",
+            }
+        )
+    return f"""## Going on after a kill
+
+The run and its processes are killed (SIGKILL) when half of the output is on disk; then the same command is given again.
+
+{markdown_table(rows)}"""
+
+
+def _killed_half_way(command: list[Any], folder: Path, size: int) -> float:
+    process = subprocess.Popen([*map(str, command)], start_new_session=True, env=_environment())
+    while process.poll() is None and (not folder.exists() or _size(folder) < size / 2):
+        time.sleep(0.02)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return _size(folder) / size
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("part-*"))
+
+
+def digest(paths: list[Path]) -> str:
+    """Return the checksum of files one after the other."""
+    found = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                found.update(block)
+    return found.hexdigest()
+
+
+def course(shop: Workshop) -> str:
+    """Time a process as it goes through the archive."""
+    points = _course(shop)
+    rows = [
+        {
+            "documents": f"{each['documents']:,}",
+            "µs a document so far": _short(each["so_far"]),
+            "µs a document since the row before": _short(each["since"]),
+            "MB": _short(each["rss_bytes"] / 1e6),
+        }
+        for each in points
+    ]
+    return f"""## Time per document
+
+One process that has loaded the model, and reads, tags and encodes piece by piece (recipe best): processor time. The
+first articles bring most of the words, and so most of what has to be learnt about chunks of text.
+
+{markdown_table(rows)}
+![Time per document against documents](archive-benchmark.svg)"""
+
+
+def _course(shop: Workshop) -> list[dict[str, Any]]:
+    path = shop.folder / "course.json"
+    if not path.exists():
+        run([sys.executable, HERE / "archive_course.py", shop.model("best"), shop.archive(shop.documents), path])
+    points: list[dict[str, Any]] = json.loads(path.read_text())
+    return points
+
+
+def _draw(shop: Workshop, path: Path) -> None:
+    """Draw the time per document, where the part has run and matplotlib is installed."""
+    if not (shop.folder / "course.json").exists():
+        return
+    from textcat.errors import TextcatError
+    from textcat.papers import pictures
+
+    try:
+        drawn = pictures.axes()
+    except TextcatError as error:
+        print(error, file=sys.stderr)
+        return
+    points = _course(shop)
+    documents = [each["documents"] for each in points]
+    drawn.plot(documents, [each["so_far"] for each in points], marker="o", label="on average so far")
+    drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
+    drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")
+    drawn.legend()
+    pictures.save(drawn, path)
+
+
+PARTS: dict[str, Callable[[Workshop], str]] = {
+    "s": speed,
+    "m": memory,
+    "o": overhead,
+    "r": resuming,
+    "t": course,
+}
+NAMES = {"s": "speed", "m": "memory", "o": "overhead of shards", "r": "resuming", "t": "time per document"}

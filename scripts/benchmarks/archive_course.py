@@ -1,0 +1,58 @@
+"""Tag an archive piece by piece in one process, and write down as JSON how long that has taken at some points.
+
+archive_course.py MODEL ARCHIVE OUT.json
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from textcat.archive.pieces import read_pieces
+from textcat.archive.records import InputSettings, Piece
+from textcat.archive.sources import find
+from textcat.archive.tagging import Job, tag_piece
+from textcat.manifest import SUM, read_manifest
+
+PAGE = resource.getpagesize()
+
+
+def main(model: str, archive: str, out: str) -> None:
+    settings = InputSettings()
+    job = Job(model, read_manifest(model)[SUM], version("spacy"), input=settings)
+    tag_piece(job, _small(settings, Path(out).with_name("small.jsonl")))  # loads the model
+    pieces = read_pieces(find([archive], settings), settings)
+    documents, wanted, before = 0, 10_000, (0, 0.0)
+    points: list[dict[str, float]] = []
+    started = time.process_time()
+    for piece in pieces:
+        documents += tag_piece(job, piece).counts.records
+        if documents >= wanted:
+            taken = time.process_time() - started
+            points.append(_point(documents, taken, *before))
+            before, wanted = (documents, taken), wanted * 2
+    if documents > before[0]:
+        points.append(_point(documents, time.process_time() - started, *before))
+    Path(out).write_text(json.dumps(points))
+
+
+def _small(settings: InputSettings, path: Path) -> Piece:
+    path.write_text('{"text": "one"}\n')
+    return next(read_pieces(find([str(path)], settings), settings))
+
+
+def _point(documents: int, taken: float, documents_before: int, taken_before: float) -> dict[str, float]:
+    return {
+        "documents": documents,
+        "so_far": 1e6 * taken / documents,
+        "since": 1e6 * (taken - taken_before) / (documents - documents_before),
+        "rss_bytes": int(Path("/proc/self/statm").read_text().split()[1]) * PAGE if sys.platform == "linux" else 0,
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,127 @@
+"""What one would write in place of `textcat tag`: models for it, and commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import joblib
+import numpy as np
+from peers import installed, train_fasttext
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.linear_model import SGDClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import MultiLabelBinarizer
+from spacy.lang.en.stop_words import STOP_WORDS
+
+from textcat import storage
+from textcat.features.tokens import Tokens
+
+if TYPE_CHECKING:
+    from archive import Workshop
+
+HERE = Path(__file__).parent
+DESCRIPTION = """with scikit-learn, a pool of two processes that gets 2,000 lines at a time, a
+vectorizer, one product with the weights of all topics, thresholds; once the TfidfVectorizer has textcat's own
+vocabulary, idf and weights, once a HashingVectorizer (2^18 columns) has those of SGDClassifier. With fastText (ova,
+90 topics, p > 0.5), its compiled `multilinePredict` on 2,000 lines at a time. All of them parse and write JSON with
+orjson."""
+HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=sorted(STOP_WORDS))
+
+
+def commands(shop: Workshop, archive: Path) -> dict[str, list[Any]]:
+    """Give the peers' commands; the models are made before."""
+    found: dict[str, list[Any]] = {}
+    for recipe in ("best", "paum"):
+        name = f"scikit-learn, TfidfVectorizer of recipe {recipe}, 2 processes"
+        found[name] = _sklearn(shop, f"sklearn-{recipe}", archive, lambda recipe=recipe: _ours(shop.model(recipe)))
+    name = "scikit-learn, HashingVectorizer, 2 processes"
+    found[name] = _sklearn(shop, "sklearn-hashing", archive, lambda: _hashing(shop.train))
+    if installed("fasttext"):
+        model, lines = _fasttext(shop), _lines(shop, archive)
+        for processes in (2, 1):
+            plural = "es" if processes > 1 else ""
+            found[f"fastText, {processes} process{plural}"] = _peer(shop, "fasttext", model, archive, processes)
+        found["fastText, 1 process, from lines of tokens to labels"] = _peer(shop, "fasttext", model, lines, 1)
+    return found
+
+
+def _peer(shop: Workshop, peer: str, model: Path, archive: Path, processes: int) -> list[Any]:
+    return [sys.executable, HERE / f"archive_{peer}.py", model, archive, shop.out(peer), processes]
+
+
+def _documents(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+# --- scikit-learn ----------------------------------------------------------------------------------------------------
+
+
+def _sklearn(shop: Workshop, name: str, archive: Path, make: Any) -> list[Any]:
+    path = shop.folder / f"{name}.joblib"
+    if not path.exists():
+        joblib.dump(make(), path)
+    return _peer(shop, "sklearn", path, archive, 2)
+
+
+def _ours(model: Path) -> dict[str, Any]:
+    """Take over the vocabulary and weights of a model."""
+    tagger = storage.load(model)
+    features = tagger.features
+    vectorizer = TfidfVectorizer(
+        vocabulary=features.vocabulary_,
+        ngram_range=(1, features.ngrams),
+        sublinear_tf=features.sublinear_tf,
+        stop_words=sorted(STOP_WORDS),
+        dtype=np.float32,
+    )
+    vectorizer.idf_ = np.asarray(features.idf_)
+    return {
+        "vectorizer": vectorizer,
+        "weights": np.array(tagger.weights),
+        "bias": np.array(tagger.bias),
+        "thresholds": np.array(tagger.thresholds),
+        "topics": tagger.topics,
+    }
+
+
+def _hashing(train: Path) -> dict[str, Any]:
+    documents = _documents(train)
+    topics = MultiLabelBinarizer(sparse_output=True)
+    labels = topics.fit_transform([each["topics"] for each in documents])
+    rows = HASHED.transform([f"{each['title']}\n{each['text']}" for each in documents])
+    learner = OneVsRestClassifier(SGDClassifier(random_state=0), n_jobs=2).fit(rows, labels)
+    weights = np.hstack([each.coef_.T for each in learner.estimators_]).astype(np.float32)
+    bias = np.concatenate([each.intercept_ for each in learner.estimators_]).astype(np.float32)
+    thresholds = np.zeros(len(bias), np.float32)
+    return {"vectorizer": HASHED, "weights": weights, "bias": bias, "thresholds": thresholds, "topics": topics.classes_}
+
+
+# --- fastText --------------------------------------------------------------------------------------------------------
+
+
+def _fasttext(shop: Workshop) -> Path:
+    path = shop.folder / "fasttext.bin"
+    if not path.exists():
+        lines = shop.folder / "fasttext.txt"
+        with lines.open("w", encoding="utf-8") as file:
+            for each in _documents(shop.train):
+                text = f"{each['title']} {each['text']}".lower().replace("\n", " ")
+                print(*(f"__label__{topic}" for topic in each["topics"]), text, file=file)
+        train_fasttext(lines).save_model(str(path))
+    return path
+
+
+def _lines(shop: Workshop, archive: Path) -> Path:
+    """Write an archive as lines of spaCy's tokens, in lower case."""
+    path = shop.folder / f"{archive.stem}.txt"
+    if not path.exists():
+        tokens = Tokens()
+        with path.open("w", encoding="utf-8") as file, archive.open(encoding="utf-8") as lines:
+            for line in lines:
+                each = json.loads(line)
+                print(*map(str.lower, tokens.tokenize(f"{each['title']} {each['text']}")), file=file)
+    return path
