@@ -14,13 +14,9 @@ HOW = How(jobs=1, rule=Rule(records=12))
 BROKEN = ['{"id": "x"}', "{", '{"id": "nul", "text": "a\0b"}', '{"text": 5}']
 
 
-def make_model(folder):
-    tagger = textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
-    return textcat.save(tagger, folder)
-
-
 def make_archive(path, n=200, seed=0):
     """Write JSON Lines of documents of the corpus newswire, among them some that cannot be read."""
+    path.parent.mkdir(exist_ok=True)
     draw, corpus = random.Random(seed), textcat.open_corpus("newswire")
     with open(path, "w", encoding="utf-8") as file:
         for number in range(n):

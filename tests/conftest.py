@@ -29,3 +29,12 @@ def reuters_archive() -> Path:
 @pytest.fixture(scope="session")
 def newsgroups_archive() -> Path:
     return _corpus_file("20news-bydate.tar.xz")
+
+
+@pytest.fixture(scope="session")
+def newswire_model(tmp_path_factory) -> Path:
+    """A model of the corpus newswire by the recipe paum, in its folder."""
+    import textcat
+
+    tagger = textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
+    return textcat.save(tagger, tmp_path_factory.mktemp("models") / "newswire")

@@ -7,7 +7,7 @@ from functools import partial
 
 import archive_work
 import pytest
-from archive_runs import HOW, make_archive, make_model, run, written
+from archive_runs import HOW, make_archive, run, written
 from archive_work import piece
 
 from textcat.archive.crews import Cluster
@@ -26,8 +26,8 @@ def cluster():
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return make_model(tmp_path_factory.mktemp("models") / "newswire")
+def model(newswire_model):
+    return newswire_model
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from archive_folders import JSONL, content, write
-from archive_runs import make_archive, make_model, run, written
+from archive_runs import make_archive, run, written
 
 from textcat.archive import durable
 from textcat.archive.writers import OutputSettings
@@ -225,13 +225,13 @@ def test_a_write_that_takes_less_than_all_is_gone_on_with(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return make_model(tmp_path_factory.mktemp("models") / "newswire")
+def model(newswire_model):
+    return newswire_model
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
-    return make_archive(tmp_path_factory.mktemp("archive") / "a.jsonl", 300)
+    return make_archive(tmp_path_factory.mktemp("archive") / "a.jsonl", 200)
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,7 @@ def whole(model, archive, tmp_path_factory):
 def test_a_run_that_is_killed_at_random_moments_loses_and_doubles_nothing(model, archive, whole, tmp_path):
     undisturbed, seconds = whole
     draw, killed, number = random.Random(1), 0, 0
-    while killed < 60:
+    while killed < 55:
         number += 1
         out, ended = tmp_path / str(number), False
         while not ended:
@@ -366,4 +366,4 @@ def test_an_error_of_reading_costs_the_rest_of_its_file_and_nothing_else(model, 
     n_before = archive.read_bytes()[: cut["offset"]].count(b"\n")
     read = [entry["position"] for entry in (*rows, *faults) if entry["source"] == cut["source"] and entry != cut]
     assert sorted(read) == list(range(1, n_before + 1))
-    assert sum(entry["source"] == str(archive) for entry in (*rows, *faults)) == 300
+    assert sum(entry["source"] == str(archive) for entry in (*rows, *faults)) == 200

@@ -10,7 +10,7 @@ from functools import partial
 
 import archive_runs
 import pytest
-from archive_runs import HOW, READ, make_archive, make_model, run, written
+from archive_runs import HOW, READ, make_archive, run, written
 
 import textcat
 from textcat.archive import crews, meter, tagging
@@ -24,8 +24,8 @@ from textcat.errors import TextcatError
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return make_model(tmp_path_factory.mktemp("models") / "newswire")
+def model(newswire_model):
+    return newswire_model
 
 
 @pytest.fixture(scope="module")
@@ -239,6 +239,31 @@ def test_a_worker_that_sees_another_model_refuses(model, archive):
     made = plan(model, [str(archive[0])], READ)
     with pytest.raises(TextcatError, match="is not the model that this run has begun with"):
         tagging.tag_piece(made.job._replace(digest="other"), None)
+    with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, and on .* there is .*: install it there"):
+        tagging.tag_piece(made.job._replace(spacy="0.1"), None)
+
+
+def test_the_folder_must_not_lie_in_an_input_nor_an_input_in_it(model, tmp_path):
+    make_archive(tmp_path / "in" / "a.jsonl", 5)
+    for inputs, place in [(["in"], "in/out"), (["in"], "in"), (["in/a.jsonl"], "in")]:
+        with pytest.raises(TextcatError, match="lie in each other: write to a folder elsewhere"):
+            run(model, [tmp_path / name for name in inputs], tmp_path / place)
+    assert run(model, [tmp_path / "in"], tmp_path / "in2").counts.records == 5
+
+
+def test_an_input_that_changes_while_it_is_read_is_told_of(model, tmp_path, caplog):
+    path = make_archive(tmp_path / "in" / "a.jsonl", 40)
+    run(model, [path.parent], tmp_path / "quiet")
+    assert not caplog.records
+
+    def add(reached):
+        if not (path.parent / "b.jsonl").exists():
+            make_archive(path.parent / "b.jsonl", 1)
+
+    run(model, [path.parent], tmp_path / "out", show=add)
+    (record,) = caplog.records
+    assert record.message == f"{path.parent} has changed while it was read: what is new in it may be missing."
+    assert record.levelname == "WARNING"
 
 
 class Broken(BaseException):

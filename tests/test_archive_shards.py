@@ -1,5 +1,6 @@
 """The folder of a run: whole shards, a journal that is true, and nobody else's files."""
 
+import os
 import subprocess
 import sys
 
@@ -14,6 +15,12 @@ from textcat.archive.writers import OutputSettings
 from textcat.errors import TextcatError
 
 JSONL = OutputSettings()
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Nothing here depends on what a loss of power leaves; waiting for the disk would only take time."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

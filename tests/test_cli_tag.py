@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
-from archive_runs import make_archive, make_model
+from archive_runs import make_archive
 from test_cli import COMMAND, Run, environment
 
 import textcat
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return make_model(tmp_path_factory.mktemp("models") / "newswire")
+def model(newswire_model):
+    return newswire_model
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,7 @@ def test_a_reader_that_has_gone_is_no_error_to_speak_of(model, tmp_path):
 
 
 def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
-    make_archive("news.jsonl", 100)
+    make_archive(Path("news.jsonl"), 100)
     run("tag", model, "news.jsonl", "--out", "out", "--log", "run.log")
     assert (run.code, run.err) == (3, "")
     facts = dict(line.split()[:2] for line in run.out.partition("\n\n")[0].splitlines())

@@ -22,6 +22,7 @@ from textcat.archive.meter import Reached
 from textcat.archive.pieces import read_pieces
 from textcat.archive.pipes import Pipes
 from textcat.archive.records import Chunk, InputSettings, Piece, Rejection
+from textcat.archive.remote import is_url
 from textcat.archive.shards import Done, Rule, Shards
 from textcat.archive.sources import Source, find
 from textcat.archive.tagging import Job, Tagged, tag_piece
@@ -133,7 +134,7 @@ def plan(
     forms.check(write)
     manifest = read_manifest(model)
     folder = str(Path(model).expanduser().resolve())
-    return Plan(Job(folder, manifest[SUM], read, write), find(inputs, read), manifest)
+    return Plan(Job(folder, manifest[SUM], version("spacy"), read, write), find(inputs, read), manifest)
 
 
 def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = False, show: Show | None = None) -> Summary:
@@ -152,9 +153,10 @@ def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = Fals
     Raises
     ------
     TextcatError
-        If the folder holds anything else or another run, cannot be written to, or a record cannot be read and `how` is
-        strict.
+        If the folder lies in an input, holds anything else or another run, cannot be written to, or a record cannot be
+        read and `how` is strict.
     """
+    _check_apart(plan, out)
     _announce(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
     with opened(out, facts(plan), inputs, restart=restart) as done:
@@ -169,6 +171,7 @@ def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = Fals
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
                 shards.add(tagged.blocks, rejected, tagged.counts, piece.end, piece.read, pipes.at(piece.end))
                 tally.add(piece, tagged)
+            _warn_of_changes(plan)
             shards.finish()
         return tally.summary(shards.number)
 
@@ -203,6 +206,27 @@ def tag_to_stream(
     return tally.summary(0)
 
 
+def _check_apart(plan: Plan, out: Path) -> None:
+    """Refuse to read what the run itself writes."""
+    for source in plan.sources:
+        if source.kind != "pipe" and not is_url(source.name):
+            place, target = Path(source.name).resolve(), out.resolve()
+            if place == target or place in target.parents or target in place.parents:
+                raise TextcatError(f"{out} and the input {source.name} lie in each other: write to a folder elsewhere.")
+
+
+def _warn_of_changes(plan: Plan) -> None:
+    """Tell of inputs that are not what they were when the run began: what came late may not have been read."""
+    for source in plan.sources:
+        try:
+            (now,) = find([source.name], plan.job.input)
+            changed = now.fingerprint() != source.fingerprint()
+        except (TextcatError, ValueError):
+            changed = True
+        if changed:
+            log.warning("%s has changed while it was read: what is new in it may be missing.", source.name)
+
+
 def _announce(plan: Plan, where: str) -> None:
     n = len(plan.sources)
     log.info("Tagging %d input%s by %s into %s", n, "s" if n > 1 else "", plan.job.model, where)
@@ -217,7 +241,7 @@ def facts(plan: Plan) -> dict[str, Any]:
     return {
         "model": plan.job.digest[:16],
         "textcat": version("textcat"),
-        "spacy": version("spacy"),
+        "spacy": plan.job.spacy,
         **forms.libraries(write),
         "--format": read.format,
         "--text-field": read.text_field,

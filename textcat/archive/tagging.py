@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from functools import lru_cache, partial
+from importlib.metadata import version
 from itertools import islice
+from platform import node
 from typing import TYPE_CHECKING, NamedTuple
 
 from textcat.archive import formats
@@ -38,12 +40,15 @@ class Job(NamedTuple):
         The model's folder, as a worker sees it.
     digest : str
         The model that must be there.
+    spacy : str
+        The version of spaCy, which the tokens depend on.
     input : InputSettings
     output : OutputSettings
     """
 
     model: str
     digest: str
+    spacy: str
     input: InputSettings = InputSettings()
     output: OutputSettings = OutputSettings()
 
@@ -77,9 +82,9 @@ def tag_piece(job: Job, piece: Piece) -> Tagged:
     Raises
     ------
     TextcatError
-        If there is no model, or another one than the job is for.
+        If there is no model, another one than the job is for, or another spaCy.
     """
-    work = _Work(_tagger(job.model, job.digest), job.output)
+    work = _Work(_tagger(job.model, job.digest, job.spacy), job.output)
     items = formats.records(piece, job.input)
     while batch := list(islice(items, _BATCH)):
         work.counts.records += len(batch)
@@ -137,12 +142,16 @@ class _Work:
 
 
 @lru_cache(maxsize=1)
-def _tagger(model: str, digest: str) -> Tagger:
+def _tagger(model: str, digest: str, spacy: str) -> Tagger:
     from textcat.storage import load  # here, so that a process which only hands out work stays small
 
     found = read_manifest(model)[SUM]
     if found != digest:
         raise TextcatError(f"{model} is not the model that this run has begun with: start anew with --restart.")
+    if version("spacy") != spacy:
+        raise TextcatError(
+            f"This run needs spaCy {spacy}, and on {node()} there is {version('spacy')}: install it there."
+        )
     tagger = load(model, prepare=False)
     tagger.features.tokens_.memo_bytes = MEMO_BYTES
     tagger.features.tokens_.prepare()
