@@ -1,5 +1,6 @@
 """Whatever bytes a reader or the loader of models is given, it reads them whole or says in a sentence why not."""
 
+import gc
 import gzip
 import io
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +23,10 @@ from targets import TARGETS  # noqa: E402
 
 import models  # noqa: E402
 from textcat.archive import journal  # noqa: E402
-from textcat.archive.records import InputSettings  # noqa: E402
+from textcat.archive.pieces import read_pieces  # noqa: E402
+from textcat.archive.records import InputSettings, Rejection  # noqa: E402
+from textcat.archive.streams import Stream  # noqa: E402
+from textcat.archive.windows import Window  # noqa: E402
 from textcat.corpus.cards import read_card  # noqa: E402
 from textcat.corpus.members import Member  # noqa: E402
 from textcat.corpus.readers import jsonl  # noqa: E402
@@ -124,6 +129,24 @@ def test_what_is_read_of_a_pipe_is_not_forgotten_where_it_breaks_off():
     assert pieces[-1].read == len(data)
 
 
+BOMB, CUT_OFF = zstandard.compress(bytes(40 << 20)), zstandard.compress(b"id,text\n1,tin\n" * 9)[:-2]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "text", "csv", "tar", "zip", "parquet"])
+@pytest.mark.parametrize("data", [BOMB, CUT_OFF], ids=["bomb", "cut off"])
+def test_what_breaks_off_is_let_go_of_at_once(form, data):
+    gc.collect()
+    gc.disable()
+    try:
+        name, how = f"a.{form}.zst", InputSettings(format="" if form in ("tar", "zip") else form)
+        (item,) = [item for piece in read_pieces([checks.source(name, data, how)], how) for item in piece.chunks][-1:]
+        assert isinstance(item, Rejection)
+        left = [found for found in gc.get_objects() if isinstance(found, Stream | Window)]
+    finally:
+        gc.enable()
+    assert not left
+
+
 @pytest.fixture
 def model(tmp_path):
     return shutil.copytree(models.models()[0], tmp_path / "model")
@@ -153,6 +176,7 @@ def test_an_array_of_anything_but_numbers_as_save_writes_them_is_damage(name, ki
         b"\x93NUMPY\x01\x00v\x00"
         + b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}".ljust(117)
         + b"\n",
+        b"\x93NUMPY\x01\x00v\x00" + b"{'descr': ',f4', 'fortran_order': False, 'shape': (2,)}".ljust(117) + b"\n",
     ],
 )
 def test_a_file_that_is_no_array_of_its_size_is_damage(content, model):

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -40,8 +39,8 @@ _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE = -100  # AT_FDCWD
 _ATTEMPTS = 10  # to read a model that others keep replacing
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
-# What comes of files that are not as `save` writes them, from here, json and numpy.
-_DAMAGES = (*(KeyError, TypeError, ValueError, AttributeError), *(OverflowError, RecursionError, TokenError))
+# What comes of files that are not as `save` writes them.
+_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
@@ -186,9 +185,7 @@ def _load(folder: Path, manifest: dict[str, Any], mapped: bool) -> Tagger:
         for name, expected in manifest["files"].items():
             _check_file(folder / name, expected)
         names = [*ARRAYS, *([CALIBRATION] if f"{CALIBRATION}.npy" in manifest["files"] else [])]
-        arrays: dict[str, np.ndarray] = {
-            name: np.lib.format.open_memmap(folder / f"{name}.npy", mode="r") for name in names
-        }
+        arrays = {name: _array(folder / f"{name}.npy") for name in names}
         terms = json.loads((folder / VOCABULARY).read_bytes())
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         if not _fit_together(manifest, terms, arrays):
@@ -214,6 +211,15 @@ def _load(folder: Path, manifest: dict[str, Any], mapped: bool) -> Tagger:
         raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
     except (*_DAMAGES, TextcatError) as error:
         raise ModelError(f"The model {folder} is damaged ({error}): train the model again.") from error
+
+
+def _array(path: Path) -> np.ndarray:
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except OSError:
+        raise
+    except Exception as error:  # numpy takes the header for Python, and lets through what comes of that
+        raise ValueError(f"{path.name}: {error}") from None
 
 
 def _fit_together(manifest: dict[str, Any], terms: Any, arrays: dict[str, np.ndarray]) -> bool:

@@ -62,7 +62,7 @@ class Stream:
         self.consumed, self.prompt, self.close = consumed, prompt, close
         self._take = take
         self._kept = b""  # taken, but not given yet
-        self._error: UnreadableError | None = None
+        self._fault = ""  # the error itself would hold on to all that was being read, in a circle
 
     @classmethod
     def nothing(cls) -> Stream:
@@ -108,13 +108,13 @@ class Stream:
         return None
 
     def _more(self) -> bytes:
-        if self._error:
-            raise self._error
+        if self._fault:
+            raise UnreadableError(self._fault)
         try:
             return self._take(STEP)
         except (UnreadableError, *READ_ERRORS) as error:
-            self._error = unreadable(error)
-            raise self._error from None
+            self._fault = str(unreadable(error))
+            raise UnreadableError(self._fault) from None
 
 
 class FileStream(Stream):

@@ -17,20 +17,23 @@ class Window:
         Of `data` in the stream.
     ended : bool
         Whether nothing can follow `data`.
-    error : UnreadableError or None
-        Why, if more should.
     """
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self.data, self.offset = b"", 0
         self.ended = False
-        self.error: UnreadableError | None = None
+        self._fault = ""
+
+    @property
+    def error(self) -> UnreadableError | None:
+        """Why there is no more, though there should be; each time another one, as it holds on to where it is raised."""
+        return UnreadableError(self._fault) if self._fault else None
 
     @property
     def whole(self) -> bool:
         """Whether the data end where the stream was meant to."""
-        return self.ended and not self.error
+        return self.ended and not self._fault
 
     def fill(self, size: int) -> None:
         """Read until there are `size` bytes, or all there are; of a pipe, what is there."""
@@ -39,7 +42,7 @@ class Window:
             try:
                 parts.append(self._stream.read(size - n))
             except UnreadableError as error:
-                self.error, self.ended = error, True
+                self._fault, self.ended = str(error), True
                 break
             n += len(parts[-1])
             self.ended = not parts[-1]
@@ -89,6 +92,6 @@ class Window:
             if len(self.data) >= most:
                 raise UnreadableError(f"has a header of more than {most} bytes, which is not read")
             size = min(2 * size, most)
-        if self.error and not n:
-            raise self.error
+        if self._fault and not n:
+            raise UnreadableError(self._fault)
         return self.drop(n)

@@ -20,7 +20,7 @@ from textcat.errors import TextcatError
 
 _TAR_NAMES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 _LARGEST = 1 << 30  # bytes a file may unpack to: no corpus has one as large, and a small archive may claim any size
-_BITE = 1 << 12  # bytes unpacked at a time: by Zstandard they may become some hundred megabytes
+_BITE = 1 << 10  # bytes unpacked at a time: by Zstandard they may become 32 MiB
 _DEPTH = 2  # zips that are opened inside of each other, below the source: one that holds itself must end
 _OPENERS: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
