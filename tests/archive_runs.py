@@ -4,8 +4,9 @@ import json
 import random
 
 import textcat
+from textcat.archive.plan import make_plan
 from textcat.archive.records import InputSettings
-from textcat.archive.run import How, plan, tag_to_folder
+from textcat.archive.run import How, tag_to_folder
 from textcat.archive.shards import Rule
 
 # So small that a run of some hundred documents has many pieces and shards.
@@ -28,7 +29,7 @@ def make_archive(path, n=200, seed=0):
 
 def run(model, inputs, out, how=HOW, read=READ, **options):
     """Tag inputs to a folder."""
-    return tag_to_folder(plan(model, [str(path) for path in inputs], read), out, how, **options)
+    return tag_to_folder(make_plan(model, [str(path) for path in inputs], read), out, how, **options)
 
 
 def written(out):

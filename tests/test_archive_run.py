@@ -14,11 +14,12 @@ from archive_runs import HOW, READ, make_archive, run, written
 
 import textcat
 from textcat.archive import crews, meter, tagging
-from textcat.archive import run as running
+from textcat.archive import summary as summary_module
 from textcat.archive.counts import Counts, kind
 from textcat.archive.drift import drifts, log_likelihood_ratio
 from textcat.archive.meter import Meter, Reached, clock
-from textcat.archive.run import plan, tag_to_folder, tag_to_stream
+from textcat.archive.plan import OUTPUT, make_plan
+from textcat.archive.run import tag_to_folder, tag_to_stream
 from textcat.archive.writers import OutputSettings
 from textcat.errors import TextcatError
 
@@ -77,9 +78,11 @@ def rows(stream):
     return [json.loads(line) for line in stream.splitlines()]
 
 
-def to_stream(model, archive, how=HOW, read=READ, write=running.OUTPUT):
+def to_stream(model, archive, how=HOW, read=READ, write=OUTPUT):
     stream, told = io.BytesIO(), []
-    summary = tag_to_stream(plan(model, [str(path) for path in archive], read, write), stream, how, tell=told.append)
+    summary = tag_to_stream(
+        make_plan(model, [str(path) for path in archive], read, write), stream, how, tell=told.append
+    )
     return stream.getvalue(), told, summary
 
 
@@ -151,7 +154,7 @@ def test_the_formats_hold_the_same(model, archive, undisturbed, out):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     inputs = [str(path) for path in archive]
     for to in ("csv", "parquet"):
-        tag_to_folder(plan(model, inputs, READ, OutputSettings(to)), out.with_name(to), HOW)
+        tag_to_folder(make_plan(model, inputs, READ, OutputSettings(to)), out.with_name(to), HOW)
     names = sorted(out.with_name("parquet").glob("part*"))
     assert [row for name in names for row in parquet.read_table(name).to_pylist()] == rows(undisturbed[1])
     flat = [
@@ -221,7 +224,7 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
         with pytest.raises(TextcatError, match=told):
             run(model, [path], out, read=READ._replace(**dict([options])))
     with pytest.raises(TextcatError, match="begun with no --top, and now it is --top 2"):
-        tag_to_folder(plan(model, [str(path)], READ, OutputSettings(top=2)), out, HOW)
+        tag_to_folder(make_plan(model, [str(path)], READ, OutputSettings(top=2)), out, HOW)
     path.write_text(path.read_text() + "\n")
     with pytest.raises(TextcatError, match=f"{path} has changed since {out} was begun"):
         run(model, [path], out)
@@ -236,7 +239,7 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
 
 
 def test_a_worker_that_sees_another_model_refuses(model, archive):
-    made = plan(model, [str(archive[0])], READ)
+    made = make_plan(model, [str(archive[0])], READ)
     with pytest.raises(TextcatError, match="is not the model that this run has begun with"):
         tagging.tag_piece(made.job._replace(digest="other"), None)
     with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, and on .* there is .*: install it there"):
@@ -381,7 +384,7 @@ def test_how_far_a_run_is_is_told_by_bytes():
 def test_a_clock_that_goes_back_breaks_nothing(model, archive, undisturbed, out, monkeypatch):
     times = iter(range(10**6, 0, -1000))
     for name in ("time", "monotonic", "perf_counter"):
-        monkeypatch.setattr(running.time, name, lambda: float(next(times)))
+        monkeypatch.setattr(summary_module.time, name, lambda: float(next(times)))
     seen = []
     with Meter() as show:
         run(model, archive, out, show=lambda far: (show(far), seen.append(str(far))))

@@ -259,6 +259,7 @@ def tag(
     """
     from textcat.archive import run
     from textcat.archive.meter import Meter
+    from textcat.archive.plan import make_plan
     from textcat.archive.records import InputSettings
     from textcat.archive.writers import OutputSettings
 
@@ -267,7 +268,7 @@ def tag(
     write = OutputSettings(to, compress, top, scores == "all", explain)
     how = run.How(jobs, _scheduler(backend, scheduler), strict)
     with _log_to(log), _going_on(out), Meter(_meter_console(out, quiet=quiet)) as show:
-        plan = run.plan(model, inputs or ["-"], read, write)
+        plan = make_plan(model, inputs or ["-"], read, write)
         if out is None:
             summary = run.tag_to_stream(plan, sys.stdout.buffer, how, tell=_tell, show=show)
         else:

@@ -16,7 +16,7 @@ from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
 
 if TYPE_CHECKING:
-    from textcat.archive.run import Summary
+    from textcat.archive.summary import Summary
     from textcat.comparison import Comparison
     from textcat.corpus.cards import Card
     from textcat.corpus.documents import Corpus

@@ -41,14 +41,14 @@ class Job(NamedTuple):
     digest : str
         The model that must be there.
     spacy : str
-        The version of spaCy, which the tokens depend on.
+        The version of spaCy that must be there, as the tokens depend on it; "" is any.
     input : InputSettings
     output : OutputSettings
     """
 
     model: str
     digest: str
-    spacy: str
+    spacy: str = ""
     input: InputSettings = InputSettings()
     output: OutputSettings = OutputSettings()
 
@@ -63,8 +63,8 @@ class Tagged(NamedTuple):
     rejections : tuple of Rejection
         In the order of the input.
     counts : Counts
-    process : int
-        The id of the process that did it.
+    process : str
+        The process that did it.
     memory : int
         The most memory that process has held so far, in bytes; 0 where the system does not tell.
     """
@@ -72,7 +72,7 @@ class Tagged(NamedTuple):
     blocks: tuple[bytes, ...]
     rejections: tuple[Rejection, ...]
     counts: Counts
-    process: int
+    process: str
     memory: int
 
 
@@ -92,7 +92,12 @@ def tag_piece(job: Job, piece: Piece) -> Tagged:
         work.rejections += [item for item in batch if isinstance(item, Rejection)]
     work.counts.rejected = len(work.rejections)
     work.counts.reasons.update(kind(rejection.reason) for rejection in work.rejections)
-    return Tagged(tuple(work.blocks), tuple(work.rejections), work.counts, os.getpid(), peak_memory() or 0)
+    return Tagged(tuple(work.blocks), tuple(work.rejections), work.counts, process_name(), peak_memory() or 0)
+
+
+def process_name() -> str:
+    """Name this process among those of all machines."""
+    return f"{node()}:{os.getpid()}"
 
 
 class _Work:
@@ -148,7 +153,7 @@ def _tagger(model: str, digest: str, spacy: str) -> Tagger:
     found = read_manifest(model)[SUM]
     if found != digest:
         raise TextcatError(f"{model} is not the model that this run has begun with: start anew with --restart.")
-    if version("spacy") != spacy:
+    if spacy not in ("", version("spacy")):
         raise TextcatError(
             f"This run needs spaCy {spacy}, and on {node()} there is {version('spacy')}: install it there."
         )
