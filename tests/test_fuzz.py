@@ -10,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
@@ -130,6 +132,17 @@ def test_what_is_read_of_a_pipe_is_not_forgotten_where_it_breaks_off():
 
 
 BOMB, CUT_OFF = zstandard.compress(bytes(40 << 20)), zstandard.compress(b"id,text\n1,tin\n" * 9)[:-2]
+
+
+def test_a_group_of_parquet_that_gives_fewer_rows_than_it_has_is_no_end_of_the_group():
+    sink = io.BytesIO()
+    table = pyarrow.table({"text": ["Tin", "Gold", "Wheat", "Corn"]})
+    pyarrow.parquet.write_table(table, sink, row_group_size=2, compression="none", use_dictionary=False)
+    data = sink.getvalue()
+    data = data[:5] + b"\x02" + data[6:]  # what the first page holds, no longer values
+    _, found = checks.check_sources([checks.source("a.parquet", data, InputSettings())], InputSettings())
+    (rejection,) = found
+    assert "group 1 has 0 rows where it should have 2" in rejection.reason
 
 
 @pytest.mark.parametrize("form", ["jsonl", "text", "csv", "tar", "zip", "parquet"])

@@ -301,7 +301,8 @@ def _text_seeds() -> Iterable[bytes]:
 
 JSONL = Target(check_jsonl, _jsonl_seeds, _JSON)
 DELIMITED = Target(check_delimited, _delimited_seeds, _DELIMITED)
-PARQUET = Target(check_parquet, _parquet_seeds, (b"PAR1", b"text", b"body", b"title", b"id"))
+# pyarrow asks for as much as the header of a page claims, up to 2 GB.
+PARQUET = Target(check_parquet, _parquet_seeds, (b"PAR1", b"text", b"body", b"title", b"id"), None, 2560, 60)
 REUTERS = Target(check_reuters, _reuters_seeds, _SGML)
 RCV1 = Target(check_rcv1, _rcv1_seeds, _XML)
 MBOX = Target(check_mbox, _mbox_seeds, _HEADERS)

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import atheris
 
-MEMORY_MB = 1024  # of the whole process, the libraries in it
-SECONDS = 10  # for one input, ten thousand times what nearly all need
 _LONGEST = 8192  # bytes of an input
 
 with atheris.instrument_imports(include=["textcat", "email", "html", "tarfile", "zipfile", "csv", "json"]):
@@ -33,7 +31,7 @@ def main() -> None:
         target.check(data)
         # libFuzzer looks every second only.
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-        assert peak <= MEMORY_MB, f"{peak} MB are more than {MEMORY_MB}"
+        assert peak <= target.memory_mb, f"{peak} MB are more than {target.memory_mb}"
 
     def mutate(data: bytes, max_size: int, seed: int) -> bytes:
         assert target.mutate
@@ -41,8 +39,8 @@ def main() -> None:
         return changed[:max_size]
 
     arguments = [
-        *(sys.argv[0], f"-timeout={SECONDS}", f"-rss_limit_mb={MEMORY_MB}", f"-max_len={_LONGEST}", f"-dict={words}"),
-        *(f"-artifact_prefix={work}/", "-print_final_stats=1", *options, str(corpus)),
+        *(sys.argv[0], f"-timeout={target.seconds}", f"-rss_limit_mb={target.memory_mb}", f"-max_len={_LONGEST}"),
+        *(f"-dict={words}", f"-artifact_prefix={work}/", "-print_final_stats=1", *options, str(corpus)),
     ]
     atheris.Setup(arguments, check, **({"custom_mutator": mutate} if target.mutate else {}))
     atheris.Fuzz()

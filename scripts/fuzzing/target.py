@@ -20,9 +20,15 @@ class Target(NamedTuple):
         What the format is made of, for mutations.
     mutate : callable, optional
         Changes an input as its structure tells: takes it, a function that changes bytes, and what chooses by chance.
+    memory_mb : int
+        The most that the whole process may need, the libraries in it.
+    seconds : int
+        The most that one input may take, a thousand times what nearly all need: the machine may do other things, too.
     """
 
     check: Callable[[bytes], None]
     seeds: Callable[[], Iterable[bytes]]
     words: Iterable[bytes] = ()
     mutate: Callable[[bytes, Callable[[bytes], bytes], Random], bytes] | None = None
+    memory_mb: int = 1024
+    seconds: int = 10
