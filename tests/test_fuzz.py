@@ -197,6 +197,11 @@ def test_a_file_that_is_no_array_of_its_size_is_damage(content, model):
     assert_damaged(model)
 
 
+def test_weights_in_the_order_of_fortran_are_damage(model):
+    np.save(model / "weights.npy", np.asfortranarray(np.load(model / "weights.npy")))
+    assert_damaged(model)
+
+
 @pytest.mark.parametrize("terms", ['["a", 1]', '{"a": 1}', '"abc"', DEEP, "1", '["\\ud800"]', '["a", "a"]'])
 def test_a_vocabulary_of_anything_but_terms_is_damage(terms, model):
     (model / "vocabulary.json").write_text(terms)

@@ -233,7 +233,7 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: dict[str, np.nda
     lengths = learnt.get("average_lengths", {})
     return (
         {name: array.shape for name, array in arrays.items()} == shapes
-        and all(array.dtype in _NUMBERS for array in arrays.values())
+        and all(array.dtype in _NUMBERS and array.flags.c_contiguous for array in arrays.values())
         and _are_names(manifest["topics"])
         and (terms is None or _are_names(terms))
         and all(isinstance(values, list) and len(values) == n_topics for values in of_topics)
