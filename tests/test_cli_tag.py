@@ -250,7 +250,7 @@ def test_on_a_terminal_progress_is_drawn(model, tmp_path):
     out = process.communicate()[0]
     os.close(ours)
     assert b"50 documents, " in drawn
-    assert b" MB of memory" in drawn
+    assert b" MB/s, " in drawn
     assert "\x1b" not in out
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _SECONDS = 30.0  # between two lines of the log
+_WIDTH = 10  # of the bar, so that the words beside it fit on a terminal of 80 columns
 
 
 class Reached(NamedTuple):
@@ -60,14 +61,19 @@ class Reached(NamedTuple):
             return None
         return max(self.total - self.read, 0) / max(self.bytes_per_second, 1e-9)
 
-    def __str__(self) -> str:
-        """Say it in a line."""
+    @property
+    def documents(self) -> str:
+        """What was done and how fast, in words."""
         left = "" if self.seconds_left is None else f", {clock(self.seconds_left)} left"
         return (
             f"{self.counts.records:,} documents, {self.counts.rejected:,} rejected, "
-            f"{self.documents_per_second:,.0f}/s, {self.bytes_per_second / 1e6:.1f} MB/s, "
-            f"{_part(self.read, self.total)}{left}, {self.memory / 2**20:,.0f} MB of memory"
+            f"{self.documents_per_second:,.0f}/s, {self.bytes_per_second / 1e6:.1f} MB/s{left}, "
+            f"{self.memory / 2**20:,.0f} MB"
         )
+
+    def __str__(self) -> str:
+        """Say it in a line of the log."""
+        return f"{self.documents} of memory, {_part(self.read, self.total)} read"
 
 
 class Meter:
@@ -87,7 +93,7 @@ class Meter:
         if self._console is not None:
             from rich.progress import BarColumn, Progress, TextColumn
 
-            columns = (BarColumn(), TextColumn("{task.description}", markup=False))
+            columns = (BarColumn(_WIDTH), TextColumn("{task.description}", markup=False))
             self._bars = Progress(*columns, console=self._console, transient=True)
             self._task = self._bars.add_task("", total=None)
             self._bars.start()
@@ -100,7 +106,7 @@ class Meter:
     def __call__(self, reached: Reached) -> None:
         """Show it."""
         if self._console is not None:
-            self._bars.update(self._task, completed=reached.read, total=reached.total, description=str(reached))
+            self._bars.update(self._task, completed=reached.read, total=reached.total, description=reached.documents)
         now = time.monotonic()
         if not 0 <= now - self._logged < _SECONDS:  # a clock that has gone back counts as late
             log.info("%s", reached)
