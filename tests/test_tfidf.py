@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import Perceptron
 from sklearn.pipeline import make_pipeline
@@ -230,6 +231,26 @@ def test_a_single_document_or_none_with_terms_gives_empty_rows():
     assert TfIdf(TOKENS).fit_transform(["oil wheat"]).nnz == 0
     transformer = TfIdf(TOKENS).fit(["", "the 1987"])
     assert transformer.transform(["oil", ""]).shape == (2, 0)
+
+
+@given(st.lists(documents, min_size=1, max_size=8), options, st.data())
+@settings(max_examples=150, deadline=None)
+def test_learning_from_some_of_the_counted_documents_is_learning_from_those_alone(texts, how, data):
+    chosen = data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=1, unique=True))
+    transformer = TfIdf(TOKENS, **how)
+    counted = transformer.count(texts)
+    rows = transformer.fit_counted(counted, chosen).rows_of(counted)
+    alone = TfIdf(TOKENS, **how).fit([texts[i] for i in chosen])
+    assert transformer.vocabulary_ == alone.vocabulary_
+    assert np.array_equal(transformer.idf_, alone.idf_)
+    assert transformer.average_lengths_ == alone.average_lengths_
+    assert np.array_equal(rows.toarray(), alone.transform(texts).toarray())
+
+
+def test_no_row_is_given_before_anything_was_learnt():
+    transformer = TfIdf(TOKENS)
+    with pytest.raises(NotFittedError):
+        transformer.rows_of(transformer.count(TRAIN))
 
 
 def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():

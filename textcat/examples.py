@@ -123,9 +123,17 @@ def with_descriptions(
     """
     if not copies:
         return Examples(rows, labels, None)
-    described = [features.transform(corpus.described())] * copies
-    rows = sparse.vstack([rows[: labels.shape[0]], *described], format="csr")
-    return Examples(rows, *_with_their_labels(described, labels))
+    return with_described(rows[: labels.shape[0]], labels, features.transform(corpus.described()), copies)
+
+
+def with_described(
+    rows: sparse.csr_matrix, labels: sparse.csc_matrix, described: sparse.csr_matrix, copies: int
+) -> Examples:
+    """Append the rows of the topics' descriptions, one per topic, so many times to those of documents."""
+    if not copies:
+        return Examples(rows, labels, None)
+    several = [described] * copies
+    return Examples(sparse.vstack([rows, *several], format="csr"), *_with_their_labels(several, labels))
 
 
 def _with_their_labels(

@@ -115,15 +115,16 @@ class Recipe:
         """Make the transformer from documents to rows."""
         from textcat.features.tfidf import TfIdf
 
-        return self._make(TfIdf, "features", tokens=self._make_tokens())
+        return self._make(TfIdf, "features", tokens=self.make_tokens())
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows."""
         from textcat.features.weighing import Weighing  # without scikit-learn, which is not needed to tag
 
-        return vars(self._make(Weighing, "features", tokens=self._make_tokens()))
+        return vars(self._make(Weighing, "features", tokens=self.make_tokens()))
 
-    def _make_tokens(self) -> Tokens:
+    def make_tokens(self) -> Tokens:
+        """Make what turns text into terms."""
         from textcat.features.tokens import Tokens
 
         return self._make(Tokens, "tokens")

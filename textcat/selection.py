@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby, product
 from typing import NamedTuple
@@ -13,12 +14,13 @@ import scipy.sparse as sp
 
 from textcat.corpus.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.examples import Examples, documents_to_count, with_descriptions
+from textcat.examples import Examples, with_described
+from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
-from textcat.margin.problems import Problem, Solution
+from textcat.margin.problems import NONE, Problem, Solution
 from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
-from textcat.ranking import Band, average_precision, average_precisions, bands
+from textcat.ranking import Band, average_precisions, bands
 from textcat.recipe import Recipe
 
 # What the study of margins compares: every fixed pair, and every adapted one.
@@ -39,7 +41,7 @@ EXPECTED = "EXPECTED"
 POOLED = "POOLED"
 
 # Settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress.
-_TOGETHER = 6
+_TOGETHER = 12
 
 
 @dataclass(frozen=True)
@@ -236,14 +238,24 @@ def cross_validate(
     if not np.any(labels.sum(axis=0) > 1):
         raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
     all_folds = list(_all_folds(labels, n_folds, n_repeats, seed))
+    held_out = [fold.held_out for fold in all_folds]
+    tokens: dict[str, Tokens] = {}  # their memo serves all recipes that make terms in the same way
     for _, alike in groupby(recipes, key=_rows_of_recipe):
         together = list(alike)
-        examples = [_examples(together[0], corpus, labels, fold) for fold in all_folds]
+        first = together[0]
+        key = json.dumps(first.tokens, sort_keys=True)
+        tokens[key] = tokens.get(key) or first.make_tokens()
+        examples = list(_examples(first, tokens[key], corpus, labels, held_out))
         for start in range(0, len(together), _TOGETHER):
             measured = _Measured(corpus, labels, together[start : start + _TOGETHER])
-            for fold, learnt_from in zip(all_folds, examples, strict=True):
-                measured.on(fold, learnt_from, n_jobs)
-                advance(len(measured.recipes))
+            with ThreadPoolExecutor(1) as beside:  # a fold is measured while the next one is trained on
+                at_work = []
+                for fold, learnt_from in zip(all_folds, examples, strict=True):
+                    solved = measured.train(fold, learnt_from, n_jobs)
+                    at_work.append(beside.submit(measured.take, fold, solved))
+                    advance(len(measured.recipes))
+            for each in at_work:
+                each.result()
             yield from measured.trials()
 
 
@@ -251,11 +263,21 @@ def _rows_of_recipe(recipe: Recipe) -> str:
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
-def _examples(recipe: Recipe, corpus: Corpus, labels: sp.csc_matrix, fold: Fold) -> Examples:
-    trained = np.setdiff1d(np.arange(len(corpus.train)), fold.held_out)
-    known = documents_to_count(corpus, [corpus.train[i] for i in trained.tolist()], recipe.descriptions)
-    features = recipe.make_features().fit(known)
-    return with_descriptions(corpus, features, features.transform(corpus.train), labels, recipe.descriptions)
+def _examples(
+    recipe: Recipe, tokens: Tokens, corpus: Corpus, labels: sp.csc_matrix, held_out: Iterable[np.ndarray]
+) -> Iterator[Examples]:
+    """Yield what is learnt from where documents are held out, for each of several choices of such documents.
+
+    The terms of all documents are counted once, and weighed by those that are trained on: see `documents_to_count`.
+    """
+    copies, n = recipe.descriptions, len(corpus.train)
+    features = recipe.make_features().set_params(tokens=tokens)
+    counted = features.count([*corpus.train, *(corpus.described() if copies else [])])
+    for documents in held_out:
+        trained = np.setdiff1d(np.arange(n), documents)
+        unknown = np.flatnonzero(labels[trained].sum(axis=0).A1 == 0) if copies else NONE
+        rows = features.fit_counted(counted, np.append(trained, n + unknown)).rows_of(counted)
+        yield with_described(rows[:n], labels, rows[n:], copies)
 
 
 def _all_folds(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterable[Fold]:
@@ -278,10 +300,10 @@ class _Measured:
         self._sparsity: list[list[dict[str, float]]] = [[] for _ in recipes]
         self._pools: list[_Pool] = [_Pool(labels) for _ in recipes]
 
-    def on(self, fold: Fold, examples: Examples, n_jobs: int | None) -> None:
-        """Train on a fold's other documents, and measure on its own."""
-        wanted = bands(self._corpus.topics, fold.sizes)
+    def train(self, fold: Fold, examples: Examples, n_jobs: int | None) -> list[list[Solution]]:
+        """Train every recipe on a fold's other documents."""
         problems = [list(fold.problems(learner, examples)) for learner in self._learners]
+        solved: list[list[Solution]] = [[] for _ in problems]
         by_seed: dict[int | None, list[int]] = {}
         for k, learner in enumerate(self._learners):
             by_seed.setdefault(learner.seed, []).append(k)
@@ -289,10 +311,16 @@ class _Measured:
             at_once = [problem for k in places for problem in problems[k]]
             solutions = iter(solve(examples.rows, at_once, n_jobs=n_jobs, seed=seed, keep_weights=False))
             for k in places:
-                solved = [next(solutions) for _ in problems[k]]
-                self._figures[k].append(fold.quality(solved, wanted))
-                self._sparsity[k].append(fold.sparsity(solved, wanted))
-                self._pools[k].add(fold, solved)
+                solved[k] = [next(solutions) for _ in problems[k]]
+        return solved
+
+    def take(self, fold: Fold, solved: Sequence[Sequence[Solution]]) -> None:
+        """Take the figures of every recipe on a fold's own documents."""
+        wanted = bands(self._corpus.topics, fold.sizes)
+        for k, solutions in enumerate(solved):
+            self._figures[k].append(fold.quality(solutions, wanted))
+            self._sparsity[k].append(fold.sparsity(solutions, wanted))
+            self._pools[k].add(fold, solutions)
 
     def trials(self) -> Iterator[Trial]:
         """Yield the averages over the folds of every recipe."""
@@ -349,6 +377,8 @@ class Fold:
         self.sizes = np.array([len(rows) for rows in self.positives])
         self.trained = self.sizes - self.labels[held_out].sum(axis=0).A1  # positives left to train on, per topic
         self.thinned = list(self._thin(random))
+        self._held_out_labels = self.labels[held_out]
+        self._thinned_labels = self._held_out_labels[:, [thinned.topic for thinned in self.thinned]]
 
     def _thin(self, random: np.random.Generator) -> Iterable[Thinned]:
         rare = np.sort(self.sizes)[:_N_RARE]
@@ -391,11 +421,10 @@ class Fold:
     def quality(self, solutions: Sequence[Solution], wanted: Sequence[Band]) -> dict[str, float]:
         """Return the macro-averaged precision over each band; nan for one without a topic to average over."""
         thinned = solutions[len(self.positives) :]
-        found = average_precisions(self.labels[self.held_out], self.scores(solutions))
+        found = average_precisions(self._held_out_labels, self.scores(solutions))
         found[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
         figures = {band.name: _figure(found[list(band.topics)]) for band in wanted}
-        simulated = [self._thinned_quality(*pair) for pair in zip(self.thinned, thinned, strict=True)]
-        figures[RARE] = _figure(np.array(simulated))
+        figures[RARE] = _figure(self._thinned_quality(thinned))
         figures[EXPECTED] = self._expected(found, figures)
         return figures
 
@@ -410,9 +439,11 @@ class Fold:
         support = np.array([len(solution.support) for solution in solutions])
         return {band.name: float(support[list(band.topics)].mean()) for band in wanted}
 
-    def _thinned_quality(self, thinned: Thinned, solution: Solution) -> float:
-        scores = solution.held_out[np.searchsorted(thinned.left_out, self.held_out)]
-        return average_precision(self.labels[self.held_out, thinned.topic].toarray().ravel(), scores)
+    def _thinned_quality(self, solutions: Sequence[Solution]) -> np.ndarray:
+        scores = np.zeros((len(self.held_out), len(solutions)), np.float32)
+        for k, (thinned, solution) in enumerate(zip(self.thinned, solutions, strict=True)):
+            scores[:, k] = solution.held_out[np.searchsorted(thinned.left_out, self.held_out)]
+        return average_precisions(self._thinned_labels, scores)
 
 
 def _figure(found: np.ndarray) -> float:

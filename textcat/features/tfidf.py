@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +18,14 @@ from textcat.features.tokens import TermCounts
 from textcat.features.weighing import Weighing, row_bytes, text_lengths
 from textcat.features.zones import Documents, FeatureError, Texts, checked
 
-__all__ = ["FeatureError", "TfIdf", "row_bytes"]
+__all__ = ["Counted", "FeatureError", "TfIdf", "row_bytes"]
+
+
+class Counted(NamedTuple):
+    """Documents with their terms counted: what rows are made of, whichever of the documents terms are weighed by."""
+
+    texts: Texts
+    counts: TermCounts
 
 
 class TfIdf(Weighing, TransformerMixin, BaseEstimator):
@@ -103,12 +111,54 @@ class TfIdf(Weighing, TransformerMixin, BaseEstimator):
         ValueError
             If there is no document, one is neither a string nor has zones, or a parameter is out of range.
         """
-        self._fit(documents)
-        return self
+        return self.fit_counted(self.count(documents))
 
     def fit_transform(self, documents: Documents, y: Any = None) -> csr_matrix:
         """Learn from documents and give their rows, counting once. See `fit` and `transform`."""
-        return self._rows(*self._fit(documents))
+        counted = self.count(documents)
+        return self.fit_counted(counted).rows_of(counted)
+
+    def count(self, documents: Documents) -> Counted:
+        """Count the terms of documents, to learn from some of them and give the rows of all, maybe several times."""
+        self._check_settings()
+        texts = self._lay_out(checked(documents))
+        self._take_tokens()
+        return Counted(texts, self._count(texts))
+
+    def fit_counted(self, counted: Counted, chosen: ArrayLike | None = None) -> TfIdf:
+        """Learn terms and document frequencies from documents that `count` has counted.
+
+        Parameters
+        ----------
+        counted : Counted
+            By the same settings of `tokens`, `zones`, `apart`, `ngrams` and `chars`.
+        chosen : array-like of int, optional
+            The documents to learn from, by their places, each once; by default all.
+
+        Raises
+        ------
+        ValueError
+            If there is no document, or a parameter is out of range.
+        """
+        self._check_settings()
+        texts, counts = counted
+        if chosen is not None:
+            texts = texts.of(np.asarray(chosen, np.int64))
+        m = len(texts.ends)
+        if not m:
+            raise FeatureError("There is no document to learn terms from: give at least one.")
+        self._take_tokens()
+        vocabulary, df, columns = self._hashed(texts, counts) if self.hash_bits else self._named(texts, counts)
+        distinct, which = np.unique(df, return_inverse=True)
+        idf = np.array([self._idf_of(n, m) for n in distinct.tolist()], np.float64)[which]
+        averages = _average_lengths(texts, counts) if self.weighting == "bm25" else {}
+        self._keep(vocabulary, idf, m, averages, columns)
+        return self
+
+    def rows_of(self, counted: Counted) -> csr_matrix:
+        """Give the rows of documents that `count` has counted, as `transform` does."""
+        check_is_fitted(self, "idf_")  # `count` alone has fitted nothing
+        return self._rows(*counted)
 
     # scikit-learn looks for the next two here, not in what they come from.
 
@@ -127,21 +177,6 @@ class TfIdf(Weighing, TransformerMixin, BaseEstimator):
         """Give the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
         check_is_fitted(self)
         return super().get_feature_names_out()
-
-    def _fit(self, documents: Documents) -> tuple[Texts, TermCounts]:
-        self._check_settings()
-        texts = self._lay_out(checked(documents))
-        m = len(texts.ends)
-        if not m:
-            raise FeatureError("There is no document to learn terms from: give at least one.")
-        self._take_tokens()
-        counts = self._count(texts)
-        vocabulary, df, columns = self._hashed(texts, counts) if self.hash_bits else self._named(texts, counts)
-        distinct, which = np.unique(df, return_inverse=True)
-        idf = np.array([self._idf_of(n, m) for n in distinct.tolist()], np.float64)[which]
-        averages = _average_lengths(texts, counts) if self.weighting == "bm25" else {}
-        self._keep(vocabulary, idf, m, averages, columns)
-        return texts, counts
 
     def _hashed(self, texts: Texts, counts: TermCounts) -> tuple[None, np.ndarray, Columns]:
         """Give no vocabulary, the columns' df or 0 where that is too small, and the columns by hash."""
@@ -208,7 +243,8 @@ def _frequencies(texts: Texts, counts: TermCounts, places: np.ndarray, n_columns
 
 
 def _average_lengths(texts: Texts, counts: TermCounts) -> dict[str, float]:
+    lengths = text_lengths(counts)
     of_zone: dict[str, list[int]] = {}
-    for zone, length in zip(texts.zones, text_lengths(counts).tolist(), strict=True):
-        of_zone.setdefault(zone, []).append(length)
+    for text in np.unique(texts.sources).tolist():
+        of_zone.setdefault(texts.zones[text], []).append(int(lengths[text]))
     return {zone: sum(lengths) / len(lengths) for zone, lengths in of_zone.items()}

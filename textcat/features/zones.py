@@ -60,6 +60,15 @@ class Texts(NamedTuple):
         """Give the first arguments of `document_frequencies`; with the counts themselves, of `rows`."""
         return self.ends, counts.ends, counts.ids, *more, self.sources, self.spaces
 
+    def of(self, documents: np.ndarray) -> Texts:
+        """Keep the parts of some documents only, given by their places; the texts keep theirs."""
+        starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[documents]
+        sizes = self.ends[documents] - starts
+        ends = np.cumsum(sizes)
+        parts = np.arange(sizes.sum()) + np.repeat(starts - (ends - sizes), sizes)
+        chosen = {name: getattr(self, name)[parts] for name in ("sources", "spaces", "weights")}
+        return self._replace(ends=ends, **chosen)
+
 
 def lay_out(documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]) -> Texts:
     """Lay documents out, with the weights of zones and the spaces that `TfIdf` describes.
