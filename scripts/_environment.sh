@@ -93,3 +93,44 @@ use_data_beside_the_checkout() {
     if [[ -d $beside/corpora ]]; then export TEXTCAT_CORPORA=${TEXTCAT_CORPORA-$beside/corpora}; fi
     if [[ -d $beside/datasets ]]; then export TEXTCAT_DATASETS=${TEXTCAT_DATASETS-$beside/datasets}; fi
 }
+
+# --- textcat as a user would have it, in an environment of its own: $venv -----------------------------------------------
+
+# What a wheel is made of.
+sources=(LICENSE README.md corpora models pyproject.toml setup.py textcat)
+
+pip_install() { "$venv/bin/python" -m pip --disable-pip-version-check install --quiet "$@" </dev/null >"$venv/install.log" 2>&1; }
+
+state() {
+    "$venv/bin/python" --version
+    find "${sources[@]}" -type f \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.toml' -o -name '*.sgm' \) -print0 |
+        LC_ALL=C sort -z | xargs -0 cksum
+}
+
+# install_copy [EXTRAS]: from a copy, as setuptools leaves a build folder behind, and what lies in there would get into the
+# next wheel.
+install_copy() {
+    local copy
+    copy=$(mktemp -d)
+    cp -Rp "${sources[@]}" "$copy"
+    find "$copy/textcat" \( -name '*.so' -o -name '*.c' \) -delete
+    say "Installing textcat into $venv; this takes a minute or two ..."
+    if pip_install "$copy${1-}"; then
+        state >"$venv/installed"
+    else
+        tail -n 30 "$venv/install.log" >&2
+        rm -rf "$copy"
+        die "Could not install textcat: the messages above and $venv/install.log say why."
+    fi
+    rm -rf "$copy"
+}
+
+# ensure_copy_installed [EXTRAS]: EXTRAS such as "[parquet,zst]".
+ensure_copy_installed() {
+    local python
+    if [[ ! -x $venv/bin/python ]]; then
+        python=$(find_python)
+        "$python" -m venv "$venv" >&2 || die "'$python -m venv' failed: where Python comes without it, install it."
+    fi
+    if [[ ! -f $venv/installed ]] || [[ $(state) != "$(<"$venv/installed")" ]]; then install_copy "${1-}"; fi
+}
