@@ -139,7 +139,6 @@ def test_a_lookbehind_after_an_atomic_group_does_not_look_before_the_match():
 def test_an_unread_regex_is_always_asked():
     for make, method in ((Prefixes, "search"), (Suffixes, "search"), (Infixes, "finditer")):
         tables = make(getattr(re.compile("(?i)^x|x$"), method), None)
-        assert not tables.none_in("word")
         assert bool(_spans([tables("X")] if method == "search" else tables("X")))
 
 

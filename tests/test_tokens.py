@@ -24,6 +24,7 @@ from textcat.features.tokens import Tokens
 
 LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
 TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
+KNOWN = Known(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
 PIECES = r"""
 :) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ (o: =) o.O O.o (╯°□°）╯︵┻━┻ ' '' 's n't don't can't
 I'm we'll 'Cause a.m. 10a.m. 5pm p.m. . .. ... U.S. U.K. Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14
@@ -55,6 +56,24 @@ def _reuters_texts(archive):
 @example("( ^_^ ) (^_^ )")
 def test_tokens_are_those_of_spacy(text):
     assert TOKENS["en"].tokenize(text) == naive.tokens(text)
+
+
+before = st.sampled_from(["", "(", '"', "'", "$", "''"])
+core = st.sampled_from(["word", "the", "Of", "A", "x", "co", "12", ":"])
+behind = st.sampled_from(["", ",", ".", ")", '"', "'s", "km", ".)", "n't", "é"])
+plain = st.lists(st.tuples(before, core, behind, gaps).map("".join), max_size=8).map("".join)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@given(text=st.one_of(texts, plain))
+@settings(max_examples=100, deadline=None)
+@example(text="The word, (word) 'Word' word. Of:) (x) co. 12km")
+def test_tokens_of_plain_chunks_are_those_of_spacy_where_only_known_terms_count(lang, text):
+    found = TOKENS[lang].count_terms([text], known=KNOWN)
+    assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
+    terms = [term if term in KNOWN.terms else OTHER for term in naive.terms(text, lang)]
+    entries = zip([KNOWN.terms[i] for i in found.ids.tolist()], found.counts.tolist(), strict=True)
+    assert dict(entries) == Counter(terms)
 
 
 @pytest.mark.parametrize("lang", LANGUAGES[1:])
@@ -133,6 +152,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     documents = list(_reuters_texts(reuters_archive))
     assert len(documents) == 21578
     ours = Tokens()
+    ours.count_terms([], known=KNOWN)  # so that plain chunks are cut without strings, too
     totals = ours.count(documents)
     nlp = spacy.blank("en")
     # Neither changes tokens: both save time.
@@ -229,14 +249,15 @@ def test_a_full_memo_is_emptied(monkeypatch):
 @pytest.mark.parametrize("memo_bytes", [0, 50_000, 200_000])
 def test_a_full_memo_keeps_what_comes_again(monkeypatch, memo_bytes):
     monkeypatch.setattr("textcat.features.reader.BATCH_TEXTS", 20)
-    documents = [f"often {'long' * 20} Word{i} isn't, éternel{i} said" for i in range(2_000)]
-    known = _known([("often", "word1"), ("said",)])
+    # Chunks that are not of ASCII letters, so that the language is asked about them.
+    documents = [f"öfter {'lóng' * 20} Word{i} isn't, éternel{i} saïd" for i in range(2_000)]
+    known = _known([("öfter", "word1"), ("saïd",)])
     expected = Tokens().count_terms(documents, ngrams=2, known=known)
     tokens = Tokens(memo_bytes=memo_bytes)
     asked = _asked(tokens, monkeypatch)
     found = tokens.count_terms(documents, ngrams=2, known=known)
     assert all(np.array_equal(*each) for each in zip(found[:3], expected[:3], strict=True))
-    for span in ("often", "long" * 20, "isn't,", "said"):
+    for span in ("öfter", "lóng" * 20, "isn't,", "saïd"):
         assert asked.count(span) == (1 if memo_bytes else 100)
     assert tokens.tokenize(documents[7]) == naive.tokens(documents[7])
 

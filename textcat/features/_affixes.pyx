@@ -1,5 +1,6 @@
 """Compiled: tell from tables of character sets what affix a string has, and ask the regex where they cannot tell."""
 
+from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND
 from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
@@ -8,23 +9,8 @@ import numpy as np
 DEPTH = 4  # characters looked at on either side of the point
 EVERYTHING = (<object>1 << 130) - 1
 
-cdef enum:
-    REACH = 4
-    OTHER = 128
-    ABSENT = 129
-    CODES = 130
-
-cdef enum Answer:
-    NO
-    YES
-    PERHAPS
-
-cdef struct Alternative:
-    uint64_t before[REACH][3]
-    uint64_t ahead[REACH][3]
-    bint reads_before[REACH]  # whether the set there excludes anything
-    bint reads_ahead[REACH]
-    int width
+cdef extern from "Python.h":
+    Py_UCS4 PyUnicode_READ(int kind, const void* data, Py_ssize_t index) noexcept nogil
 
 
 cdef class Found:
@@ -46,14 +32,26 @@ cdef Found found(Py_ssize_t start, Py_ssize_t end):
     return match
 
 
-cdef inline int code(str string, Py_ssize_t i, Py_ssize_t n):
-    if i < 0 or i >= n:
+cdef inline String view(str string):
+    cdef String seen
+    seen.data, seen.kind, seen.length = PyUnicode_DATA(string), PyUnicode_KIND(string), len(string)
+    return seen
+
+
+cdef inline String part(String string, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    string.data = <const char*>string.data + start * string.kind
+    string.length = stop - start
+    return string
+
+
+cdef inline int code(const String* string, Py_ssize_t i) noexcept nogil:
+    if i < 0 or i >= string.length:
         return ABSENT
-    cdef Py_UCS4 character = string[i]
+    cdef Py_UCS4 character = PyUnicode_READ(string.kind, string.data, i)
     return <int>character if character < 128 else OTHER
 
 
-cdef inline bint holds(const uint64_t* mask, int c) noexcept:
+cdef inline bint holds(const uint64_t* mask, int c) noexcept nogil:
     return (mask[c >> 6] >> (c & 63)) & 1
 
 
@@ -67,12 +65,6 @@ cdef class Tables:
     alternatives : list of Alternative, or None
         None if the regex could not be read: then it is always asked.
     """
-
-    cdef object ask
-    cdef bint readable
-    cdef Alternative* table
-    cdef int* listed        # for every code its alternatives, one after the other
-    cdef int starts[CODES + 1]
 
     looks_back = False
 
@@ -105,46 +97,49 @@ cdef class Tables:
         free(self.table)
         free(self.listed)
 
-    cdef Answer meets(self, const Alternative* each, str string, Py_ssize_t point, Py_ssize_t n):
+    cdef Answer meets(self, const Alternative* each, const String* string, Py_ssize_t point) noexcept nogil:
         cdef Answer answer = YES if each.width > 0 else PERHAPS
         cdef int k, c
         for k in range(REACH):
             if each.reads_ahead[k]:
-                c = code(string, point + k, n)
+                c = code(string, point + k)
                 if not holds(each.ahead[k], c):
                     return NO
                 if c == OTHER:
                     answer = PERHAPS
             if each.reads_before[k]:
-                c = code(string, point - 1 - k, n)
+                c = code(string, point - 1 - k)
                 if not holds(each.before[k], c):
                     return NO
                 if c == OTHER:
                     answer = PERHAPS
         return answer
 
-    cdef Answer first(self, str string, Py_ssize_t point, Py_ssize_t n, int* width):
-        """Find the first alternative that matches at the point, or may match there."""
-        cdef int c = code(string, point, n)
+    cdef Answer first(self, const String* string, Py_ssize_t point, int* width) noexcept nogil:
+        """Find the first alternative that matches at the point, or may match there; where unread, one always may."""
+        cdef int c = code(string, point)
         cdef int j
         cdef Answer answer
+        width[0] = 0
+        if not self.readable:
+            return PERHAPS
         for j in range(self.starts[c], self.starts[c + 1]):
-            answer = self.meets(&self.table[self.listed[j]], string, point, n)
+            answer = self.meets(&self.table[self.listed[j]], string, point)
             if answer != NO:
                 width[0] = self.table[self.listed[j]].width
                 return answer
         return NO
 
-    cdef Answer widest(self, str string, Py_ssize_t n, int* width):
+    cdef Answer widest(self, const String* string, int* width) noexcept nogil:
         """Find the widest alternative that ends the string: the leftmost match, as all matches end there."""
-        cdef int c = code(string, n - 1, n)
+        cdef int c = code(string, string.length - 1)
         cdef int j
         cdef Answer answer, best = NO
         width[0] = 0
-        if c == c"\n":  # `$` also matches before it
+        if c == c"\n" or not self.readable:  # `$` also matches before a line's end
             return PERHAPS
         for j in range(self.starts[c], self.starts[c + 1]):
-            answer = self.meets(&self.table[self.listed[j]], string, n, n)
+            answer = self.meets(&self.table[self.listed[j]], string, string.length)
             if answer == PERHAPS:
                 return PERHAPS
             if answer == YES:
@@ -156,19 +151,10 @@ cdef class Tables:
 cdef class Prefixes(Tables):
     """Stands for `prefix_search`."""
 
-    cpdef bint none_in(self, str string):
-        """Tell whether the tables alone show that there is no prefix."""
-        cdef int width
-        return self.readable and self.first(string, 0, len(string), &width) == NO
-
-    cdef bint surely(self, str string, int* width):
-        """Tell the width of the prefix, 0 if there is none, and whether the tables alone show that."""
-        width[0] = 0
-        return self.readable and self.first(string, 0, len(string), width) != PERHAPS
-
     def __call__(self, str string):
         cdef int width
-        cdef Answer answer = self.first(string, 0, len(string), &width) if self.readable else PERHAPS
+        cdef String seen = view(string)
+        cdef Answer answer = self.first(&seen, 0, &width)
         if answer == NO:
             return None
         return found(0, width) if answer == YES else self.ask(string)
@@ -179,48 +165,26 @@ cdef class Suffixes(Tables):
 
     looks_back = True
 
-    cpdef bint none_in(self, str string):
-        """Tell whether the tables alone show that there is no suffix."""
-        cdef int width
-        return self.readable and self.widest(string, len(string), &width) == NO
-
-    cdef bint surely(self, str string, int* width):
-        """Tell the width of the suffix, 0 if there is none, and whether the tables alone show that."""
-        width[0] = 0
-        return self.readable and self.widest(string, len(string), width) != PERHAPS
-
     def __call__(self, str string):
         cdef int width
-        cdef Py_ssize_t n = len(string)
-        cdef Answer answer = self.widest(string, n, &width) if self.readable else PERHAPS
+        cdef String seen = view(string)
+        cdef Answer answer = self.widest(&seen, &width)
         if answer == NO:
             return None
-        return found(n - width, n) if answer == YES else self.ask(string)
+        return found(seen.length - width, seen.length) if answer == YES else self.ask(string)
 
 
 cdef class Infixes(Tables):
     """Stands for `infix_finditer`."""
 
-    cpdef bint none_in(self, str string):
-        """Tell whether the tables alone show that there is no infix."""
-        cdef int width
-        cdef Py_ssize_t point, n = len(string)
-        if not self.readable:
-            return False
-        for point in range(n + 1):
-            if self.first(string, point, n, &width) != NO:
-                return False
-        return True
-
     def __call__(self, str string):
         cdef int width
-        cdef Py_ssize_t point = 0, n = len(string)
+        cdef Py_ssize_t point = 0
+        cdef String seen = view(string)
         cdef Answer answer
         cdef list matches = []
-        if not self.readable:
-            return self.ask(string)
-        while point <= n:
-            answer = self.first(string, point, n, &width)
+        while point <= seen.length:
+            answer = self.first(&seen, point, &width)
             if answer == PERHAPS:
                 return self.ask(string)
             if answer == YES:
@@ -229,6 +193,41 @@ cdef class Infixes(Tables):
             else:
                 point += 1
         return matches
+
+
+cdef bint none_within(Infixes infixes, const String* string) noexcept nogil:
+    cdef int width
+    cdef Py_ssize_t point
+    for point in range(string.length + 1):
+        if infixes.first(string, point, &width) != NO:
+            return False
+    return True
+
+
+cdef bint surely_cut(
+    Prefixes prefixes, Suffixes suffixes, Infixes infixes, bint whole, String string, int* before, int* behind
+) noexcept nogil:
+    """Tell the widths of a chunk's only prefix and only suffix, 0 if none, and whether the tables alone show them.
+
+    They cannot if there may be more affixes, or an infix, or if a chunk that has affixes may stay `whole` nevertheless.
+    """
+    cdef String rest, core
+    cdef int width
+    if prefixes.first(&string, 0, before) == PERHAPS:
+        return False
+    rest = part(string, before[0], string.length)
+    if suffixes.widest(&rest, behind) == PERHAPS:
+        return False
+    if not before[0] and not behind[0]:
+        return none_within(infixes, &string)
+    if whole or before[0] + behind[0] >= string.length:
+        return False
+    core = part(string, before[0], string.length - behind[0])
+    return (
+        prefixes.first(&core, 0, &width) == NO
+        and suffixes.widest(&core, &width) == NO
+        and none_within(infixes, &core)
+    )
 
 
 def cut(list chunks, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes):
@@ -262,21 +261,15 @@ cdef int cut_chunk(
     str chunk, list tokens, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes
 ) except -1:
     cdef Py_ssize_t n = len(chunk)
-    cdef int before = 0, behind = 0
+    cdef int before, behind
     cdef str core
-    if chunk in specials or not prefixes.surely(chunk, &before):
-        return 0
-    if not suffixes.surely(chunk[before:] if before else chunk, &behind):
+    if chunk in specials or not surely_cut(prefixes, suffixes, infixes, whole, view(chunk), &before, &behind):
         return 0
     if not before and not behind:
-        if not infixes.none_in(chunk):
-            return 0
         tokens.append(chunk)
         return 1
-    if whole or before + behind >= n:
-        return 0
     core = chunk[before : n - behind]
-    if not (prefixes.none_in(core) and suffixes.none_in(core) and infixes.none_in(core)) or core in specials:
+    if core in specials:
         return 0
     if before and (chunk[:before] in specials or chunk[before:] in specials):
         return 0

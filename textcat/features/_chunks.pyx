@@ -12,6 +12,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
+from textcat.features._affixes cimport Infixes, Prefixes, String, Suffixes, surely_cut
+
 cdef extern from "Python.h":
     bint Py_UNICODE_ISSPACE(Py_UCS4) nogil
 
@@ -35,6 +37,8 @@ cdef enum:
     SHORT = 32   # bytes of a key that stands in its span
     WINDOW = 32  # spans that are looked up together
     FILTER = 1 << 12  # words of 64 bits
+    UNKNOWN = -2
+    LONGEST = 256        # bytes of a chunk that is cut here
     AHEAD = 8    # spans
 
 cdef struct Buffer:
@@ -64,6 +68,11 @@ cdef struct Span:       # one line of the processor's cache
     int32_t term        # the only one
     uint8_t width
     uint8_t again       # whether it has been met again since the last thinning
+
+cdef struct Word:
+    size_t start        # of its letters
+    uint32_t length
+    int32_t number
 
 cdef struct Slot:
     uint32_t hash
@@ -147,6 +156,139 @@ cdef object as_array(const Buffer* buffer):
     if n:
         memcpy(&view[0], buffer.data, buffer.used)
     return array
+
+
+cdef class Words:
+    """What chunks of ASCII characters stand for, where their tokens can be told without the language.
+
+    Each has one token that may be a term, and may have a prefix and a suffix that are none.
+
+    Parameters
+    ----------
+    numbers : dict of str to int
+        Of terms; -1 for words that are none. All other words have the number `other`.
+    other : int
+    specials : set of str
+        What may be no run of tokens of a chunk.
+    whole : bool
+        Whether chunks with affixes are to be left alone.
+    prefixes, suffixes, infixes
+        The tables of affixes.
+    """
+
+    cdef Prefixes prefixes
+    cdef Suffixes suffixes
+    cdef Infixes infixes
+    cdef bint whole
+    cdef int32_t other
+    cdef uint64_t[FILTER] special  # a bit for each, and so for some others
+    cdef Buffer letters, words
+    cdef int32_t* slots            # words by hash; -1: free
+    cdef size_t n_slots
+
+    def __cinit__(self, dict numbers, int32_t other, set specials, bint whole, prefixes, suffixes, infixes):
+        cdef size_t bit
+        self.prefixes, self.suffixes, self.infixes = prefixes, suffixes, infixes
+        self.whole, self.other = whole, other
+        for each in specials:
+            key = each.encode("utf-8", "surrogatepass")
+            bit = special_bit(<const char*>key, len(key))
+            self.special[bit >> 6] |= <uint64_t>1 << (bit & 63)
+        self.n_slots = 1 << 8
+        while self.n_slots < 2 * <size_t>len(numbers):
+            self.n_slots *= 2
+        self.slots = <int32_t*>malloc(self.n_slots * sizeof(int32_t))
+        if self.slots == NULL:
+            raise MemoryError
+        memset(self.slots, 0xFF, self.n_slots * sizeof(int32_t))
+        for word, number in numbers.items():
+            if word.isascii():
+                add_word(self, word.encode(), number)
+
+    def __dealloc__(self):
+        free(self.slots)
+        free(self.letters.data)
+        free(self.words.data)
+
+
+cdef int add_word(Words words, bytes key, int32_t number) except -1:
+    cdef Word* word
+    cdef const char* letters = key
+    cdef size_t place
+    memcpy(room(&words.letters, len(key)), letters, len(key))
+    word = <Word*>room(&words.words, sizeof(Word))
+    word.start, word.length, word.number = words.letters.used, <uint32_t>len(key), number
+    place = hash_of(letters, len(key)) & (words.n_slots - 1)
+    while words.slots[place] >= 0:
+        place = (place + 1) & (words.n_slots - 1)
+    words.slots[place] = <int32_t>(words.words.used // sizeof(Word))
+    words.letters.used += len(key)
+    words.words.used += sizeof(Word)
+    return 0
+
+
+cdef inline size_t special_bit(const char* key, size_t n) noexcept nogil:
+    return hash_of(key, n) & (64 * FILTER - 1)
+
+
+cdef inline bint is_special(Words words, const char* key, size_t n) noexcept nogil:
+    cdef size_t bit = special_bit(key, n)
+    return words.special[bit >> 6] >> (bit & 63) & 1
+
+
+cdef int32_t plain_term(Words words, String chunk, int* before, int* behind) noexcept nogil:
+    """Give the number of a chunk's term, -1 if it has none, or UNKNOWN, and the widths of its affixes."""
+    cdef const char* key = <const char*>chunk.data
+    cdef size_t n = chunk.length, core
+    cdef char[LONGEST] letters
+    cdef size_t k
+    cdef uint8_t letter
+    if n > LONGEST:
+        return UNKNOWN
+    for k in range(n):
+        if <uint8_t>key[k] >= 128:
+            return UNKNOWN
+    if is_special(words, key, n):
+        return UNKNOWN
+    if not surely_cut(words.prefixes, words.suffixes, words.infixes, words.whole, chunk, before, behind):
+        return UNKNOWN
+    core = n - before[0] - behind[0]
+    if before[0] or behind[0]:
+        if (
+            is_special(words, key + before[0], core)
+            or before[0] and (is_special(words, key, before[0]) or is_special(words, key + before[0], n - before[0]))
+            or behind[0] and (
+                is_special(words, key + n - behind[0], behind[0]) or is_special(words, key, n - behind[0])
+            )
+            or has_letters_only(key, before[0])
+            or has_letters_only(key + n - behind[0], behind[0])
+        ):
+            return UNKNOWN
+    for k in range(core):
+        letter = key[before[0] + k] | 32
+        if not c"a" <= letter <= c"z":
+            return -1
+        letters[k] = letter
+    return number_of(words, letters, core)
+
+
+cdef inline bint has_letters_only(const char* key, size_t n) noexcept nogil:
+    cdef size_t k
+    for k in range(n):
+        if not c"a" <= <uint8_t>key[k] | 32 <= c"z":
+            return False
+    return n > 0
+
+
+cdef inline int32_t number_of(Words words, const char* key, size_t n) noexcept nogil:
+    cdef size_t place = hash_of(key, n) & (words.n_slots - 1)
+    cdef const Word* word
+    while words.slots[place] >= 0:
+        word = <const Word*>words.words.data + words.slots[place]
+        if word.length == n and memcmp(words.letters.data + word.start, key, n) == 0:
+            return word.number
+        place = (place + 1) & (words.n_slots - 1)
+    return words.other
 
 
 cdef class Memo:
@@ -325,10 +467,19 @@ cdef class Memo:
         self.held = []
         self.texts.used = self.reading.used = self.suspects.used = 0
 
+    def learn_plain(self, Words words):
+        """Give those of the unknown spans their tokens that need no language for it."""
+        cdef size_t i
+        with nogil:
+            for i in range(self.n_learnt, self.n_spans):
+                learn_span(self, words, self.spans + i)
+
     def unknown(self):
         """List the spans without tokens, as strings, in the order in which they were met."""
         cdef size_t i
-        return [span_text(self, self.spans + i) for i in range(self.n_learnt, self.n_spans)]
+        return [
+            span_text(self, self.spans + i) for i in range(self.n_learnt, self.n_spans) if not self.spans[i].n_tokens
+        ]
 
     def learn(self, list tokens, dict terms, const int32_t[::1] lengths):
         """Give the unknown spans their tokens.
@@ -342,10 +493,13 @@ cdef class Memo:
         lengths : ndarray of shape (n_unknown,), int32
             How many tokens each span has.
         """
-        cdef size_t i, start = 0
-        for i in range(lengths.shape[0]):
-            store_tokens(self, tokens, terms, start, lengths[i])
-            start += lengths[i]
+        cdef size_t i, k = 0, start = 0
+        for i in range(self.n_learnt, self.n_spans):
+            if not self.spans[i].n_tokens:
+                store_tokens(self, self.spans + i, tokens, terms, start, lengths[k])
+                start += lengths[k]
+                k += 1
+        self.n_learnt = self.n_spans
 
     def suspected(self):
         """List (text, place, left span, right span) where two neighbours might form a special case together."""
@@ -388,7 +542,8 @@ cdef class Memo:
         piece.n_bytes = len(joined) * piece.width
         (<Text*>self.texts.data + text).whole = <int32_t>self.n_spans
         add_span(self, &piece)
-        store_tokens(self, tokens, terms, 0, len(tokens))
+        store_tokens(self, self.spans + self.n_learnt, tokens, terms, 0, len(tokens))
+        self.n_learnt += 1
 
     def tokens(self, size_t text):
         """List the tokens of a text of the batch."""
@@ -494,11 +649,9 @@ cdef const int32_t* spans_of(Memo memo, size_t text, size_t* n) noexcept nogil:
     return <int32_t*>memo.reading.data + start
 
 
-cdef int store_tokens(Memo memo, list tokens, dict terms, size_t start, size_t n) except -1:
-    """Give the first unknown span the tokens from `start` on."""
+cdef int store_tokens(Memo memo, Span* span, list tokens, dict terms, size_t start, size_t n) except -1:
     cdef size_t k
     cdef int32_t term
-    cdef Span* span = memo.spans + memo.n_learnt
     span.ids = memo.pool.used
     span.n_tokens = <int32_t>n
     span.n_terms = 0
@@ -514,7 +667,26 @@ cdef int store_tokens(Memo memo, list tokens, dict terms, size_t start, size_t n
             term = terms[tokens[k]]
             if term >= 0:
                 push(&memo.pool, term)
-    memo.n_learnt += 1
+    return 0
+
+
+cdef int learn_span(Memo memo, Words words, Span* span) except -1 nogil:
+    cdef String chunk
+    cdef int before, behind
+    cdef int32_t term
+    chunk.data, chunk.length, chunk.kind = key_of(&memo.arena, span), span.n_bytes, 1
+    term = plain_term(words, chunk, &before, &behind)
+    if span.width != 1 or term == UNKNOWN:
+        return 0
+    span.ids = memo.pool.used
+    span.n_tokens = 1 + (before > 0) + (behind > 0)
+    span.n_terms, span.term = term >= 0, term
+    if before:
+        push(&memo.pool, before)
+    if before or behind:
+        push(&memo.pool, <int32_t>chunk.length - before - behind)
+    if behind:
+        push(&memo.pool, behind)
     return 0
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from textcat.features._affixes import DEPTH, Infixes, Prefixes, Suffixes, cut
+from textcat.features._chunks import Words
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer
@@ -124,6 +125,10 @@ class Affixes(NamedTuple):
             _url_guard(tokenizer.url_match),
             tokenizer.token_match,
         )
+
+    def words(self, numbers: dict[str, int], other: int, specials: set[str]) -> Words:
+        """Give what cuts plain chunks without strings; for the parameters see `Words`, and `cut`."""
+        return Words(numbers, other, specials, self.token_match is not None, self.prefixes, self.suffixes, self.infixes)
 
     def cut(self, chunks: list[str], specials: set[str]) -> tuple[list[str], np.ndarray]:
         """Cut chunks into their tokens where the tables can tell, and no special case is near.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.features._chunks import Words
 from textcat.features.affixes import guarded
 
 if TYPE_CHECKING:
@@ -147,6 +148,10 @@ class Language:
             all_tokens += cut
             lengths[i], start = len(cut), place
         return all_tokens + tokens[start:], lengths
+
+    def words(self, numbers: dict[str, int], other: int) -> Words | None:
+        """Give what cuts plain chunks without being asked about each; for the parameters see `Words`."""
+        return self._affixes.words(numbers, other, self._specials) if self.by_chunk else None
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""

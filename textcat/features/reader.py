@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import count, filterfalse, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.features._chunks import Memo
+from textcat.features._chunks import Memo, Words
 from textcat.features.language import Gap, Language
 from textcat.features.plurals import singular
 
@@ -77,7 +78,10 @@ class Reader:
         self._required = [get[IS_ALPHA]] if settings.alphabetic else []
         self._required += [_has_letter_or_digit] if settings.alphanumeric else []
         self._excluded = [get[IS_SPACE]] + ([get[IS_STOP]] if settings.remove_stop_words else [])
+        usual = self._term is str.lower and self._required == [str.isalpha] and self._excluded[0] is str.isspace
+        self._stops = _stop_words(self._excluded[1:]) if usual else None
         self._known: Known | None = None
+        self._words: Words | None = None
         self.forget()
 
     def forget(self) -> None:
@@ -95,7 +99,7 @@ class Reader:
         """Give terms the numbers they are known by, or by None, as they are met. What was learnt by None serves on."""
         if known is self._known:
             return
-        was_open, self._known = self._known is None, known
+        was_open, self._known, self._words = self._known is None, known, None
         if known is None or not was_open:
             self.forget()
         else:
@@ -104,6 +108,8 @@ class Reader:
     def _close(self, known: Known) -> None:
         before, self.terms = self.terms, known.terms
         self._places = dict(zip(known.terms, count()))
+        if self._stops is not None:
+            self._words = self._language.words(self._places | dict.fromkeys(self._stops, -1), len(known.terms) - 1)
         self.memo.know(known.ngrams, np.fromiter(self._places_of(before), np.int32, len(before)))
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -170,10 +176,10 @@ class Reader:
                 self._replace(i, text)
             return
         self.memo.read(batch)
-        unknown = self.memo.unknown()
-        if unknown:
-            tokens, lengths = self._language.cut_spans(unknown)
-            self.memo.learn(tokens, self._terms_of(tokens), lengths)
+        if self._words is not None:
+            self.memo.learn_plain(self._words)
+        tokens, lengths = self._language.cut_spans(self.memo.unknown())
+        self.memo.learn(tokens, self._terms_of(tokens), lengths)
         for i in self._bridged_texts():
             self._replace(i, batch[i])
 
@@ -224,6 +230,19 @@ def _then(first: Callable[[str], str], second: Callable[[str], str]) -> Callable
 
 def _has_letter_or_digit(token: str) -> bool:
     return any(map(str.isalnum, token))
+
+
+def _stop_words(excluded: Sequence[Callable[[str], Any]]) -> Collection[str] | None:
+    """Give the words in lower case that are left out; None if not spaCy's usual function says which."""
+    from spacy.lang.lex_attrs import is_stop as usual
+
+    if not excluded:
+        return ()
+    (is_stop,) = excluded
+    if not isinstance(is_stop, partial) or is_stop.func is not usual or set(is_stop.keywords) != {"stops"}:
+        return None
+    stops: Collection[str] = is_stop.keywords["stops"]
+    return stops
 
 
 def _char_ngrams(term: str, n: int) -> list[str]:
