@@ -262,6 +262,18 @@ def test_a_full_memo_keeps_what_comes_again(monkeypatch, memo_bytes):
     assert tokens.tokenize(documents[7]) == naive.tokens(documents[7])
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch, lang):
+    monkeypatch.setattr("textcat.features.language.MOST_LEXEMES", 3_000)
+    tokens, sizes = Tokens(lang), []
+    for start in range(0, 6_000, 500):
+        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], known=KNOWN)
+        sizes.append(len(tokens._memory._language._nlp.vocab))
+    assert max(sizes) < 3_000 + 500 * 20  # and what a batch brings
+    for text in ("nové1-x, don't stop :) )", "Mr. X said 5km. Word"):
+        assert tokens.tokenize(text) == naive.tokens(text, lang)
+
+
 def test_endless_new_words_take_no_more_memory_than_allowed():
     tokens, known = Tokens(memo_bytes=500_000), _known([("known", "word")])
     for start in range(0, 50_000, 1_000):

@@ -80,20 +80,21 @@ def required(pattern: re.Pattern[str]) -> list[int]:
     return _required(_parse(pattern))
 
 
-def guarded(tokenizer: Tokenizer, vocab: Vocab, rules: dict[str, Any] | None = None) -> tuple[Tokenizer, Affixes]:
+def guarded(tokenizer: Tokenizer, affixes: Affixes, vocab: Vocab, rules: dict[str, Any] | None = None) -> Tokenizer:
     """Rebuild a tokenizer around tables, with the same tokens as before.
 
     Parameters
     ----------
     tokenizer : spacy.tokenizer.Tokenizer
         Left as it is.
+    affixes : Affixes
+        Those of `tokenizer`.
     vocab : spacy.vocab.Vocab
         The new tokenizer's vocabulary.
     rules : dict, optional
         Its special cases; by default those of `tokenizer`.
     """
-    affixes = Affixes.of(tokenizer)
-    twin = type(tokenizer)(
+    return type(tokenizer)(
         vocab,
         rules=tokenizer.rules if rules is None else rules,
         prefix_search=affixes.prefixes,
@@ -103,7 +104,6 @@ def guarded(tokenizer: Tokenizer, vocab: Vocab, rules: dict[str, Any] | None = N
         url_match=affixes.url_match,
         faster_heuristics=tokenizer.faster_heuristics,
     )
-    return twin, affixes
 
 
 class Affixes(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.features._chunks import Words
-from textcat.features.affixes import guarded
+from textcat.features.affixes import Affixes, guarded
 
 if TYPE_CHECKING:
     from spacy.language import Language as Nlp
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 JOINER = "\n"
 CHUNKS_PER_DOC = 50_000
+MOST_LEXEMES = 500_000  # the tables of so many take some 30 MB
 EXTRAS = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -56,8 +57,8 @@ class Language:
     def __init__(self, lang: str) -> None:
         from spacy.tokenizer import Tokenizer
 
-        self._nlp = blank(lang)
-        self._nlp.max_length = 2**30 - 1  # of a tokenizer only; the default guards the models of a pipeline
+        self._lang = lang
+        self._nlp = _tokenizing(lang)
         self.attributes: dict[int, Callable[[str], Any]] = self._nlp.vocab.lex_attr_getters
         self.by_chunk = type(self._nlp.tokenizer) is Tokenizer
         if self.by_chunk:
@@ -70,7 +71,8 @@ class Language:
         self._nlp.vocab.lex_attr_getters = {}
         rules = self._nlp.tokenizer.rules
         # The special cases as the tokenizer's own matcher has them: cut by affixes alone.
-        bare, _ = guarded(self._nlp.tokenizer, self._nlp.vocab, rules={})
+        self._affixes = Affixes.of(self._nlp.tokenizer)
+        bare = guarded(self._nlp.tokenizer, self._affixes, self._nlp.vocab, rules={})
         cuts = [[token.text for token in bare(rule)] for rule in rules]
         self._specials = {*rules, *map("".join, cuts)}
         # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
@@ -82,9 +84,19 @@ class Language:
             for i in range(1, len(cut)):
                 gap = Gap("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
                 self._gaps[gap.last[-1], gap.first[0]].add(gap)
-        self._nlp.tokenizer, self._affixes = guarded(self._nlp.tokenizer, self._nlp.vocab)
+        self._nlp.tokenizer = guarded(self._nlp.tokenizer, self._affixes, self._nlp.vocab)
         alone = [token.text for token in self._nlp.tokenizer(JOINER)] == [JOINER]
         self._joinable = alone and not any(JOINER in cut for cut in cuts if len(cut) > 1)
+
+    def renew(self) -> None:
+        """Let spaCy forget the strings it has seen, if they are many: even in memory zones its tables grow with them."""
+        if len(self._nlp.vocab) < MOST_LEXEMES:
+            return
+        if self.by_chunk:
+            vocab = type(self._nlp.vocab)()
+            self._nlp.tokenizer, self._nlp.vocab = guarded(self._nlp.tokenizer, self._affixes, vocab), vocab
+        else:
+            self._nlp = _tokenizing(self._lang)
 
     def clashes(self) -> np.ndarray:
         """List between which characters, the last two of a span and the first two of the next, a gap may be.
@@ -190,6 +202,12 @@ class Language:
         store = self._nlp.vocab.strings
         strings = [store[orth] for orth in orths.tolist()]
         return [strings[place] for place in places.tolist()]
+
+
+def _tokenizing(lang: str) -> Nlp:
+    nlp = blank(lang)
+    nlp.max_length = 2**30 - 1  # of a tokenizer only; the default guards the models of a pipeline
+    return nlp
 
 
 def blank(lang: str) -> Nlp:

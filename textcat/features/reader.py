@@ -152,7 +152,8 @@ class Reader:
             self.memo.put_down()
 
     def _make_room(self) -> None:
-        """Forget the spans that did not come again, if all of them take too much."""
+        """Forget the spans that did not come again, if all of them take too much; let spaCy forget, too."""
+        self._language.renew()
         limit = self.settings.memo_bytes
         if self.memo.span_bytes + BYTES_PER_STRING * len(self._open) <= limit:
             return
