@@ -21,7 +21,7 @@ import textcat
 from textcat import cli
 from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
-from textcat.margin import primal, rules
+from textcat.margin import ahead, primal, rules
 from textcat.margin.problems import Problem
 from textcat.margin.room import room_beside
 from textcat.margin.solve import solve
@@ -364,3 +364,42 @@ def test_a_disk_without_enough_room_is_told_beforehand(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(TextcatError, match=r"Cannot make a file of 4 MB in .* \(No space left on device\)"):
         room_beside(str(tmp_path))(10**6, np.float32)
+
+
+# --- reading ahead ---
+
+
+def test_windows_cover_all_rows_and_each_is_asked_for_before_it_is_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(ahead, "_WINDOW", 500)
+    asked = []
+    monkeypatch.setattr(ahead, "_advise", lambda array, advice: asked.append((advice, len(array))))
+    X = some_rows()
+    rows = write_rows(tmp_path / "rows", [X])
+    followed = ahead.Ahead(300, {"data": rows.data, "other": X.data}, dict.fromkeys(("data", "other"), X.indptr))
+    assert asked == [("MADV_RANDOM", X.nnz)], "what is in memory is passed over"
+    windows = []
+    for start, stop in followed.windows():
+        windows.append((start, stop))
+        fetched = sum(length for advice, length in asked if advice == "MADV_WILLNEED")
+        assert fetched >= X.indptr[min(stop + followed.step, 300)]
+    assert [window[0] for window in windows] == [0, *(window[1] for window in windows[:-1])]
+    assert windows[-1][1] == 300
+    assert len(windows) > 5
+
+
+@pytest.mark.parametrize("n", [0, 1, 300])
+def test_training_and_scoring_go_window_by_window_to_the_same_bit(tmp_path, monkeypatch, n):
+    X, labels = some_rows()[:n], some_labels()[:n].tocsc()
+    rows = write_rows(tmp_path / "rows", [X])
+    monkeypatch.setattr(ahead, "_WINDOW", 200)
+    monkeypatch.setattr("textcat.margin.room._LARGE", 0)
+    out = np.arange(0, n, 3, dtype=np.int32)
+    problems = [
+        Problem(np.setdiff1d(labels[:, [k]].indices, out).astype(np.int32), rules.PAUM(1, 50), left_out=left_out)
+        for k in range(18)
+        for left_out in (out, out[::-1])
+    ]
+    expected, found = (solve(some, problems, margins=True) for some in (X, rows))
+    assert [s.weights.tobytes() for s in found] == [s.weights.tobytes() for s in expected]
+    assert [s.held_out.tobytes() for s in found] == [s.held_out.tobytes() for s in expected]
+    assert str([s.margin for s in found]) == str([s.margin for s in expected])

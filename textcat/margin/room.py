@@ -34,7 +34,7 @@ def room_beside(folder: str | None) -> Room:
 
     def make(shape: Shape, dtype: type) -> np.ndarray:
         size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
-        if size < _LARGE:
+        if size < _LARGE or not size:
             return np.empty(shape, dtype)
         with _nameless(folder) as file:
             _reserve(file, size, folder)
