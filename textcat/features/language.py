@@ -89,7 +89,7 @@ class Language:
         self._joinable = alone and not any(JOINER in cut for cut in cuts if len(cut) > 1)
 
     def renew(self) -> None:
-        """Let spaCy forget the strings it has seen, if they are many: even in memory zones its tables grow with them."""
+        """Let spaCy forget the strings it has seen, if they are many: its tables grow with them, memory zone or not."""
         if len(self._nlp.vocab) < MOST_LEXEMES:
             return
         if self.by_chunk:
