@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from textcat.features.weighing import Weighing
 from textcat.features.zones import Documents, Zoned
 from textcat.progress import Stages, counted
 from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
-from textcat.thresholds import Calibration, choose, r_cut
+from textcat.thresholds import Calibration, choose
 
 if TYPE_CHECKING:
     from textcat.recipe import Recipe
@@ -235,28 +235,28 @@ class Tagger:
         TextcatError
             If `top` is below 1, or both `top` and `everything` are given.
         """
-        rows, columns = np.nonzero(self._given(scores, top, everything))
+        rows, columns = self._given(scores, top, everything)
         found = scores[rows, columns]
-        by_score = np.lexsort((columns, -found, rows))
-        rows, columns, found = rows[by_score], columns[by_score], found[by_score]
-        likely: Iterable[float | None] = [None] * len(rows)
+        likely: Iterable[float | None] = repeat(None)
         if self.calibration is not None:
             likely = self.calibration.of_topics(columns).probabilities(found).tolist()
-        tags: list[list[Tag]] = [[] for _ in range(len(scores))]
-        topics = self.topics
-        for i, j, score, probability in zip(rows.tolist(), columns.tolist(), found.tolist(), likely, strict=True):
-            tags[i].append(Tag(topics[j], score, probability))
-        return tags
+        names = map(self.topics.__getitem__, columns.tolist())
+        tags = list(map(Tag, names, found.tolist(), likely))
+        ends = np.cumsum(np.bincount(rows, minlength=len(scores))).tolist()
+        return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
-    def _given(self, scores: np.ndarray, top: int | None, everything: bool) -> np.ndarray:
-        """Tell which documents get which topics: shape (n_documents, n_topics), bool."""
-        if top is None:
-            return np.ones(scores.shape, bool) if everything else scores > self.thresholds
-        if everything:
+    def _given(self, scores: np.ndarray, top: int | None, everything: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Give the documents and topics of tags, the documents in order, and of each the topics by score."""
+        if everything and top is not None:
             raise TextcatError(f"Every topic and the {top} highest cannot be asked for together: choose one.")
-        if top < 1:
+        if top is not None and top < 1:
             raise TextcatError(f"The {top} highest topics cannot be given: ask for 1 or more.")
-        return r_cut(scores, top)
+        if everything or top:
+            columns = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+            return np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
+        rows, columns = np.nonzero(scores > self.thresholds)
+        by_score = np.lexsort((columns, -scores[rows, columns], rows))
+        return rows[by_score], columns[by_score]
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms of largest weight for a topic, with their weights, the most typical first.
