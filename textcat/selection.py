@@ -237,7 +237,7 @@ def cross_validate(
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
         raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
-    all_folds = list(_all_folds(labels, n_folds, n_repeats, seed))
+    all_folds = list(splits(labels, n_folds, n_repeats, seed))
     held_out = [fold.held_out for fold in all_folds]
     tokens: dict[str, Tokens] = {}  # their memo serves all recipes that make terms in the same way
     for _, alike in groupby(recipes, key=_rows_of_recipe):
@@ -245,7 +245,7 @@ def cross_validate(
         first = together[0]
         key = json.dumps(first.tokens, sort_keys=True)
         tokens[key] = tokens.get(key) or first.make_tokens()
-        examples = list(_examples(first, tokens[key], corpus, labels, held_out))
+        examples = list(examples_without(held_out, corpus, first, tokens[key]))
         for start in range(0, len(together), _TOGETHER):
             measured = _Measured(corpus, labels, together[start : start + _TOGETHER])
             with ThreadPoolExecutor(1) as beside:  # a fold is measured while the next one is trained on
@@ -263,24 +263,35 @@ def _rows_of_recipe(recipe: Recipe) -> str:
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
-def _examples(
-    recipe: Recipe, tokens: Tokens, corpus: Corpus, labels: sp.csc_matrix, held_out: Iterable[np.ndarray]
+def examples_without(
+    held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None
 ) -> Iterator[Examples]:
-    """Yield what is learnt from where documents are held out, for each of several choices of such documents.
+    """Yield what a recipe learns from where documents are held out, for each of several choices of such documents.
 
-    The terms of all documents are counted once, and weighed by those that are trained on: see `documents_to_count`.
+    The rows are those of all documents, but their terms are weighed by those that are not held out.
+
+    Parameters
+    ----------
+    held_out : iterable of ndarray of int
+        Training documents, by their places.
+    corpus : Corpus
+    recipe : Recipe
+    tokens : Tokens, optional
+        Of the recipe's settings; what another recipe has used remembers its texts.
     """
-    copies, n = recipe.descriptions, len(corpus.train)
-    features = recipe.make_features().set_params(tokens=tokens)
+    labels, copies, n = corpus.labels(corpus.train), recipe.descriptions, len(corpus.train)
+    features = recipe.make_features().set_params(tokens=tokens or recipe.make_tokens())
     counted = features.count([*corpus.train, *(corpus.described() if copies else [])])
     for documents in held_out:
         trained = np.setdiff1d(np.arange(n), documents)
+        # As in `documents_to_count`: descriptions are counted where they are all that is known of their topics.
         unknown = np.flatnonzero(labels[trained].sum(axis=0).A1 == 0) if copies else NONE
         rows = features.fit_counted(counted, np.append(trained, n + unknown)).rows_of(counted)
         yield with_described(rows[:n], labels, rows[n:], copies)
 
 
-def _all_folds(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterable[Fold]:
+def splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[Fold]:
+    """Yield the folds of as many splits, whose seeds follow each other."""
     for repeat in range(seed, seed + n_repeats):
         of = folds(labels, n_folds, repeat)
         random = np.random.default_rng(repeat)
