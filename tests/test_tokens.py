@@ -66,7 +66,7 @@ plain = st.lists(st.tuples(before, core, behind, gaps).map("".join), max_size=8)
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @given(text=st.one_of(texts, plain))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @example(text="The word, (word) 'Word' word. Of:) (x) co. 12km")
 def test_tokens_of_plain_chunks_are_those_of_spacy_where_only_known_terms_count(lang, text):
     found = TOKENS[lang].count_terms([text], known=KNOWN)
