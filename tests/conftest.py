@@ -11,6 +11,11 @@ settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
 
 
+def pytest_make_parametrize_id(val, argname):
+    """Name no bytes: packed ones hold the time, and a test must have the same name in every process that runs tests."""
+    return argname if isinstance(val, bytes) else None
+
+
 def _corpus_file(name: str) -> Path:
     folder = os.environ.get("TEXTCAT_CORPORA")
     if not folder:
