@@ -21,9 +21,9 @@ import textcat
 from textcat import cli
 from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
-from textcat.margin import ahead, primal, rules
+from textcat.margin import primal, rules
 from textcat.margin.problems import Problem
-from textcat.margin.room import room_beside
+from textcat.margin.room import mapped_anew, room_beside
 from textcat.margin.solve import solve
 
 TEXTS = [(topic, *("common", "words", f"own{topic}", f"odd{k}")) for k in range(12) for topic in ("wheat", "gold")]
@@ -366,33 +366,12 @@ def test_a_disk_without_enough_room_is_told_beforehand(tmp_path, monkeypatch):
         room_beside(str(tmp_path))(10**6, np.float32)
 
 
-# --- reading ahead ---
-
-
-def test_windows_cover_all_rows_and_each_is_asked_for_before_it_is_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(ahead, "_WINDOW", 500)
-    asked = []
-    monkeypatch.setattr(ahead, "_advise", lambda array, advice: asked.append((advice, len(array))))
-    X = some_rows()
-    rows = write_rows(tmp_path / "rows", [X])
-    followed = ahead.Ahead(300, {"data": rows.data, "other": X.data}, dict.fromkeys(("data", "other"), X.indptr))
-    assert asked == [("MADV_RANDOM", X.nnz)], "what is in memory is passed over"
-    windows = []
-    for start, stop in followed.windows():
-        windows.append((start, stop))
-        fetched = sum(length for advice, length in asked if advice == "MADV_WILLNEED")
-        assert fetched >= X.indptr[min(stop + followed.step, 300)]
-    assert [window[0] for window in windows] == [0, *(window[1] for window in windows[:-1])]
-    assert windows[-1][1] == 300
-    assert len(windows) > 5
-
-
 @pytest.mark.parametrize("n", [0, 1, 300])
-def test_training_and_scoring_go_window_by_window_to_the_same_bit(tmp_path, monkeypatch, n):
-    X, labels = some_rows()[:n], some_labels()[:n].tocsc()
-    rows = write_rows(tmp_path / "rows", [X])
-    monkeypatch.setattr(ahead, "_WINDOW", 200)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_left_out_rows_on_disk_are_scored_as_in_memory(tmp_path, monkeypatch, n, dtype):
     monkeypatch.setattr("textcat.margin.room._LARGE", 0)
+    X, labels = some_rows(dtype=dtype)[:n], some_labels()[:n].tocsc()
+    rows = write_rows(tmp_path / "rows", [X])
     out = np.arange(0, n, 3, dtype=np.int32)
     problems = [
         Problem(np.setdiff1d(labels[:, [k]].indices, out).astype(np.int32), rules.PAUM(1, 50), left_out=left_out)
@@ -403,3 +382,17 @@ def test_training_and_scoring_go_window_by_window_to_the_same_bit(tmp_path, monk
     assert [s.weights.tobytes() for s in found] == [s.weights.tobytes() for s in expected]
     assert [s.held_out.tobytes() for s in found] == [s.held_out.tobytes() for s in expected]
     assert str([s.margin for s in found]) == str([s.margin for s in expected])
+
+
+@pytest.mark.parametrize("release", ["6.18.44-fc", "5.17.1", "23.6.0", "unknown"])
+def test_advice_that_the_system_may_not_take_changes_nothing(tmp_path, monkeypatch, X, release):
+    monkeypatch.setattr("platform.release", lambda: release)
+    monkeypatch.setattr("textcat.margin.room._LARGE", 0)
+    rows = write_rows(tmp_path / "rows", [X])
+    again = mapped_anew(rows.data)
+    assert again is not rows.data
+    assert again.tolist() == X.data.tolist()
+    assert mapped_anew(X.data) is X.data
+    array = room_beside(str(tmp_path))(70_000, np.float32)
+    array[:] = 1
+    assert array.sum() == 70_000

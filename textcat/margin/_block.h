@@ -481,16 +481,15 @@ static void B(score)(const B(block) *s, int l, const int32_t *rows, ptrdiff_t n,
     }
 }
 
-/* The least functional margin of every lane in work, over those from `start` to `stop` (in the order of presentation) of
- * the rows it is trained on; infinite where there is none. */
-static void B(margins)(B(block) *s, ptrdiff_t start, ptrdiff_t stop, double least[LANES])
+/* The least functional margin of every lane in work, over the rows it is trained on; infinite where there is none. */
+static void B(margins)(B(block) *s, double least[LANES])
 {
     for (int l = 0; l < LANES; l++) {
         least[l] = INFINITY;
         s->upper[l] = (REAL)INFINITY; /* so that the hot loop stops at every row that has a label */
         s->lower[l] = (REAL)-INFINITY;
     }
-    for (ptrdiff_t position = start; (position = s->scan(s, position, stop)) < stop; position++) {
+    for (ptrdiff_t position = 0; (position = s->scan(s, position, s->x->n_rows)) < s->x->n_rows; position++) {
         const ptrdiff_t i = s->order ? s->order[position] : position;
         for (int l = 0; l < LANES; l++) {
             const double m = s->positive[i] & (1u << l) ? (double)s->f[l] : -(double)s->f[l];

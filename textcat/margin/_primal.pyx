@@ -31,12 +31,10 @@ cdef extern from "_lanes.h" nogil:
 
     ctypedef struct float_block:
         lane lanes[LANES]
-        Py_ssize_t position
         unsigned active, finished
 
     ctypedef struct double_block:
         lane lanes[LANES]
-        Py_ssize_t position
         unsigned active, finished
 
     Py_ssize_t float_survey(Py_ssize_t, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const float *,
@@ -51,7 +49,7 @@ cdef extern from "_lanes.h" nogil:
     Py_ssize_t float_unload(float_block *, int, float *, int32_t *, float *)
     void float_run(float_block *, Py_ssize_t)
     void float_score(const float_block *, int, const int32_t *, Py_ssize_t, float *)
-    void float_margins(float_block *, Py_ssize_t, Py_ssize_t, double *)
+    void float_margins(float_block *, double *)
 
     Py_ssize_t double_survey(Py_ssize_t, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const double *,
                             int32_t *, double *)
@@ -65,7 +63,7 @@ cdef extern from "_lanes.h" nogil:
     Py_ssize_t double_unload(double_block *, int, double *, int32_t *, double *)
     void double_run(double_block *, Py_ssize_t)
     void double_score(const double_block *, int, const int32_t *, Py_ssize_t, double *)
-    void double_margins(double_block *, Py_ssize_t, Py_ssize_t, double *)
+    void double_margins(double_block *, double *)
 
 
 N_LANES = LANES
@@ -119,16 +117,13 @@ cdef class Rows:
         By the names that they have in _lanes.h: ``indptr``, ``data``, ``norm2``, and ``wide`` or ``narrow``; where there
         are lone features, ``feature`` and all that begins with ``lone``; where there are cold columns, what begins with
         ``cold``.
-    folder : str, optional
-        Where the rows are, if they are on disk.
     """
 
     cdef rows x
     cdef readonly dict arrays
-    cdef readonly object dtype, folder
+    cdef readonly object dtype
 
-    def __cinit__(self, shape, dict arrays, folder=None):
-        self.folder = folder
+    def __cinit__(self, shape, dict arrays):
         self.arrays = arrays  # keeps them alive
         self.dtype = arrays["data"].dtype
         self.x.n_rows, self.x.n_features, self.x.n_columns = shape
@@ -196,8 +191,7 @@ cdef class Block:
     cdef double_block *double
     cdef object kept  # what must stay alive
     cdef readonly object dtype
-    cdef readonly Py_ssize_t n_rows
-    cdef Py_ssize_t n_features
+    cdef Py_ssize_t n_rows, n_features
 
     def __cinit__(self, Rows rows, const int64_t[::1] order=None, int level=-1):
         cdef const int64_t *in_order = &order[0] if order is not None and order.shape[0] else NULL
@@ -227,11 +221,6 @@ cdef class Block:
     def finished(self):
         """Bits of the lanes whose problem has converged or reached its last epoch."""
         return self.single.finished if self.single else self.double.finished
-
-    @property
-    def position(self):
-        """The row, in the order of presentation, that comes next."""
-        return self.single.position if self.single else self.double.position
 
     def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs,
              const int32_t[::1] positives, const int32_t[::1] left_out):
@@ -286,30 +275,22 @@ cdef class Block:
                 double_score(self.double, lane, &rows[0], rows.shape[0], &s64[0])
         return scores
 
-    def margins(self, Py_ssize_t start, Py_ssize_t stop):
-        """Return the least functional margin of every lane, shape (16,), over some rows; training cannot go on after it.
-
-        They are those from `start` to `stop` in the order of presentation.
-        """
-        least = np.empty(LANES)
-        cdef double[::1] m = least
+    def margins(self):
+        """Return ``(least functional margin, N, w_b)`` of every lane, each of shape (16,); training cannot go on after it."""
+        least, squared, biases = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+        cdef double[::1] m = least, N = squared, w_b = biases
+        cdef lane z
+        cdef int l
         if self.single:
             with nogil:
-                float_margins(self.single, start, stop, &m[0])
+                float_margins(self.single, &m[0])
         else:
             with nogil:
-                double_margins(self.double, start, stop, &m[0])
-        return least
-
-    def lengths(self):
-        """Return ``(N, w_b)`` of every lane, each of shape (16,)."""
-        squared, biases = np.empty(LANES), np.empty(LANES)
-        cdef double[::1] N = squared, w_b = biases
-        cdef int l
+                double_margins(self.double, &m[0])
         for l in range(LANES):
             z = self.single.lanes[l] if self.single else self.double.lanes[l]
             N[l], w_b[l] = z.N, z.w_bias
-        return squared, biases
+        return least, squared, biases
 
     def unload(self, int lane, weights):
         """Free a lane: write its weights, return ``(bias, support rows, alpha, updates, epochs, updates in the last epoch)``."""

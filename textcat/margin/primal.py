@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, survey
-from textcat.margin.ahead import Ahead, remapped
 from textcat.margin.problems import Control, Numbered, Problem, Solution, in_words, set_margins
-from textcat.margin.room import Room, room_beside
+from textcat.margin.room import Room, mapped_anew, room_beside
 
 # Non-zeros presented, or arranged, between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered
 # at once. A row costs as much as some more of them, above all where it makes every lane update.
@@ -59,7 +58,8 @@ def read_rows(X: Any) -> Given:
             X = X.copy()
             X.sum_duplicates()
     if on_disk:
-        return Given(remapped(X.indptr), remapped(X.indices), remapped(X.data), X.shape[1], str(X.folder))
+        indptr, indices, data = map(mapped_anew, (X.indptr, X.indices, X.data))
+        return Given(indptr, indices, data, X.shape[1], str(X.folder))
     indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
     return Given(indptr, indices, np.ascontiguousarray(X.data), X.shape[1], None)
 
@@ -86,9 +86,8 @@ def arrange(given: Given) -> Rows:
     if n_columns > _FEW_COLUMNS:
         n_cold = int(df[feature[N_WARM:]].sum(dtype=np.int64))
         arrays |= {"cold_ptr": _pointers(given, room), "cold": room(n_cold, np.int32)}
-    arrays |= {"norm2": norm2, "feature": feature}
-    rows = Rows((len(norm2), given.n_features, n_columns), arrays, given.folder)
-    for start, stop in _steps(given):
+    rows = Rows((len(norm2), given.n_features, n_columns), {**arrays, "norm2": norm2, "feature": feature})
+    for start, stop in _steps(given.indptr):
         rows.fill(given.indptr, given.indices, given.data, column, N_WARM, start, stop)
     return rows
 
@@ -96,7 +95,7 @@ def arrange(given: Given) -> Rows:
 def _survey(given: Given, room: Room) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of rows of each feature, and the squared length of each row."""
     df, norm2 = np.zeros(given.n_features, np.int32), room(len(given.indptr) - 1, np.float64)
-    for start, stop in _steps(given):
+    for start, stop in _steps(given.indptr):
         wrong = survey(given.indptr, given.indices, given.data, df, norm2, start, stop)
         if wrong >= 0:
             raise ValueError(f"the columns of row {wrong} of X must ascend, from 0 to {given.n_features - 1}")
@@ -109,7 +108,7 @@ def _in_coordinate_order(given: Given, room: Room, norm2: np.ndarray) -> Rows:
         columns = {"narrow": room(len(given.indices), np.uint16)}
         columns["narrow"][:] = given.indices
     arrays = {"indptr": given.indptr, "data": given.data, "norm2": norm2, **columns}
-    return Rows((len(norm2), given.n_features, given.n_features), arrays, given.folder)
+    return Rows((len(norm2), given.n_features, given.n_features), arrays)
 
 
 def _columns(given: Given, room: Room, n_columns: int, n_lone: int) -> dict[str, np.ndarray]:
@@ -130,14 +129,12 @@ def _pointers(given: Given, room: Room) -> np.ndarray:
     return pointers
 
 
-def _steps(given: Given) -> Iterator[tuple[int, int]]:
-    """Divide rows into stretches of about as many entries as `_BUDGET` says; if on disk, into what is read at once."""
-    n_rows = len(given.indptr) - 1
-    if given.folder:
-        arrays = {"indices": given.indices, "data": given.data}
-        return Ahead(n_rows, arrays, dict.fromkeys(arrays, given.indptr)).windows()
-    ends = np.searchsorted(given.indptr, np.arange(_BUDGET, given.indptr[-1], _BUDGET))
-    return pairwise(np.unique(np.concatenate([[0], ends, [n_rows]])).tolist())
+def _steps(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Divide rows into stretches of about as many entries as `_BUDGET` says."""
+    n_rows = len(indptr) - 1
+    ends = np.searchsorted(indptr, np.arange(_BUDGET, indptr[-1], _BUDGET))
+    bounds = np.unique(np.concatenate([[0], ends, [n_rows]])).tolist()
+    return pairwise(bounds)
 
 
 def solve_block(
@@ -160,35 +157,23 @@ def solve_block(
     n_features, dtype = rows.n_features, rows.dtype
     block = Block(rows, order)
     budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.n_rows) + _ROW_COST)))
-    ahead = _ahead(rows) if rows.folder and order is None else None
-    if ahead is not None:
-        budget = min(budget, ahead.step)
     waiting = iter(problems)
     at_work: dict[int, Numbered] = {}
     solved: list[tuple[int, Problem, Solution]] = []
     for lane in range(lanes):
         _load_next(block, lane, waiting, at_work)
     while at_work and not control.stop.is_set():
-        if ahead is not None:
-            ahead.follow(block.position)
         finished = block.run(budget)
         for lane in [lane for lane in at_work if finished >> lane & 1]:
             k, problem = at_work.pop(lane)
             weights = out[k] if out is not None else np.empty(n_features, dtype)
-            solved.append((k, problem, _unload(block, lane, problem, weights, keep_weights, ahead)))
+            solved.append((k, problem, _unload(block, lane, problem, weights, keep_weights)))
             control.finished()
             _load_next(block, lane, waiting, at_work)
     if margins:
         for start in range(0, len(solved), N_LANES):
-            _measure(block, solved[start : start + N_LANES], ahead)
+            _measure(block, solved[start : start + N_LANES])
     return [(k, solution) for k, _, solution in solved]
-
-
-def _ahead(rows: Rows) -> Ahead:
-    """Make what has the entries of rows on disk read ahead."""
-    arrays = {name: rows.arrays[name] for name in ("data", "wide", "narrow", "cold") if name in rows.arrays}
-    pointers = {name: rows.arrays["cold_ptr" if name == "cold" else "indptr"] for name in arrays}
-    return Ahead(rows.n_rows, arrays, pointers)
 
 
 def _load_next(block: Block, lane: int, waiting: Iterator[Numbered], at_work: dict[int, Numbered]) -> None:
@@ -211,10 +196,8 @@ def _warm(block: Block, lane: int, start: Solution) -> None:
     block.warm(lane, weights, start.bias, start.n_updates, support, alpha)
 
 
-def _unload(
-    block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool, ahead: Ahead | None
-) -> Solution:
-    held_out = _scores(block, lane, problem.left_out, ahead)
+def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool) -> Solution:
+    held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
     stopped = in_words(n_epochs, last_updates, weights.dtype, finite)
@@ -223,24 +206,13 @@ def _unload(
     return Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
 
 
-def _scores(block: Block, lane: int, rows: np.ndarray, ahead: Ahead | None) -> np.ndarray:
-    """Score rows in a lane; if they are on disk, in their order there."""
-    rows = np.ascontiguousarray(rows)
-    if ahead is None or not len(rows) or np.any(np.diff(rows) < 0):
-        return block.score(lane, rows)
-    parts = (rows[slice(*np.searchsorted(rows, window))] for window in ahead.windows())
-    return np.concatenate([block.score(lane, part) for part in parts])
-
-
-def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]], ahead: Ahead | None) -> None:
+def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]]) -> None:
     """Put solutions back into the lanes, side by side, and measure their margins in one pass."""
     for lane, (_, problem, solution) in enumerate(solved):
         _load(block, lane, problem)
         _warm(block, lane, solution)
-    windows = ahead.windows() if ahead is not None else [(0, block.n_rows)]
-    least = np.min([np.full(N_LANES, np.inf), *(block.margins(start, stop) for start, stop in windows)], axis=0)
-    for (_, _, solution), *reached in zip(solved, least, *block.lengths(), strict=False):
-        set_margins(solution, *reached)
+    for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):
+        set_margins(solution, least, N, w_bias)
     scratch = np.empty_like(solved[0][2].weights)
     for lane in range(len(solved)):
         block.unload(lane, scratch)
