@@ -13,6 +13,7 @@ from pathlib import Path
 import archive
 import tagging
 import training
+import training_at_scale
 import whole_way
 from machine import described
 from sklearn.exceptions import ConvergenceWarning
@@ -27,11 +28,16 @@ PARTS: dict[str, Callable[[Corpus, int], str]] = {
     "b": whole_way.measured,
     "c": tagging.measured,
 }
+# What has a page of its own.
+PAGES: dict[str, Callable[[list[str]], None]] = {
+    "archive": archive.main,
+    "training-at-scale": training_at_scale.main,
+}
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["archive"]:
-        archive.main(sys.argv[2:])
+    if sys.argv[1:2] and sys.argv[1] in PAGES:
+        PAGES[sys.argv[1]](sys.argv[2:])
         return
     options = _options()
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -48,7 +54,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/benchmark",
         description=__doc__,
-        epilog="scripts/benchmark archive --help: the tagging of archives, which has a page of its own",
+        epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; and "
+        "scripts/benchmark training-at-scale; see their --help.",
     )
     parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")
     parser.add_argument("--only", default="abc", help="parts: a = training, b = the whole way, c = tagging")

@@ -1,0 +1,318 @@
+"""Train on as many generated documents as asked: what it takes and how that grows, as a page and a picture."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import limited
+import numpy as np
+from machine import described
+from scipy import sparse
+
+import textcat
+from textcat.files import write_atomically
+from textcat.papers.pictures import axes, save
+from textcat.report import markdown_table
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+import make_rows
+
+TOPICS, EPOCHS, JOBS, TESTED = 103, 50, 2, 20_480
+# In the middle of ten groups of topics, from the most frequent to the rarest.
+SAMPLE = [int((k + 0.5) * TOPICS / 10) for k in range(10)]
+# Of the documents that were asked for: some as many, and a quarter more.
+SIZES = (1 / 80, 1 / 25, 1 / 8, 0.4, 1.25)
+LEAST = 200_000_000  # bytes: what Python and its libraries take, and a little
+OURS = "textcat, rows in memory"
+TOLD_EPOCHS = (5, 10, 25, 50, 100, 1000)
+Facts = Mapping[str, Any]
+
+
+class Place(NamedTuple):
+    """Where rows are: those of n documents ("rows"), of a quarter more ("more"), and of others to test on ("test")."""
+
+    folder: Path
+    n: int
+
+    def arguments(self, name: str) -> list[str]:
+        """Name rows and labels for train_rows.py."""
+        return [str(self.folder / name), str(self.folder / f"{name}.npz")]
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = _options(arguments)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        place = Place(Path(folder), options.documents)
+        _say("making rows")
+        _make(place)
+        contenders = _contenders(place)
+        epochs = _by_epochs(place)
+        sizes = _by_size(place, options.runs)
+    _draw(sizes, options.out.with_suffix(".svg"))
+    page = _page(options, contenders, epochs, sizes)
+    write_atomically(options.out, page)
+    print(page, end="")
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/benchmark training-at-scale", description=__doc__)
+    parser.add_argument("--documents", type=int, default=800_000, help="how many (default: %(default)s)")
+    parser.add_argument("--runs", type=int, default=5, help="of what takes less than a minute (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, help="for rows, some 3 GB (default: that for temporary files)")
+    parser.add_argument("--out", type=Path, default=Path("docs/training-at-scale.md"), help="default: %(default)s")
+    return parser.parse_args(arguments, argparse.Namespace(asked=arguments, machine=described()))
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+# --- measuring -------------------------------------------------------------------------------------------------------
+
+
+def _make(place: Place) -> None:
+    archive, most = make_rows.Archive(topics=TOPICS), int(place.n * SIZES[-1])
+    beyond = -(-most // make_rows.BLOCK) * make_rows.BLOCK
+    columns = make_rows.learn(archive, place.n)
+    for name, n, start in (("rows", place.n, 0), ("test", TESTED, beyond)):
+        textcat.write_rows(place.folder / name, make_rows.rows(archive, columns, n, start))
+        sparse.save_npz(place.folder / f"{name}.npz", make_rows.labels(archive, n, start))
+    textcat.write_rows(place.folder / "more", make_rows.rows(archive, make_rows.learn(archive, most), most))
+    sparse.save_npz(place.folder / "more.npz", make_rows.labels(archive, most))
+
+
+def _command(place: Place, name: str, *options: object) -> list[str]:
+    script = Path(__file__).with_name("train_rows.py")
+    return [sys.executable, str(script), *place.arguments(name), *map(str, options)]
+
+
+def _train(place: Place, name: str, *options: object) -> Facts:
+    """Train in a process of its own."""
+    done = subprocess.run(_command(place, name, *options), stdout=subprocess.PIPE, check=True, text=True)
+    facts = json.loads(done.stdout)
+    _say(f"{name} {shlex.join(map(str, options))}: {facts['seconds']:.2f} s")
+    return facts
+
+
+def _contenders(place: Place) -> dict[str, Facts]:
+    """Train on all documents, in several ways."""
+    test = ["--test", *place.arguments("test")]
+    epochs = ["--max-epochs", EPOCHS]
+    svc = ["--by", "linearsvc", "--topics", ",".join(map(str, SAMPLE)), *test]
+    found = {
+        OURS: _train(place, "rows", *epochs, *test),
+        "textcat, rows on disk": _train(place, "rows", "--from", "disk", *epochs, *test),
+        "LinearSVC(dual=True)": _train(place, "rows", *svc, "--dual"),
+        "LinearSVC()": _train(place, "rows", *svc),
+    }
+    tight = _within(place, _bytes(found[OURS]) // 2, *epochs)
+    return found | ({"textcat, rows on disk, memory for half of them, 1 job": tight} if tight else {})
+
+
+def _within(place: Place, limit: int, *options: object) -> Facts | None:
+    """Train in so much memory; None where that cannot be done, or is too little for Python alone."""
+    if limit < LEAST:
+        return None
+    limited.forget(place.folder / "rows")
+    try:
+        printed = limited.run(_command(place, "rows", "--from", "disk", "--jobs", 1, *options), limit)
+    except subprocess.CalledProcessError as error:
+        _say(f"in {limit / 1e6:.0f} MB: {error}")
+        return None
+    if printed is None:
+        return None
+    facts = json.loads(printed)
+    _say(f"in {limit / 1e6:.0f} MB: {facts['seconds']:.2f} s")
+    return {**facts, "limit": limit}
+
+
+def _by_epochs(place: Place) -> dict[int, Facts]:
+    """Train an eighth of the documents for more and more epochs."""
+    options = ["--rows", place.n // 8, "--test", *place.arguments("test"), "--max-epochs"]
+    return {epochs: _train(place, "rows", *options, epochs) for epochs in TOLD_EPOCHS}
+
+
+def _by_size(place: Place, runs: int) -> list[Facts]:
+    """Train on more and more documents; of several runs that of the median time per visited non-zero."""
+    found = []
+    for share in SIZES:
+        n = int(place.n * share)
+        options = ["--rows", n, "--max-epochs", EPOCHS]
+        tries = [_train(place, "more", *options) for _ in range(runs if n <= 200_000 else 1)]
+        found.append(sorted(tries, key=_cost)[len(tries) // 2])
+    return found
+
+
+def _cost(facts: Facts) -> float:
+    """Return nanoseconds per visited non-zero: an epoch of a topic visits all of them once."""
+    return facts["seconds"] * 1e9 / (facts["epochs"] * facts["entries"])
+
+
+def _bytes(facts: Facts) -> int:
+    """Return what rows take in memory: a value and a column per non-zero, of four bytes each, and their ends."""
+    return 8 * facts["entries"] + 4 * (facts["shape"][0] + 1)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def _draw(sizes: Sequence[Facts], path: Path) -> None:
+    documents, costs = [facts["shape"][0] for facts in sizes], [_cost(facts) for facts in sizes]
+    middle = (max(costs) + min(costs)) / 2
+    drawn = axes(6.0, 3.4)
+    drawn.axhspan(0.8 * middle, 1.2 * middle, color="0.92", label="± 20 %")
+    drawn.plot(documents, costs, "o-", color="C0", label=f"PAUM(1, 50), {TOPICS} topics, {JOBS} jobs")
+    drawn.set(xscale="log", ylim=(0, 1.6 * middle), xlabel="documents", ylabel="ns per visited non-zero and topic")
+    drawn.legend(frameon=False)
+    save(drawn, path)
+
+
+PAGE = """# Training at scale
+
+Written by `{command}` on {date}.
+
+{machine}
+- Documents: {n:,}, generated by `scripts/make_archive.py`, of 150 words on average; {topics} topics, the largest with
+  some 30 % of the documents, the smallest with 0.07 %.
+- Rows: tf-idf of words that two documents or more have; {features:,} features, {millions:.1f} million non-zeros,
+  {megabytes:.0f} MB in memory.
+
+Everything is measured in a process of its own; making and reading the rows is not included.
+
+## Time and memory
+
+PAUM(1, 50), λ = 1, at most {epochs} epochs a topic, {jobs} jobs where nothing else is said. LinearSVC is scikit-learn's
+in `OneVsRestClassifier(n_jobs={jobs})`, in threads; it trains ten topics, those in the middle of ten groups from the
+most frequent to the rarest, and its seconds are {topics}/10 of what they take. MAP: mean of the average precision on
+{tested:,} other documents, of the same ten topics. One run.
+
+{contenders}
+
+Peak: all that was in memory at once: the rows, Python and its libraries, and parts of files that were mapped. Apart
+from files: what the system cannot take back, to read it again when it is wanted. The weights of {topics} topics and
+{features:,} features are {weights:.0f} MB of it; where the rows are on disk, they are a file, too.
+
+{tight}
+
+## How many epochs
+
+Trained on {eighth:,} of the documents, for so many epochs or until every topic has one without an update. The later
+updates serve the margins of training documents, and no longer the ranking of others: with many documents training need
+not wait for them, `--max-epochs {epochs}` is enough.
+
+{by_epochs}
+
+## Cost per non-zero
+
+The seconds of the whole training, divided by the number of non-zeros that were visited: those of all rows, times the
+epochs of every topic. At most {epochs} epochs, {jobs} jobs, rows in memory. The weights of sixteen topics outgrow the
+cache as new words keep coming; those of rare words are fetched some rows before they are needed. Least and most are
+{spread:.0f} % from the middle between them. Number of runs, of which the median is given: {runs} up to 200,000
+documents, and 1 beyond.
+
+![Nanoseconds per visited non-zero and topic, by the number of documents]({picture})
+
+{by_size}
+"""
+
+
+def _page(
+    options: argparse.Namespace,
+    contenders: Mapping[str, Facts],
+    epochs: Mapping[int, Facts],
+    sizes: Sequence[Facts],
+) -> str:
+    ours, costs = contenders[OURS], [_cost(facts) for facts in sizes]
+    features = ours["shape"][1]
+    return PAGE.format(
+        command=shlex.join(["scripts/benchmark", "training-at-scale", *options.asked]),
+        date=date.today(),
+        machine=options.machine,
+        n=options.documents,
+        eighth=options.documents // 8,
+        topics=TOPICS,
+        tested=TESTED,
+        epochs=EPOCHS,
+        jobs=JOBS,
+        runs=options.runs,
+        features=features,
+        millions=ours["entries"] / 1e6,
+        megabytes=_bytes(ours) / 1e6,
+        weights=TOPICS * features * 4 / 1e6,
+        contenders=_table(_rows(contenders)),
+        tight=_tight(contenders),
+        by_epochs=_table(_epoch_rows(epochs)),
+        spread=100 * (max(costs) - min(costs)) / (max(costs) + min(costs)),
+        picture=options.out.with_suffix(".svg").name,
+        by_size=_table(_size_rows(sizes)),
+    )
+
+
+def _table(rows: Iterator[dict[str, Any]]) -> str:
+    return markdown_table(list(rows)).strip()
+
+
+def _rows(contenders: Mapping[str, Facts]) -> Iterator[dict[str, Any]]:
+    ours = contenders[OURS]["seconds"]
+    for name, facts in contenders.items():
+        seconds = facts["seconds"] * (1 if "epochs" in facts else TOPICS / len(SAMPLE))
+        yield {
+            "what": name,
+            "seconds": f"{seconds:.1f}",
+            "times ours": f"{seconds / ours:.3g}",
+            "peak memory, MB": f"{facts['peak_bytes'] / 1e6:.0f}",
+            "apart from files, MB": f"{facts['anonymous_bytes'] / 1e6:.0f}",
+            "MAP": _map(facts),
+        }
+
+
+def _map(facts: Facts) -> str | None:
+    found = facts.get("precisions")
+    if found is None:
+        return None
+    sample = [found[k] for k in SAMPLE] if len(found) > len(SAMPLE) else found
+    return f"{np.mean([value for value in sample if value is not None]):.3f}"
+
+
+def _tight(contenders: Mapping[str, Facts]) -> str:
+    tight = next((facts for facts in contenders.values() if "limit" in facts), None)
+    if tight is None:
+        return "Training in less memory than the rows take could not be measured."
+    return (
+        f"The last line is training in a control group of {tight['limit'] / 1e6:.0f} MB, half of what the rows take: "
+        "of Python,\nof what is trained, and of the system's copies of files together no more was in memory."
+    )
+
+
+def _epoch_rows(epochs: Mapping[int, Facts]) -> Iterator[dict[str, Any]]:
+    for most, facts in epochs.items():
+        known = [value for value in facts["precisions"] if value is not None]
+        yield {
+            "epochs, at most": most,
+            "seconds": f"{facts['seconds']:.2f}",
+            "epochs, on average": f"{facts['epochs'] / TOPICS:.1f}",
+            "topics converged": facts["converged"],
+            "support documents": f"{facts['support']:.0f}",
+            "MAP, all topics": f"{np.mean(known):.3f}",
+        }
+
+
+def _size_rows(sizes: Sequence[Facts]) -> Iterator[dict[str, Any]]:
+    for facts in sizes:
+        yield {
+            "documents": f"{facts['shape'][0]:,}",
+            "non-zeros": f"{facts['entries']:,}",
+            "epochs of all topics": f"{facts['epochs']:,}",
+            "updates": f"{facts['updates']:,}",
+            "seconds": f"{facts['seconds']:.2f}",
+            "ns per visited non-zero": f"{_cost(facts):.4f}",
+        }
