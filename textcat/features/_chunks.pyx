@@ -38,6 +38,9 @@ cdef enum:
     WINDOW = 32  # spans that are looked up together
     FILTER = 1 << 12  # words of 64 bits
     UNKNOWN = -2
+    _LETTERS
+    _LETTERS_OR_DIGITS
+    _ANYTHING
     LONGEST = 256        # bytes of a chunk that is cut here
     AHEAD = 8    # spans
 
@@ -158,6 +161,9 @@ cdef object as_array(const Buffer* buffer):
     return array
 
 
+LETTERS, LETTERS_OR_DIGITS, ANYTHING = _LETTERS, _LETTERS_OR_DIGITS, _ANYTHING
+
+
 cdef class Words:
     """What chunks of ASCII characters stand for, where their tokens can be told without the language.
 
@@ -166,8 +172,10 @@ cdef class Words:
     Parameters
     ----------
     numbers : dict of str to int
-        Of terms; -1 for words that are none. All other words have the number `other`.
+        The numbers of the terms of tokens, in lower case; -1 for tokens that are none. All others have `other`.
     other : int
+    kind : {LETTERS, LETTERS_OR_DIGITS, ANYTHING}
+        Of which characters a term consists alone, or has one of, or any.
     specials : set of str
         What may be no run of tokens of a chunk.
     whole : bool
@@ -181,15 +189,16 @@ cdef class Words:
     cdef Infixes infixes
     cdef bint whole
     cdef int32_t other
+    cdef int kind
     cdef uint64_t[FILTER] special  # a bit for each, and so for some others
     cdef Buffer letters, words
     cdef int32_t* slots            # words by hash; -1: free
     cdef size_t n_slots
 
-    def __cinit__(self, dict numbers, int32_t other, set specials, bint whole, prefixes, suffixes, infixes):
+    def __cinit__(self, dict numbers, int32_t other, int kind, set specials, bint whole, prefixes, suffixes, infixes):
         cdef size_t bit
         self.prefixes, self.suffixes, self.infixes = prefixes, suffixes, infixes
-        self.whole, self.other = whole, other
+        self.whole, self.other, self.kind = whole, other, kind
         for each in specials:
             key = each.encode("utf-8", "surrogatepass")
             bit = special_bit(<const char*>key, len(key))
@@ -260,24 +269,27 @@ cdef int32_t plain_term(Words words, String chunk, int* before, int* behind) noe
             or behind[0] and (
                 is_special(words, key + n - behind[0], behind[0]) or is_special(words, key, n - behind[0])
             )
-            or has_letters_only(key, before[0])
-            or has_letters_only(key + n - behind[0], behind[0])
+            or may_be_term(words, key, before[0])
+            or may_be_term(words, key + n - behind[0], behind[0])
         ):
             return UNKNOWN
+    if not may_be_term(words, key + before[0], core):
+        return -1
     for k in range(core):
-        letter = key[before[0] + k] | 32
-        if not c"a" <= letter <= c"z":
-            return -1
-        letters[k] = letter
+        letter = key[before[0] + k]
+        letters[k] = letter | 32 if c"A" <= letter <= c"Z" else letter
     return number_of(words, letters, core)
 
 
-cdef inline bint has_letters_only(const char* key, size_t n) noexcept nogil:
-    cdef size_t k
+cdef inline bint may_be_term(Words words, const char* key, size_t n) noexcept nogil:
+    cdef size_t k, n_letters = 0, n_digits = 0, n_spaces = 0
     for k in range(n):
-        if not c"a" <= <uint8_t>key[k] | 32 <= c"z":
-            return False
-    return n > 0
+        n_letters += c"a" <= <uint8_t>key[k] | 32 <= c"z"
+        n_digits += c"0" <= <uint8_t>key[k] <= c"9"
+        n_spaces += WHITE[<uint8_t>key[k]]
+    if words.kind == _LETTERS:
+        return n_letters == n and n > 0
+    return n_letters + n_digits > 0 if words.kind == _LETTERS_OR_DIGITS else n_spaces < n
 
 
 cdef inline int32_t number_of(Words words, const char* key, size_t n) noexcept nogil:

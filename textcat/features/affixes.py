@@ -126,9 +126,10 @@ class Affixes(NamedTuple):
             tokenizer.token_match,
         )
 
-    def words(self, numbers: dict[str, int], other: int, specials: set[str]) -> Words:
+    def words(self, numbers: dict[str, int], other: int, kind: int, specials: set[str]) -> Words:
         """Give what cuts plain chunks without strings; for the parameters see `Words`, and `cut`."""
-        return Words(numbers, other, specials, self.token_match is not None, self.prefixes, self.suffixes, self.infixes)
+        whole = self.token_match is not None
+        return Words(numbers, other, kind, specials, whole, self.prefixes, self.suffixes, self.infixes)
 
     def cut(self, chunks: list[str], specials: set[str]) -> tuple[list[str], np.ndarray]:
         """Cut chunks into their tokens where the tables can tell, and no special case is near.

@@ -161,9 +161,9 @@ class Language:
             lengths[i], start = len(cut), place
         return all_tokens + tokens[start:], lengths
 
-    def words(self, numbers: dict[str, int], other: int) -> Words | None:
+    def words(self, numbers: dict[str, int], other: int, kind: int) -> Words | None:
         """Give what cuts plain chunks without being asked about each; for the parameters see `Words`."""
-        return self._affixes.words(numbers, other, self._specials) if self.by_chunk else None
+        return self._affixes.words(numbers, other, kind, self._specials) if self.by_chunk else None
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""

@@ -20,3 +20,8 @@ def singular(word: str) -> str:
     if word.endswith("es") and word[-3] not in "aeo":
         return word[:-1]
     return word if word[-2] in "su" else word[:-1]
+
+
+def words_of(term: str) -> list[str]:
+    """List the words that `singular` turns into a term."""
+    return [word for word in (term, f"{term}s", f"{term[:-1]}ies") if singular(word) == term]

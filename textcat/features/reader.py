@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.features._chunks import Memo, Words
+from textcat.features._chunks import ANYTHING, LETTERS, LETTERS_OR_DIGITS, Memo, Words
 from textcat.features.language import Gap, Language
-from textcat.features.plurals import singular
+from textcat.features.plurals import singular, words_of
 
 BATCH_CHARACTERS = 4_000_000
 BATCH_TEXTS = 20_000
@@ -78,8 +78,8 @@ class Reader:
         self._required = [get[IS_ALPHA]] if settings.alphabetic else []
         self._required += [_has_letter_or_digit] if settings.alphanumeric else []
         self._excluded = [get[IS_SPACE]] + ([get[IS_STOP]] if settings.remove_stop_words else [])
-        usual = self._term is str.lower and self._required == [str.isalpha] and self._excluded[0] is str.isspace
-        self._stops = _stop_words(self._excluded[1:]) if usual else None
+        usual = (get[LOWER], get[IS_SPACE], get[IS_ALPHA]) == (str.lower, str.isspace, str.isalpha)
+        self._stops = _stop_words(self._excluded[1:]) if usual and settings.lowercase else None
         self._known: Known | None = None
         self._words: Words | None = None
         self.forget()
@@ -109,8 +109,16 @@ class Reader:
         before, self.terms = self.terms, known.terms
         self._places = dict(zip(known.terms, count()))
         if self._stops is not None:
-            self._words = self._language.words(self._places | dict.fromkeys(self._stops, -1), len(known.terms) - 1)
+            self._words = self._plain_words(self._stops, len(known.terms) - 1)
         self.memo.know(known.ngrams, np.fromiter(self._places_of(before), np.int32, len(before)))
+
+    def _plain_words(self, stops: Collection[str], other: int) -> Words | None:
+        """Give what cuts plain chunks, and numbers their terms, without asking the language."""
+        settings, numbers = self.settings, self._places
+        if settings.fold_plurals and settings.lang == "en":
+            numbers = {word: place for term, place in self._places.items() for word in words_of(term)}
+        kind = LETTERS if settings.alphabetic else LETTERS_OR_DIGITS if settings.alphanumeric else ANYTHING
+        return self._language.words(numbers | dict.fromkeys(stops, -1), other, kind)
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Count the batch; for parameters see `Tokens.count_terms`, for the result `Memo.count`."""
