@@ -54,6 +54,16 @@ class TestOfACluster:
             seeded = learner(max_epochs=20, seed=1).fit(X, Y)
         assert facts(seeded) == facts(learner(max_epochs=20, seed=1).fit(X, Y)) != expected
 
+    def test_rows_that_a_worker_does_not_see_are_told_of(self, cluster, tmp_path):
+        X, Y = rows_and_labels()
+        rows = textcat.write_rows(tmp_path / "rows", [X])
+        rows.folder = tmp_path / "only here"
+        with (
+            pytest.raises(TextcatError, match=r"cannot open the rows in .*only here.*: every machine must see them"),
+            on_cluster(cluster.scheduler_address),
+        ):
+            learner().fit(rows, Y)
+
     def test_a_worker_that_is_killed_takes_nothing_with_it(self, cluster):
         X, Y = rows_and_labels()
         expected = facts(learner(max_epochs=1000).fit(X, Y))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -163,7 +164,13 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
 
 def _reopened(folder: str, expected: str) -> StoredRows:
     """Open rows as another process had them."""
-    rows = open_rows(folder, verify=False)
+    try:
+        rows = open_rows(folder, verify=False)
+    except StoreError as error:
+        raise StoreError(
+            f"{platform.node()} cannot open the rows in {folder} ({str(error).rstrip('.')}): "
+            "every machine must see them there."
+        ) from error
     if rows._sum != expected:
         raise StoreError(f"The rows in {folder} are not those that were there before: begin anew.")
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -170,7 +171,10 @@ def _on_cluster(
     """
     from distributed import as_completed
 
-    sent = client.scatter(rows, broadcast=True, hash=False)
+    if primal.is_on_disk(rows):  # opened by the work itself, so that an error reaches the caller as it is
+        solve_block, sent = partial(_solve_opened, solve_block), pickle.dumps(rows)
+    else:
+        sent = client.scatter(rows, broadcast=True, hash=False)
     futures = [client.submit(solve_block, sent, block, pure=False) for block in blocks]
     try:
         parts = []
@@ -181,6 +185,10 @@ def _on_cluster(
         client.cancel(futures)
         raise
     return parts
+
+
+def _solve_opened(solve_block: Block, rows: bytes, problems: list[Numbered]) -> list[tuple[int, Solution]]:
+    return solve_block(pickle.loads(rows), problems)
 
 
 def _in_threads(
