@@ -1,4 +1,4 @@
-"""The tf-idf rows of the archives that make_archive.py writes, without their text; `make_archive.py --rows` writes them.
+"""The tf-idf rows of the archives of make_archive.py, without their text; `make_archive.py --rows` writes them.
 
 They are those of words that are neither function words nor in one document alone, each 1 + log tf times log(N / df), of
 unit length. Columns are in an order that says nothing of frequency, as an alphabetical one does.

@@ -23,6 +23,9 @@ def cluster():
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
     ) as cluster:
         yield cluster
+        # Dask fails if it is closed while it starts a worker again that a test has killed.
+        with distributed.Client(cluster, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
 
 
 @pytest.fixture(scope="module")

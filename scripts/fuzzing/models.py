@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from target import Target
@@ -24,7 +25,7 @@ from textcat.storage import load, save
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 # Making one takes a hundred times longer than all the rest.
-reader.Language = cache(reader.Language)
+_language = cache(reader.Language)
 _TEXTS = (
     ("Wheat and corn exports rose, the ministry said.", "grain"),
     ("Gold fell; silver and tin were steady.", "metal"),
@@ -65,7 +66,7 @@ def check(data: bytes) -> None:
     (folder / names[head[1] % len(names)]).write_bytes(data[2:])
     if head[0] & _SEALED:
         _seal(folder)
-    with suppress(TextcatError):
+    with suppress(TextcatError), patch.object(reader, "Language", _language):
         _use(load(folder, mapped=not head[0] & _COPIED))
 
 
