@@ -257,6 +257,9 @@ def tag(
     A document that cannot be read is named on standard error, or in rejected.jsonl with --out; the exit code is then 3.
     A run that was broken off goes on where it was when the same command is given again.
     """
+    from textcat.archive.crews import without_blas_threads
+
+    without_blas_threads()
     from textcat.archive import run
     from textcat.archive.meter import Meter
     from textcat.archive.plan import make_plan

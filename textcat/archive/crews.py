@@ -196,6 +196,7 @@ def _live(end: Connection) -> None:
     """In a worker: end with the process that has started it, even if that was killed; and stay small."""
     # scikit-learn imports pandas where it is, and that pyarrow: 60 MB that are of no use here.
     sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    without_blas_threads()
 
     def wait() -> None:
         with suppress(EOFError, OSError):
@@ -203,6 +204,11 @@ def _live(end: Connection) -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def without_blas_threads() -> None:
+    """Let numpy, if it has not been loaded yet, start no threads for what is never asked of it: they wait busily."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @contextmanager

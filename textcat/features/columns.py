@@ -170,6 +170,10 @@ def known_by(names: Iterable[str], ngrams: int, *, apart: bool) -> Known:
 
 def _readings(name: str, ngrams: int, apart: bool) -> Iterator[list[str]]:
     """List the ways to read a name as up to so many terms."""
+    if " " not in name and not (apart and ":" in name):
+        if name not in ("", OTHER):
+            yield [name]
+        return
     starts = [0, *(i + 1 for i, character in enumerate(name) if apart and character == ":")]
     for start in starts:
         gaps = [i for i in range(start, len(name)) if name[i] == " "]

@@ -24,4 +24,5 @@ def singular(word: str) -> str:
 
 def words_of(term: str) -> list[str]:
     """List the words that `singular` turns into a term."""
-    return [word for word in (term, f"{term}s", f"{term[:-1]}ies") if singular(word) == term]
+    candidates = (term, f"{term}s", f"{term[:-1]}ies") if term.endswith("y") else (term, f"{term}s")
+    return [word for word in candidates if singular(word) == term]

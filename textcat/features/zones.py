@@ -80,38 +80,81 @@ def lay_out(documents: Documents, zones: Mapping[str, float] | None, apart: bool
     """
     texts: list[str] = []
     zone_of: list[str] = []
-    sources: list[int] = []
+    plans: dict[tuple[str, ...], _Plan] = {}
+    followed: list[_Plan] = []
+    offsets: list[int] = []
     kinds: list[int] = []
-    ends: list[int] = []
-    names: dict[str, int] = {} if apart is True else {SHARED: 0}
-    kinds_of: dict[str, range] = {}
-    spaces: list[int] = []
-    weights: list[float] = []
+    parts = _Parts(zones, apart)
     for i, document in enumerate(documents):
-        for zone, text in _zones(document, i).items():
-            kinds_here = kinds_of.get(zone)
-            if kinds_here is None:
-                weight = 1.0 if zones is None else zones.get(zone)
-                if weight is not None:
-                    spaces += [names.setdefault(name, len(names)) for name in _spaces_of(zone, apart)]
-                    weights += [weight] * (len(spaces) - len(weights))
-                kinds_here = kinds_of[zone] = range(sum(map(len, kinds_of.values())), len(spaces))
-            if kinds_here:
-                sources += [len(texts)] * len(kinds_here)
-                kinds += kinds_here
-                texts.append(text)
-                zone_of.append(zone)
-        ends.append(len(sources))
+        of_document = _zones(document, i)
+        names = tuple(of_document)
+        plan = plans.get(names)
+        if plan is None:
+            plan = plans[names] = parts.plan(names)
+        texts += of_document.values() if plan.zones == names else map(of_document.__getitem__, plan.zones)
+        zone_of += plan.zones
+        offsets += plan.offsets
+        kinds += plan.kinds
+        followed.append(plan)
+    n_texts = np.fromiter((len(plan.zones) for plan in followed), np.int64, len(followed))
+    n_parts = np.fromiter((len(plan.kinds) for plan in followed), np.int64, len(followed))
+    _check_texts(texts, zone_of, n_texts)
+    sources = np.repeat(np.cumsum(n_texts) - n_texts, n_parts) + np.array(offsets, np.int64)
     which = np.array(kinds, np.int64)
     return Texts(
         texts,
         zone_of,
-        np.array(sources, np.int32),
-        np.array(spaces, np.int32)[which],
-        np.array(weights, np.float64)[which],
-        list(names),
-        np.array(ends, np.int64),
+        sources.astype(np.int32),
+        np.array(parts.spaces, np.int32)[which],
+        np.array(parts.weights, np.float64)[which],
+        list(parts.names),
+        np.cumsum(n_parts),
     )
+
+
+class _Plan(NamedTuple):
+    """How documents with the same names of zones are laid out.
+
+    Attributes
+    ----------
+    zones : tuple of str
+        Those that are read.
+    offsets : list of int
+        Which of them each part is.
+    kinds : list of int
+        The kind of each part, of which `_Parts` has the space and the weight.
+    """
+
+    zones: tuple[str, ...]
+    offsets: list[int]
+    kinds: list[int]
+
+
+class _Parts:
+    """The kinds of parts met so far, with their spaces and weights."""
+
+    def __init__(self, zones: Mapping[str, float] | None, apart: bool | Sequence[str]):
+        self.names: dict[str, int] = {} if apart is True else {SHARED: 0}
+        self.spaces: list[int] = []
+        self.weights: list[float] = []
+        self._zones, self._apart = zones, apart
+        self._kinds: dict[str, range] = {}
+
+    def plan(self, zones: tuple[str, ...]) -> _Plan:
+        """Plan the documents with these zones."""
+        read = tuple(zone for zone in zones if self._kinds_of(zone))
+        of_zones = [self._kinds_of(zone) for zone in read]
+        offsets = [k for k, kinds in enumerate(of_zones) for _ in kinds]
+        return _Plan(read, offsets, [kind for kinds in of_zones for kind in kinds])
+
+    def _kinds_of(self, zone: str) -> range:
+        if zone not in self._kinds:
+            start, weight = len(self.spaces), 1.0 if self._zones is None else self._zones.get(zone)
+            if weight is not None:
+                self.spaces += [self.names.setdefault(name, len(self.names)) for name in _spaces_of(zone, self._apart)]
+                self.weights += [weight] * (len(self.spaces) - start)
+            self._kinds[zone] = range(start, len(self.spaces))
+        return self._kinds[zone]
 
 
 def checked(documents: Documents) -> Iterator[str | Zoned]:
@@ -131,9 +174,15 @@ def _zones(document: str | Zoned, i: int) -> Mapping[str, str]:
     if isinstance(document, str):
         return {BODY: document}
     zones = getattr(document, "zones", None)
-    if not isinstance(zones, Mapping):
+    if type(zones) is not dict and not isinstance(zones, Mapping):  # the second question takes longer
         raise FeatureError(f"Document {i} is {document!r:.60}: give a string or a document with zones.")
-    for name, text in zones.items():
-        if not isinstance(text, str):
-            raise FeatureError(f"Zone {name!r} of document {i} is {text!r:.60}: give a string.")
     return zones
+
+
+def _check_texts(texts: list[str], zones: list[str], n_texts: np.ndarray) -> None:
+    if set(map(type, texts)) <= {str}:
+        return
+    for k, (zone, text) in enumerate(zip(zones, texts, strict=True)):
+        if not isinstance(text, str):
+            i = int(np.searchsorted(np.cumsum(n_texts), k, side="right"))
+            raise FeatureError(f"Zone {zone!r} of document {i} is {text!r:.60}: give a string.")
