@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,24 @@ def test_a_group_of_parquet_that_gives_fewer_rows_than_it_has_is_no_end_of_the_g
     _, found = checks.check_sources([checks.source("a.parquet", data, InputSettings())], InputSettings())
     (rejection,) = found
     assert "group 1 has 0 rows where it should have 2" in rejection.reason
+
+
+def test_groups_of_parquet_that_have_less_than_no_rows_are_damaged():
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["Tin", "Gold", "Wheat", "Corn"]}), sink, row_group_size=2)
+    data = sink.getvalue()
+    # Two rows are written as 4, and less than none as 3; which of the fours it is, the reader tells.
+    fours = [i for i, byte in enumerate(data) if byte == 4]
+    changed = [data[:i] + b"\x03" + data[i + 1 :] for i in fours]
+    (data,) = [each for each in changed if _sizes_of_groups(each) == [2, -2]]
+    _, found = checks.check_sources([checks.source("a.parquet", data, InputSettings())], InputSettings())
+    assert "damaged" in found[-1].reason
+
+
+def _sizes_of_groups(data):
+    with suppress(Exception):
+        metadata = pyarrow.parquet.read_metadata(io.BytesIO(data))
+        return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "text", "csv", "tar", "zip", "parquet"])

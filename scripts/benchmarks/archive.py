@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -274,6 +275,7 @@ def resuming(shop: Workshop) -> str:
     rows = []
     for _ in range(shop.runs):
         whole, broken = shop.out("whole"), shop.out("broken")
+        shutil.rmtree(broken, ignore_errors=True)
         full = measured(tag(model, archive, whole))
         at = _killed_half_way(tag(model, archive, broken), broken, _size(whole))
         rest = measured([word for word in tag(model, archive, broken) if word != "--restart"])

@@ -77,7 +77,8 @@ def batches(file: IO[bytes], source: str, settings: InputSettings, group: int, r
                 chunk_start, start = start, start + batch.num_rows
                 if chunk_start >= row:
                     chunk = Chunk(source, "parquet", _packed(pa, batch), chunk_start, -1)
-                    yield Batch(chunk, number, start, (start - 1) / (starts[-1] - 1))
+                    done = start - 1
+                    yield Batch(chunk, number, start, done / max(done, starts[-1] - 1, 1))
             if start != starts[number + 1]:
                 rows = f"{start - starts[number]} rows where it should have {about[number].num_rows}"
                 raise ValueError(f"group {number + 1} has {rows}")  # which pyarrow passes over
