@@ -8,16 +8,21 @@ import logging
 import lzma
 import os
 import pickle
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 import tracemalloc
 import zipfile
 from collections import Counter
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import fsspec
 import pyarrow
@@ -707,6 +712,55 @@ def test_urls_are_read_by_fsspec(folder):
     finally:
         system.rm("/news", recursive=True)
         system.rm("/d.zip")
+
+
+class Server(SimpleHTTPRequestHandler):
+    """Gives whole files only; with `ranges`, also parts of them."""
+
+    ranges = False
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if not (self.ranges and asked):
+            super().do_GET()
+            return
+        data = Path(self.translate_path(self.path)).read_bytes()
+        first, last = int(asked[1]), min(int(asked[2]), len(data) - 1)
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
+        self.send_header("Content-Length", str(last + 1 - first))
+        self.end_headers()
+        self.wfile.write(data[first : last + 1])
+
+
+@pytest.fixture(params=[False, True], ids=["whole files", "ranges"])
+def server(request, folder):
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed, which fsspec needs for http")
+    handler = partial(type("Server", (Server,), {"ranges": request.param}), directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.zip", "a.parquet"])
+def test_files_of_web_servers_are_read_also_where_only_whole_ones_are_given(folder, server, name):
+    lines = LINES * 3000  # more than fsspec asks for at a time
+    table = pyarrow.table({"id": [str(i) for i in range(150_000)], "text": ["Tin rose again yesterday."] * 150_000})
+    (folder / "a.jsonl").write_bytes(lines)
+    (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines, 0))
+    (folder / "a.zip").write_bytes(zipped(("a.jsonl", lines), method=zipfile.ZIP_STORED))
+    pyarrow.parquet.write_table(table, folder / "a.parquet", compression="none", use_dictionary=False)
+    assert (folder / name).stat().st_size > 5 << 20
+    found = read(f"{server}/{name}")
+    assert not faults(found)
+    assert ids(found) == ids(read(str(folder / name)))
+    assert len(found) == 150_000
 
 
 def test_errors_of_file_systems_are_rejections(monkeypatch):

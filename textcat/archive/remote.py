@@ -69,7 +69,9 @@ class Remote(NamedTuple):
             If it cannot be opened.
         """
         try:
-            return of_file(_Errors(self.system.open(self.path, "rb")))
+            if _gives_ranges(self.system, self.path):
+                return of_file(_Errors(self.system.open(self.path, "rb")))
+            return of_file(_Errors(self.system.open(self.path, "rb", block_size=0), seekable=False))
         except Exception as error:  # every system has its own
             raise unreadable(_as_oserror(error)) from None
 
@@ -117,21 +119,34 @@ def _named(url: str, system: Any, path: str) -> Remote:
     return Remote(url.rstrip("/"), system, path, info, tuple(files), is_folder=True)
 
 
+def _gives_ranges(system: Any, path: str) -> bool:
+    """Tell whether a file can be sought in; there are web servers that give files only as a whole."""
+    if "http" not in system.protocol:
+        return True
+    with system.open(path, "rb", block_size=1) as file:
+        try:
+            file.seek(1)
+            file.read(1)
+        except ValueError:
+            return False
+    return True
+
+
 def _as_oserror(error: BaseException) -> OSError:
     return error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
 
 
 class _Errors(io.RawIOBase):
-    """A file whose errors are all OSErrors."""
+    """A file whose errors are all OSErrors, and that says itself whether it can be sought in, or is told."""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
+    def __init__(self, file: Any, *, seekable: bool = True) -> None:
+        self._file, self._sought = file, seekable
 
     def readable(self) -> bool:
         return True
 
     def seekable(self) -> bool:
-        return bool(self._file.seekable())
+        return self._sought and bool(self._file.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         place: int = self._file.seek(offset, whence)
