@@ -425,8 +425,60 @@ def test_a_message_gives_what_a_reader_sees(mail, zones):
 
 
 @pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("Tin<br/>rose", "Tin rose"),
+        ("<!DOCTYPE html><?xml?><A HREF='a>b'/ title=\"'\">Tin</A >", "Tin"),
+        ("<a title='>Tin <b>rose</b>", "Tin rose"),
+        ('<a title="1 > 0">Tin</a>', "Tin"),
+        ("Tin < 5 &amp; gold &gt; 7 &eacute;", "Tin < 5 & gold > 7 é"),
+        ("<SCRIPT>if (a < b) '<p>'</SCRIPT >Tin<style>p", "Tin"),
+        ("Tin<!-- <p> > -- -->rose<!-- and more", "Tin rose"),
+        ("Tin <b rose", "Tin <b rose"),
+        ("Tin <3 <", "Tin <3 <"),
+    ],
+)
+def test_of_html_what_is_shown_is_read(html, text):
+    record = parsed("mbox", FROM + f"Content-Type: text/html; charset=utf-8\n\n{html}".encode())[0]
+    assert " ".join(record.zones["body"].split()) == text
+
+
+HTML = FROM + b"Content-Type: text/html\n\n"
+ONE_STORY = (
+    b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="x" NEWID="1" %s><TOPICS>%s</TOPICS><TEXT>%s</TEXT></REUTERS>'
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "data"),
+    [
+        ("mbox", HTML + b"<" * 3_000_000),
+        ("mbox", HTML + b"<" + b"a" * 1_000_000 + b"<"),
+        ("mbox", HTML + b"<a" + b" " * 1_000_000 + b"<"),
+        ("mbox", HTML + b"<!--" * 1_000_000),
+        ("mbox", HTML + b"<script>" * 500_000),
+        ("mbox", HTML + b"<a\"'" * 1_000_000 + b">"),
+        ("mbox", FROM + b"Content-Type: " + b"a;" * 1_000_000 + b"\n\nx"),
+        ("mbox", FROM + b"Subject: " + b"=?utf-8?q?\n " * 300_000 + b"\n\nx"),
+        ("reuters", ONE_STORY % (b"A" * 1_000_000, b"", b"<BODY>Tin</BODY>")),
+        ("reuters", ONE_STORY % (b"", b"<D>" * 500_000, b"<BODY>Tin</BODY>")),
+        ("reuters", ONE_STORY % (b"", b"", b"<TITLE>Tin</TITLE>" + b"<AUTHOR>" * 300_000 + b"<DATELINE>x</DATELINE>")),
+        ("reuters", b"<REUTERS " + b"NEWID" * 500_000 + b"</REUTERS>"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_made_to_take_long_takes_no_longer_than_other_texts(form, data):
+    # Each of these would take minutes or hours, if the time grew with the square of the length.
+    assert len(parsed(form, data)) == 1
+
+
+@pytest.mark.parametrize(
     ("mail", "reason"),
     [
+        (
+            FROM + b"Subject: " + b"Tin " * 20_000 + b"\n\nx",
+            "Message 1 has a Subject of more than 65,536 bytes: shorten it.",
+        ),
         (FROM + b"\nCaf\xe9", "Message 1 has a text that is not utf-8 (its byte 3): mend what it declares."),
         (FROM + b"\nTin\0", f"Message 1 has a NUL byte (byte {len(FROM) + 4}): leave it out."),
         (b"Subject: x\n\nx", "Message 1 does not start with a line such as"),

@@ -25,7 +25,7 @@ _BY_NAME = {
 _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
 _COMPRESSED = tuple(ending for compression in COMPRESSIONS for ending in compression.endings)
 _HEAD = 1 << 16  # bytes looked at
-_LINE = re.compile(rb"\S[^\n]*\n")
+_LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
 _BY_START = (
     ("jsonl", re.compile(rb'\{\s*["}]')),
     ("parquet", re.compile(rb"PAR1")),

@@ -11,9 +11,10 @@ from textcat.corpus.documents import Document
 from textcat.corpus.members import Member
 from textcat.errors import TextcatError
 
-_ATTRIBUTE = re.compile(r'([A-Z]+)="([^"]*)"')
-_ENTRY = re.compile(r"<D>(.*?)</D>")
-_AUTHOR = re.compile(r"<AUTHOR>.*?</AUTHOR>", re.DOTALL)
+# Each of them looks at a text once, whatever is in there.
+_ATTRIBUTE = re.compile(r'(?<![A-Z])([A-Z]+)="([^"]*)"')
+_ENTRY = re.compile(r"<D>([^<]*)</D>")
+_AUTHOR = re.compile(r"<AUTHOR>(?:(?!<AUTHOR>).)*?</AUTHOR>", re.DOTALL)
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]+));")
 # The wire's own control codes (start and end of text, DEL where a character was lost) separate words, so each
 # becomes a space. Line ends and tabs stay.
@@ -88,7 +89,7 @@ class _FaultError(Exception):
 
 
 def _malformed(member: Member, story: str, fault: object) -> TextcatError:
-    identifier = re.search(r'<REUTERS[^>]*NEWID="([^"]*)"', story)
+    identifier = re.search(r'NEWID="([^"]*)"', story.partition("<REUTERS")[2].partition(">")[0])
     which = f"story {identifier[1]}" if identifier else "a story without NEWID"
     return TextcatError(f"{member}: {which} {fault}: mend the file or fetch it again.")
 
