@@ -22,8 +22,8 @@ _LONGEST_SEPARATOR = 1000  # bytes, with the blank line before it
 # Python takes more than twice the time for headers twice as long.
 _HEADER = re.compile(rb"^(content-[a-z-]+|subject|message-id):[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
 _LONGEST = 1 << 16
-# A tag ends at the first ">" outside of quotes, or at the first of all if quotes are not closed before the next tag. A name
-# is looked ahead for, so that it is taken whole or not at all.
+# A tag ends at the first ">" outside of quotes; if quotes are not closed before the next tag, at any ">".
+# Its name is looked ahead for, so that it is taken whole or not at all.
 _TAG = re.compile(r"""<(?:[/!?]|(?=([a-zA-Z][^\s/<>"']*))\1)(?:(?:[^<>"']|"[^"<]*"|'[^'<]*')*|[^<>]*)>""")
 _HIDDEN = {name: re.compile(f"</{name}[^<>]*>", re.IGNORECASE) for name in ("script", "style")}
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)

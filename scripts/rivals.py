@@ -1,0 +1,163 @@
+"""One-against-rest LinearSVC and ridge regression on a recipe's own rows, tuned as the recipe was → who ranks better.
+
+Each rival's parameter is chosen by the cross-validation on the training documents that `textcat tune` does: the same
+folds, rows (with the descriptions of topics as examples) and thinned topics, the highest EXPECTED. Then all of them
+rank the test documents, and the recipe is compared with each rival, with the tests of `textcat compare`.
+
+    python scripts/rivals.py [--recipe best] [--corpus reuters21578] [--folds 5] [--seed 0] [--jobs -1]
+
+prints two tables in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from sklearn.linear_model import Ridge
+from sklearn.svm import LinearSVC
+
+from textcat.comparison import compare
+from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.documents import Corpus
+from textcat.examples import Examples, learn
+from textcat.margin.problems import NONE, Problem, Solution
+from textcat.ranking import bands
+from textcat.recipe import Recipe, read_recipe
+from textcat.selection import EXPECTED, RARE, Fold, cross_validate, examples_without, splits
+
+BANDS = ("ALL", "TOP10", "LAST30")
+
+
+class Rival(NamedTuple):
+    """A learner of scikit-learn, and the values of its parameter that are tried."""
+
+    make: Callable[[float], Any]
+    parameter: str
+    values: Sequence[float]
+
+
+RIVALS = {
+    "LinearSVC": Rival(lambda c: LinearSVC(C=c), "C", (0.1, 0.3, 1, 3, 10)),
+    "LinearSVC, balanced": Rival(lambda c: LinearSVC(C=c, class_weight="balanced"), "C", (0.01, 0.1, 1)),
+    "ridge": Rival(lambda alpha: Ridge(alpha, solver="sparse_cg"), "alpha", (0.1, 0.3, 1, 3, 10)),
+}
+
+
+def main() -> None:
+    """Tune the rivals, and compare."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipe", default="best")
+    parser.add_argument("--corpus", default="reuters21578")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=-1)
+    asked = parser.parse_args()
+    corpus, recipe = open_corpus(asked.corpus), read_recipe(asked.recipe)
+    chosen = {}
+    print(table_head("learner", "parameter", *BANDS, RARE, EXPECTED), flush=True)
+    for trial in cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs):
+        print(table_row(f"the recipe {recipe.name}", "", *(trial.macro_average_precision[name] for name in FIGURES)))
+    for name, value, figures in tried(corpus, recipe, asked):
+        print(table_row(name, f"{RIVALS[name].parameter} = {value:g}", *(figures[key] for key in FIGURES)), flush=True)
+        if name not in chosen or figures[EXPECTED] > chosen[name][1]:
+            chosen[name] = value, figures[EXPECTED]
+    print()
+    print_comparison(corpus, recipe, {name: value for name, (value, _) in chosen.items()}, asked.jobs)
+
+
+FIGURES = (*BANDS, RARE, EXPECTED)
+
+
+def tried(corpus: Corpus, recipe: Recipe, asked: Any) -> Iterator[tuple[str, float, dict[str, float]]]:
+    """Yield each rival with each value, and its figures by cross-validation."""
+    folds = list(splits(corpus.labels(corpus.train), asked.folds, 1, asked.seed))
+    examples = list(examples_without([fold.held_out for fold in folds], corpus, recipe))
+    for name, rival in RIVALS.items():
+        for value in rival.values:
+            figures = [
+                figures_on(fold, learnt_from, corpus, recipe, rival, value, asked.jobs)
+                for fold, learnt_from in zip(folds, examples, strict=True)
+            ]
+            yield name, value, {key: float(np.nanmean([each[key] for each in figures])) for key in FIGURES}
+
+
+def figures_on(
+    fold: Fold, examples: Examples, corpus: Corpus, recipe: Recipe, rival: Rival, value: float, jobs: int
+) -> dict[str, float]:
+    """Measure a rival on a fold: it gets the very problems that the recipe's learner gets."""
+    problems = fold.problems(recipe.make_learner(), examples)
+    solved = joblib.Parallel(jobs, require="sharedmem")(
+        joblib.delayed(solution)(rival.make(value), examples.rows, problem) for problem in problems
+    )
+    return fold.quality(solved, bands(corpus.topics, fold.sizes, BANDS))
+
+
+def solution(estimator: Any, rows: Any, problem: Problem) -> Solution:
+    """Train on the rows that a problem does not leave out, and score those that it does."""
+    scores = rankers_scores(estimator, rows, problem.positives, problem.left_out, rows[problem.left_out])
+    return Solution(None, 0.0, NONE, np.empty(0), 0, 0, True, "", scores)
+
+
+def rankers_scores(estimator: Any, rows: Any, positives: np.ndarray, left_out: np.ndarray, new: Any) -> np.ndarray:
+    """Train a ranker of scikit-learn, and score new rows."""
+    labels = np.full(rows.shape[0], -1)
+    labels[positives] = 1
+    used = np.setdiff1d(np.arange(rows.shape[0]), left_out)
+    if not len(np.intersect1d(positives, used)):
+        return np.zeros(new.shape[0])  # nothing to learn from, which scikit-learn refuses
+    estimator.fit(rows[used], labels[used])
+    score = getattr(estimator, "decision_function", estimator.predict)
+    return score(new)
+
+
+def print_comparison(corpus: Corpus, recipe: Recipe, chosen: dict[str, float], jobs: int) -> None:
+    """Rank the test documents by all of them, and print how far the recipe is ahead of each rival."""
+    features, labels = recipe.make_features(), corpus.labels(corpus.train)
+    examples = learn(corpus, corpus.train, features, labels, recipe.descriptions)
+    new = features.transform(corpus.test)
+    learner = recipe.make_learner(n_jobs=jobs).fit(examples.rows, examples.labels, left_out=examples.left_out)
+    scores = {recipe.name: learner.decision_function(new)}
+    for name, value in chosen.items():
+        per_topic = joblib.Parallel(jobs, require="sharedmem")(
+            joblib.delayed(rankers_scores)(RIVALS[name].make(value), examples.rows, *of_topic(examples, k), new)
+            for k in range(len(corpus.topics))
+        )
+        scores[f"{name}, {RIVALS[name].parameter} = {value:g}"] = np.column_stack(per_topic)
+    sizes = np.asarray(labels.sum(axis=0)).ravel()
+    found = compare(
+        list(scores.values()), corpus.labels(corpus.test), corpus.topics, sizes, len(corpus.train), spec=BANDS
+    )
+    print(table_head("band", "rival", recipe.name, "the rival", "ahead by", "p over documents", "p over topics"))
+    for measure in found.measures:
+        if measure.measure == "macro_average_precision":
+            for rival, value, difference in zip(list(scores)[1:], measure.values[1:], measure.differences, strict=True):
+                low, high = difference.interval
+                ahead = f"{-difference.difference:+.4f} (95 %: {-high:+.4f} to {-low:+.4f})"
+                p_values = difference.p_documents, difference.p_topics
+                print(table_row(measure.band, rival, measure.values[0], value, ahead, *p_values))
+
+
+def of_topic(examples: Examples, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positives of a topic, and what it leaves out."""
+    left_out = NONE if examples.left_out is None else examples.left_out[:, [k]].nonzero()[0]
+    return examples.labels[:, [k]].nonzero()[0], left_out
+
+
+def table_head(*names: str) -> str:
+    """Write the head of a table."""
+    return f"| {' | '.join(names)} |\n|{'---|' * len(names)}"
+
+
+def table_row(*cells: Any) -> str:
+    """Write a row of a table."""
+    return f"| {' | '.join(cell if isinstance(cell, str) else f'{cell:.4f}' for cell in cells)} |"
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
