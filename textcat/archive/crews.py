@@ -37,6 +37,9 @@ class Crew:
     size = 1
     lost: tuple[type[BaseException], ...] = ()
 
+    def begin(self, make_ready: Callable[[], Any]) -> None:
+        """Have workers that must be started make ready now, rather than at the first piece; errors come again there."""
+
     def submit(self, work: Work, piece: Piece) -> Future[Any]:
         """Take a piece, and return where its result will be."""
         raise NotImplementedError
@@ -77,6 +80,12 @@ class Processes(Crew):
         self.size = size
         self._context = multiprocessing.get_context("spawn")
         self._begin()
+
+    def begin(self, make_ready: Callable[[], Any]) -> None:
+        """Start the processes."""
+        with uninterrupted(), suppress(*self.lost):
+            for _ in range(self.size):
+                self._pool.submit(make_ready)
 
     def submit(self, work: Work, piece: Piece) -> Future[Any]:
         """Give work to the next process that is free."""
