@@ -27,7 +27,7 @@ class Rule(NamedTuple):
         Of rows, before they are compressed.
     """
 
-    records: int = 32_768
+    records: int = 16_384
     block_bytes: int = 64 << 20
 
 
