@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -307,7 +308,11 @@ def _killed_half_way(command: list[Any], folder: Path, size: int) -> float:
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("part-*"))
+    size = 0
+    for path in folder.glob("part-*"):
+        with suppress(FileNotFoundError):  # renamed meanwhile, as it is whole
+            size += path.stat().st_size
+    return size
 
 
 def digest(paths: list[Path]) -> str:
