@@ -66,8 +66,8 @@ def check(data: bytes) -> None:
 
 
 def _filled(found: Iterable[Item]) -> list[Item]:
-    """Leave out documents without a word: an empty file is one, an empty pipe is not."""
-    return [item for item in found if isinstance(item, Rejection) or any(item.zones.values())]
+    """Leave out what has nothing in it: an empty file is a document, or rejected; an empty pipe is neither."""
+    return [item for item in found if (item.length if isinstance(item, Rejection) else any(item.zones.values()))]
 
 
 def _check_members(name: str, data: bytes) -> None:
