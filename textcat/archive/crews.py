@@ -39,9 +39,6 @@ class Crew:
     size = 1
     lost: tuple[type[BaseException], ...] = ()
 
-    def begin(self, make_ready: Callable[[], Any]) -> None:
-        """Have workers that must be started make ready now, rather than at the first piece; errors come again there."""
-
     def submit(self, work: Work, piece: Piece) -> Future[Any]:
         """Take a piece, and return where its result will be."""
         raise NotImplementedError
@@ -82,12 +79,6 @@ class Processes(Crew):
         self.size = size
         self._context = multiprocessing.get_context("spawn")
         self._begin()
-
-    def begin(self, make_ready: Callable[[], Any]) -> None:
-        """Start the processes."""
-        with uninterrupted(), suppress(*self.lost):
-            for _ in range(self.size):
-                self._pool.submit(make_ready)
 
     def submit(self, work: Work, piece: Piece) -> Future[Any]:
         """Give work to the next process that is free."""

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from textcat.archive import forms
 from textcat.archive.counts import Counts
-from textcat.archive.crews import Crew, crew
+from textcat.archive.crews import crew
 from textcat.archive.flow import in_order
 from textcat.archive.folder import opened
 from textcat.archive.pieces import read_pieces
@@ -19,7 +19,7 @@ from textcat.archive.plan import Plan, announce, check_apart, facts, warn_of_cha
 from textcat.archive.records import Piece, Rejection
 from textcat.archive.shards import Done, Rule, Shards
 from textcat.archive.summary import Show, Summary, Tally
-from textcat.archive.tagging import Job, Tagged, make_ready, tag_piece
+from textcat.archive.tagging import Job, Tagged, tag_piece
 from textcat.archive.writers import encode_rejection
 from textcat.errors import TextcatError
 
@@ -70,15 +70,14 @@ def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = Fals
     check_apart(plan, out)
     announce(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
-    # Workers take longer to start than it takes to see where an earlier run was.
-    with closing(_workers(plan, how)) as workers, opened(out, facts(plan), inputs, restart=restart) as done:
+    with opened(out, facts(plan), inputs, restart=restart) as done:
         tally = Tally(plan, done, show)
         if done.finished:
             return tally.summary(done.shards)
         shards = Shards(out, done, forms.form(plan.job.output), plan.job.output.suffix, how.rule)
         pipes = Pipes(plan.sources, done.pipes)
         pieces = pipes.noted(read_pieces(pipes.sources, plan.job.input, done.cursor))
-        with closing(shards), closing(_tagged(plan, how, pieces, workers)) as results:
+        with closing(shards), closing(_tagged(plan, how, pieces)) as results:
             for piece, tagged in results:
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
                 shards.add(tagged.blocks, rejected, tagged.counts, piece.end, piece.read, pipes.at(piece.end))
@@ -106,8 +105,7 @@ def tag_to_stream(
     announce(plan, "standard output")
     form, tally = forms.form(plan.job.output), Tally(plan, Done(Counts()), show)
     stream.write(form.begin())
-    pieces = read_pieces(plan.sources, plan.job.input)
-    with closing(_workers(plan, how)) as workers, closing(_tagged(plan, how, pieces, workers)) as results:
+    with closing(_tagged(plan, how, read_pieces(plan.sources, plan.job.input))) as results:
         for piece, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.blocks), form.flush()]))
             stream.flush()
@@ -125,14 +123,11 @@ def told(rejection: Rejection) -> str:
     return f"{where}: {rejection.reason}"
 
 
-def _workers(plan: Plan, how: How) -> Crew:
-    workers = crew(how.jobs, plan.total, how.scheduler)
-    workers.begin(partial(make_ready, plan.job))
-    return workers
-
-
-def _tagged(plan: Plan, how: How, pieces: Iterable[Piece], workers: Crew) -> Generator[tuple[Piece, Tagged]]:
-    with closing(in_order(pieces, partial(tag_piece, plan.job), workers)) as results:
+def _tagged(plan: Plan, how: How, pieces: Iterable[Piece]) -> Generator[tuple[Piece, Tagged]]:
+    with (
+        closing(crew(how.jobs, plan.total, how.scheduler)) as workers,
+        closing(in_order(pieces, partial(tag_piece, plan.job), workers)) as results,
+    ):
         for piece, tagged in results:
             _check(plan.job, piece, tagged)
             if how.strict and tagged.rejections:

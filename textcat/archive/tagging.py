@@ -97,17 +97,6 @@ def tag_piece(job: Job, piece: Piece) -> Tagged:
     return Tagged(tuple(work.blocks), tuple(work.rejections), work.counts, process_name(), peak_memory() or 0)
 
 
-def make_ready(job: Job) -> None:
-    """Load the model, before there is a piece to tag.
-
-    Raises
-    ------
-    TextcatError
-        As `tag_piece`.
-    """
-    _tagger(job.model, job.digest, job.spacy)
-
-
 def process_name() -> str:
     """Name this process among those of all machines."""
     return f"{node()}:{os.getpid()}"
