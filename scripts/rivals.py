@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import joblib
@@ -28,6 +29,7 @@ from textcat.examples import Examples, learn
 from textcat.margin.problems import NONE, Problem, Solution
 from textcat.ranking import bands
 from textcat.recipe import Recipe, read_recipe
+from textcat.report import markdown_table
 from textcat.selection import EXPECTED, RARE, Fold, cross_validate, examples_without, splits
 
 BANDS = ("ALL", "TOP10", "LAST30")
@@ -58,16 +60,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=-1)
     asked = parser.parse_args()
     corpus, recipe = open_corpus(asked.corpus), read_recipe(asked.recipe)
-    chosen = {}
-    print(table_head("learner", "parameter", *BANDS, RARE, EXPECTED), flush=True)
-    for trial in cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs):
-        print(table_row(f"the recipe {recipe.name}", "", *(trial.macro_average_precision[name] for name in FIGURES)))
+    chosen: dict[str, tuple[float, float]] = {}
+    rows = [
+        {"learner": f"the recipe {recipe.name}", "parameter": "", **_told(trial.macro_average_precision)}
+        for trial in cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs)
+    ]
     for name, value, figures in tried(corpus, recipe, asked):
-        print(table_row(name, f"{RIVALS[name].parameter} = {value:g}", *(figures[key] for key in FIGURES)), flush=True)
+        parameter = f"{RIVALS[name].parameter} = {value:g}"
+        print(f"{name}, {parameter}: {figures[EXPECTED]:.4f}", file=sys.stderr, flush=True)
+        rows.append({"learner": name, "parameter": parameter, **_told(figures)})
         if name not in chosen or figures[EXPECTED] > chosen[name][1]:
             chosen[name] = value, figures[EXPECTED]
-    print()
+    print(markdown_table(rows), flush=True)
     print_comparison(corpus, recipe, {name: value for name, (value, _) in chosen.items()}, asked.jobs)
+
+
+def _told(figures: Mapping[str, float]) -> dict[str, str]:
+    return {key: f"{figures[key]:.4f}" for key in FIGURES}
 
 
 FIGURES = (*BANDS, RARE, EXPECTED)
@@ -132,30 +141,24 @@ def print_comparison(corpus: Corpus, recipe: Recipe, chosen: dict[str, float], j
     found = compare(
         list(scores.values()), corpus.labels(corpus.test), corpus.topics, sizes, len(corpus.train), spec=BANDS
     )
-    print(table_head("band", "rival", recipe.name, "the rival", "ahead by", "p over documents", "p over topics"))
+    rows = []
     for measure in found.measures:
         if measure.measure == "macro_average_precision":
             for rival, value, difference in zip(list(scores)[1:], measure.values[1:], measure.differences, strict=True):
                 low, high = difference.interval
-                ahead = f"{-difference.difference:+.4f} (95 %: {-high:+.4f} to {-low:+.4f})"
-                p_values = difference.p_documents, difference.p_topics
-                print(table_row(measure.band, rival, measure.values[0], value, ahead, *p_values))
+                row = {"band": measure.band, "rival": rival, recipe.name: f"{measure.values[0]:.4f}"}
+                row["the rival"] = f"{value:.4f}"
+                row["ahead by"] = f"{-difference.difference:+.4f} (95 %: {-high:+.4f} to {-low:+.4f})"
+                row["p over documents"] = f"{difference.p_documents:.4f}"
+                row["p over topics"] = f"{difference.p_topics:.4f}"
+                rows.append(row)
+    print(markdown_table(rows), end="")
 
 
 def of_topic(examples: Examples, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the positives of a topic, and what it leaves out."""
     left_out = NONE if examples.left_out is None else examples.left_out[:, [k]].nonzero()[0]
     return examples.labels[:, [k]].nonzero()[0], left_out
-
-
-def table_head(*names: str) -> str:
-    """Write the head of a table."""
-    return f"| {' | '.join(names)} |\n|{'---|' * len(names)}"
-
-
-def table_row(*cells: Any) -> str:
-    """Write a row of a table."""
-    return f"| {' | '.join(cell if isinstance(cell, str) else f'{cell:.4f}' for cell in cells)} |"
 
 
 if __name__ == "__main__":
