@@ -9,6 +9,7 @@ import archive_work
 import pytest
 from archive_runs import HOW, make_archive, run, written
 from archive_work import piece
+from clusters import two_processes
 
 from textcat.archive.crews import Cluster
 from textcat.archive.flow import in_order
@@ -19,13 +20,8 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
-    ) as cluster:
+    with two_processes() as cluster:
         yield cluster
-        # Dask fails if it is closed while it starts a worker again that a test has killed.
-        with distributed.Client(cluster, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from clusters import two_processes
 from joblib.parallel import get_active_backend
 
 import textcat
@@ -36,14 +37,8 @@ def facts(learner):
 
 @pytest.fixture(scope="module")
 def cluster():
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    ) as cluster:
+    with two_processes() as cluster:
         yield cluster
-        # Dask fails if it is closed while it starts a worker again that a test has killed.
-        with distributed.Client(cluster, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
