@@ -16,6 +16,7 @@ LAYERS = (
     {"archive", "papers", "spacy_component"},
     {"output"},
     {"cli"},
+    {"__main__"},
 )
 STRANGERS = LAYERS[1]
 FRIENDS = {"comparison", "metrics", "ranking", "resampling", "thresholds"}

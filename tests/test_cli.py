@@ -114,6 +114,11 @@ def test_every_command_tells_how_it_is_used(run, command):
     assert run.err == ""
 
 
+def test_it_can_be_run_as_a_module():
+    found = subprocess.run([sys.executable, "-m", "textcat", "--help"], capture_output=True, text=True, check=True)
+    assert "Usage: textcat" in found.stdout
+
+
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_imports_no_library_that_is_slow_to_import(command):
     slow = {"numpy", "scipy", "sklearn", "spacy", "joblib", "pooch"}

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
+import scipy  # its parts load at their first use
 
 from textcat.corpus.documents import topic_counts
 from textcat.features.store import StoredRows, write_rows
@@ -36,9 +36,9 @@ class Examples(NamedTuple):
         of wheat a negative example of grain.
     """
 
-    rows: sparse.csr_matrix | StoredRows
-    labels: sparse.csc_matrix
-    left_out: sparse.csc_matrix | None
+    rows: scipy.sparse.csr_matrix | StoredRows
+    labels: scipy.sparse.csc_matrix
+    left_out: scipy.sparse.csc_matrix | None
 
 
 def documents_to_count(corpus: Corpus, documents: Sequence[Document], copies: int) -> Sequence[Document]:
@@ -64,7 +64,7 @@ def learn(
     corpus: Corpus,
     documents: Sequence[Document],
     features: TfIdf,
-    labels: sparse.csc_matrix,
+    labels: scipy.sparse.csc_matrix,
     copies: int,
     *,
     store: str | os.PathLike[str] | None = None,
@@ -105,7 +105,7 @@ def _batches(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
 
 
 def with_descriptions(
-    corpus: Corpus, features: TfIdf, rows: sparse.csr_matrix, labels: sparse.csc_matrix, copies: int
+    corpus: Corpus, features: TfIdf, rows: scipy.sparse.csr_matrix, labels: scipy.sparse.csc_matrix, copies: int
 ) -> Examples:
     """Append the descriptions of topics to the rows of documents.
 
@@ -127,25 +127,25 @@ def with_descriptions(
 
 
 def with_described(
-    rows: sparse.csr_matrix, labels: sparse.csc_matrix, described: sparse.csr_matrix, copies: int
+    rows: scipy.sparse.csr_matrix, labels: scipy.sparse.csc_matrix, described: scipy.sparse.csr_matrix, copies: int
 ) -> Examples:
     """Append the rows of the topics' descriptions, one per topic, so many times to those of documents."""
     if not copies:
         return Examples(rows, labels, None)
     several = [described] * copies
-    return Examples(sparse.vstack([rows, *several], format="csr"), *_with_their_labels(several, labels))
+    return Examples(scipy.sparse.vstack([rows, *several], format="csr"), *_with_their_labels(several, labels))
 
 
 def _with_their_labels(
-    described: Sequence[sparse.csr_matrix], labels: sparse.csc_matrix
-) -> tuple[sparse.csc_matrix, sparse.csc_matrix | None]:
+    described: Sequence[scipy.sparse.csr_matrix], labels: scipy.sparse.csc_matrix
+) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
     """Put the labels of descriptions behind those of documents; and tell of which topics they are no examples."""
     if not described:
         return labels, None
-    own = sparse.diags_array(np.diff(described[0].indptr) > 0, dtype=np.int8)
-    others = sparse.csr_matrix(np.ones(own.shape, np.int8) - own)
-    nothing = sparse.csr_matrix(labels.shape, dtype=np.int8)
+    own = scipy.sparse.diags_array(np.diff(described[0].indptr) > 0, dtype=np.int8)
+    others = scipy.sparse.csr_matrix(np.ones(own.shape, np.int8) - own)
+    nothing = scipy.sparse.csr_matrix(labels.shape, dtype=np.int8)
     return (
-        sparse.vstack([labels] + [own] * len(described), format="csc"),
-        sparse.vstack([nothing] + [others] * len(described), format="csc"),
+        scipy.sparse.vstack([labels] + [own] * len(described), format="csc"),
+        scipy.sparse.vstack([nothing] + [others] * len(described), format="csc"),
     )

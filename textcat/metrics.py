@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 K = 10
 """The k of precision at k where tables print it."""
@@ -417,7 +417,7 @@ def checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
     ValueError
         If the shapes differ or a score is nan.
     """
-    positives = sparse.csc_array((Y if sparse.issparse(Y) else np.asarray(Y)) > 0)
+    positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
     values = np.asarray(scores)
     _require_scores(values, positives.shape)
     return positives, values

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from textcat.errors import TextcatError
 from textcat.metrics import (
@@ -271,7 +271,7 @@ def evaluate(
         "recall": chosen.recall,
         "f1": chosen.f1,
     }
-    facts, labels, values = dict(facts or {}), sparse.csc_array(Y), np.asarray(scores)
+    facts, labels, values = dict(facts or {}), scipy.sparse.csc_array(Y), np.asarray(scores)
     return Evaluation(
         train_documents=int(train_documents),
         test_documents=len(values),

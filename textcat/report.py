@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
+import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
-from scipy import sparse
 
 from textcat.errors import TextcatError
 from textcat.files import replacing
@@ -381,7 +381,7 @@ def write_trec(
         If a name is empty or occurs twice, or the folder cannot be written.
     """
     values = np.asarray(scores)
-    positives = sparse.csc_array((Y if sparse.issparse(Y) else np.asarray(Y)) > 0)
+    positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
     run, qrels = Path(folder, "run.txt"), Path(folder, "qrels.txt")
     with replacing(run) as file:

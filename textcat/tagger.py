@@ -180,10 +180,10 @@ class Tagger:
         scores : ndarray of shape (n_documents, n_topics), float32
             Signed, unscaled; larger = more relevant. Not a probability.
         """
-        rows = self.features.transform(documents)
-        if not rows.dtype == self.weights.dtype == self.bias.dtype == np.float32:
-            return np.asarray(rows @ self.weights + self.bias)
-        return product(rows.indptr.astype(np.int64), rows.indices, rows.data, self.weights, self.bias)
+        if not np.dtype(self.features.dtype) == self.weights.dtype == self.bias.dtype == np.float32:
+            return np.asarray(self.features.transform(documents) @ self.weights + self.bias)
+        blocks = [product(*rows, self.weights, self.bias) for rows in self.features.row_blocks(documents)]
+        return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
     def tag(self, documents: Documents) -> list[list[Tag]]:
         """Return the topics of each document that score above their threshold, the highest score first."""

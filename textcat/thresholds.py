@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
 
 from textcat.metrics import Places, checked, each_topic
 
@@ -213,7 +213,7 @@ class Calibration:
 
     def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Turn scores of shape (n_documents, n_topics) into probabilities in [0, 1], float64."""
-        return expit(np.asarray(scores, np.float64) * self.a + self.b)
+        return scipy.special.expit(np.asarray(scores, np.float64) * self.a + self.b)
 
     def of_topics(self, topics: NDArray[Any]) -> "Calibration":
         """Return the curves of some topics, given by their places."""
@@ -221,7 +221,7 @@ class Calibration:
 
     def threshold(self, probability: float) -> NDArray[np.float64]:
         """Return the score of that probability per topic: +-inf where the curve is flat, and never or always above."""
-        wanted = logit(probability) - self.b
+        wanted = scipy.special.logit(probability) - self.b
         flat = np.where(wanted < 0, -np.inf, np.inf)
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)
 
@@ -260,7 +260,7 @@ class Calibration:
         targets, n_positives = _targets(positives), np.diff(positives.indptr)
         own_part = n_positives / np.maximum(n_positives + shrinkage, 1)
         own = np.array([_sigmoid(*topic) for topic in zip(z, targets, strict=True)]).reshape(-1, 2)
-        priors = logit((n_positives + 0.5) / (len(values) + 1))
+        priors = scipy.special.logit((n_positives + 0.5) / (len(values) + 1))
         shared = _sigmoid(z, targets, priors[:, np.newaxis], (1 - own_part)[:, np.newaxis])
         a = own_part * own[:, 0] + (1 - own_part) * shared[0]
         b = own_part * own[:, 1] + (1 - own_part) * (shared[1] + priors)
@@ -286,7 +286,7 @@ def _sigmoid(
     total = float(weights.sum())
     if not total:
         return np.zeros(2)
-    curve = np.array([0.0, logit((weights * targets).sum() / total) - (weights * offsets).sum() / total])
+    curve = np.array([0.0, scipy.special.logit((weights * targets).sum() / total) - (weights * offsets).sum() / total])
     loss, p = _log_loss(curve[0] * z + curve[1] + offsets, targets, weights)
     for _ in range(_MAX_STEPS):
         error, curvature = weights * (p - targets), weights * (p * (1 - p))

@@ -164,6 +164,5 @@ def _tagger(model: str, digest: str, spacy: str) -> Tagger:
     tagger.features.tokens_.prepare()
     if multiprocessing.parent_process() is not None:
         # In a worker, what has been loaded stays: to look through it for garbage takes a tenth of the time.
-        gc.collect()
         gc.freeze()
     return tagger

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, count, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -155,9 +155,16 @@ def known_by(names: Iterable[str], ngrams: int, *, apart: bool) -> Known:
     apart : bool
         Whether names may begin with that of a space.
     """
-    terms: dict[str, int] = {}
-    numbers: dict[tuple[int, int], int] = {}
+    single: dict[str, None] = {}  # names that can be read as a term only
+    others = []
     for name in names:
+        if " " in name or (apart and ":" in name):
+            others.append(name)
+        elif name:
+            single[name] = None
+    terms = dict(zip(single, count()))
+    numbers: dict[tuple[int, int], int] = {}
+    for name in others:
         for parts in _readings(name, ngrams, apart):
             places = [terms.setdefault(part, len(terms)) for part in parts]
             left = places[0]
@@ -170,10 +177,6 @@ def known_by(names: Iterable[str], ngrams: int, *, apart: bool) -> Known:
 
 def _readings(name: str, ngrams: int, apart: bool) -> Iterator[list[str]]:
     """List the ways to read a name as up to so many terms."""
-    if " " not in name and not (apart and ":" in name):
-        if name not in ("", OTHER):
-            yield [name]
-        return
     starts = [0, *(i + 1 for i, character in enumerate(name) if apart and character == ":")]
     for start in starts:
         gaps = [i for i in range(start, len(name)) if name[i] == " "]

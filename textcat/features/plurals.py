@@ -24,5 +24,7 @@ def singular(word: str) -> str:
 
 def words_of(term: str) -> list[str]:
     """List the words that `singular` turns into a term."""
+    if term[-1:] not in "suey" and len(term) >= _SHORTEST:  # sooner, for as most are
+        return [term, f"{term}s"]
     candidates = (term, f"{term}s", f"{term[:-1]}ies") if term.endswith("y") else (term, f"{term}s")
     return [word for word in candidates if singular(word) == term]

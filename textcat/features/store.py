@@ -11,13 +11,16 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
+import scipy  # its parts load at their first use
 from numpy.lib import format as npy
-from scipy.sparse import csr_matrix, issparse
 
 from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -76,7 +79,7 @@ class StoredRows:
             raise IndexError(f"rows on disk are taken one after the other, not every {step}th")
         first, last = self.indptr[start], self.indptr[max(start, stop)]
         arrays = self.data[first:last], self.indices[first:last], self.indptr[start : max(start, stop) + 1] - first
-        return csr_matrix(arrays, shape=(len(arrays[2]) - 1, self.shape[1]), copy=False)
+        return scipy.sparse.csr_matrix(arrays, shape=(len(arrays[2]) - 1, self.shape[1]), copy=False)
 
     def blocks(self, n_rows: int = ROWS_PER_BLOCK) -> Iterator[csr_matrix]:
         """Yield all rows, as matrices of so many."""
@@ -244,8 +247,8 @@ def _sync(file: BinaryIO) -> None:
 
 
 def _checked(number: int, block: Any) -> csr_matrix:
-    if not issparse(block) or block.format != "csr" or block.dtype not in (np.float32, np.float64):
-        kind = f"{block.format} of {block.dtype}" if issparse(block) else type(block).__name__
+    if not scipy.sparse.issparse(block) or block.format != "csr" or block.dtype not in (np.float32, np.float64):
+        kind = f"{block.format} of {block.dtype}" if scipy.sparse.issparse(block) else type(block).__name__
         raise StoreError(f"Block {number} of rows is {kind}: give CSR matrices of float32 or float64.")
     block.check_format(full_check=True)
     if not block.has_canonical_format:

@@ -158,7 +158,7 @@ class TfIdf(Weighing, TransformerMixin, BaseEstimator):
     def rows_of(self, counted: Counted) -> csr_matrix:
         """Give the rows of documents that `count` has counted, as `transform` does."""
         check_is_fitted(self, "idf_")  # `count` alone has fitted nothing
-        return self._rows(*counted)
+        return self._matrix(self._rows(*counted))
 
     # scikit-learn looks for the next two here, not in what they come from.
 

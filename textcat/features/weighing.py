@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
+import scipy  # its sparse matrices are loaded when one is first made: `row_blocks` makes none
 
 from textcat.features._rows import rows
 from textcat.features.columns import Columns, Hashed, Named, known_by
 from textcat.features.reader import Known
 from textcat.features.tokens import TermCounts, Tokens
 from textcat.features.zones import Documents, FeatureError, Texts, checked, lay_out
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 DOCUMENTS_PER_BLOCK = 4096
 MOST_HASH_BITS = 28
@@ -36,6 +39,22 @@ _WHOLE = {
     "hash_bits": (1, MOST_HASH_BITS, f"a whole number from 1 to {MOST_HASH_BITS}, or None"),
 }
 _CHOICES = {"weighting": ("tfidf", "bm25"), "idf": ("log", "smooth", "none")}
+
+
+class Rows(NamedTuple):
+    """The arrays of rows in CSR form.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_documents + 1,), int64
+    indices : ndarray of shape (n_entries,), int32
+        Sorted in each row.
+    data : ndarray of shape (n_entries,), float32 or float64
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
 
 
 class Weighing:
@@ -137,14 +156,17 @@ class Weighing:
         csr_matrix of shape (n_documents, n_terms)
             With sorted indices. Each row has Euclidean length 1, or no entry.
         """
+        blocks = list(map(self._matrix, self.row_blocks(documents)))
+        if not blocks:
+            return scipy.sparse.csr_matrix((0, len(self.idf_)), dtype=self.dtype)
+        return blocks[0] if len(blocks) == 1 else scipy.sparse.vstack(blocks, format="csr")
+
+    def row_blocks(self, documents: Documents) -> Iterator[Rows]:
+        """Give the rows of documents as `transform` does, but as bare arrays, and some thousand rows at a time."""
         stream = checked(documents)
-        blocks = []
         while block := list(islice(stream, DOCUMENTS_PER_BLOCK)):
             texts = self._lay_out(block)
-            blocks.append(self._rows(texts, self._count(texts, self._known_terms())))
-        if not blocks:
-            return csr_matrix((0, len(self.idf_)), dtype=self.dtype)
-        return blocks[0] if len(blocks) == 1 else vstack(blocks, format="csr")
+            yield self._rows(texts, self._count(texts, self._known_terms()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Give the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
@@ -199,7 +221,7 @@ class Weighing:
         weights[counts.chars] = self.char_weight
         return weights
 
-    def _rows(self, texts: Texts, counts: TermCounts) -> csr_matrix:
+    def _rows(self, texts: Texts, counts: TermCounts) -> Rows:
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
             keys = Hashed(self.hash_bits or 0) if self.vocabulary_ is None else Named(self.vocabulary_)
@@ -223,10 +245,13 @@ class Weighing:
         )
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
         n = int(indptr[-1])
-        shape = (len(ends), len(self.idf_))
-        X = csr_matrix((data[:n].copy(), indices[:n].copy(), indptr), shape=shape)
+        found = Rows(indptr, indices[:n].copy(), data[:n].copy())
+        log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), row_bytes(found) / 1e6)
+        return found
+
+    def _matrix(self, found: Rows) -> csr_matrix:
+        X = scipy.sparse.csr_matrix(found[::-1], shape=(len(found.indptr) - 1, len(self.idf_)))
         X.has_sorted_indices = X.has_canonical_format = True
-        log.info("%d rows of %d columns take %.1f MB", *shape, row_bytes(X) / 1e6)
         return X
 
     def _check_settings(self) -> None:
@@ -271,7 +296,7 @@ class Weighing:
         return state
 
 
-def row_bytes(X: csr_matrix) -> int:
+def row_bytes(X: csr_matrix | Rows) -> int:
     """Tell how much memory rows take."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 

@@ -1,0 +1,13 @@
+"""Where the program begins: `textcat`, or `python -m textcat`."""
+
+
+def main() -> None:
+    """Run the command line."""
+    # Here, for the processes that a run starts import this module, too, and need no commands.
+    from textcat.cli import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()
