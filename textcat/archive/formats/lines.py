@@ -22,7 +22,7 @@ class LineCutter:
     def count(self, data: bytes) -> int:
         """Give how far whole records, or a record's parts, move the position on."""
         # Some five times faster than data.count.
-        return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LINE_END))
+        return int(np.count_nonzero(np.equal(np.frombuffer(data, np.uint8), _LINE_END)))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         """Give how much of `data` is part of a record to be passed over, and whether it ends there."""
