@@ -36,7 +36,7 @@ modules = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [str(source)],
-        depends=[str(header) for header in source.parent.glob("*.h")],
+        depends=[str(header) for header in (*Path("textcat").glob("*.h"), *source.parent.glob("*.h"))],
         extra_compile_args=FLAGS,
     )
     for source in sorted(Path("textcat").rglob("*.pyx"))

@@ -17,6 +17,10 @@ from textcat.features._affixes cimport Infixes, Prefixes, String, Suffixes, sure
 cdef extern from "Python.h":
     bint Py_UNICODE_ISSPACE(Py_UCS4) nogil
 
+cdef extern from "../_memory.h":
+    void* aligned_memory(size_t n_bytes) noexcept nogil
+    void aligned_free(void* memory) noexcept nogil
+
 cdef extern from *:
     """
     #if defined(__GNUC__)
@@ -316,7 +320,6 @@ cdef class Memo:
     cdef Slot* slots
     cdef size_t n_slots
     cdef Buffer arena, pool
-    cdef void* block          # in which the spans stand, each in one line of the cache
     cdef Span* spans
     cdef size_t n_spans, n_places
     cdef size_t n_learnt      # spans before it have tokens
@@ -344,10 +347,10 @@ cdef class Memo:
         self.forget_spans()
 
     def __dealloc__(self):
-        free(self.slots)
+        aligned_free(self.slots)
         free(self.ngrams)
         free(self.arena.data)
-        free(self.block)
+        aligned_free(self.spans)
         free(self.pool.data)
         free(self.texts.data)
         free(self.reading.data)
@@ -362,7 +365,7 @@ cdef class Memo:
         """Start anew with an empty hash table; n-grams keep their numbers."""
         self.put_down()
         free(self.arena.data)
-        free(self.block)
+        aligned_free(self.spans)
         free(self.pool.data)
         start_spans(self)
         new_table(self, 1 << 8)
@@ -381,7 +384,6 @@ cdef class Memo:
         """Forget the spans that have not been met again since they came or since the last thinning."""
         self.put_down()
         cdef Buffer arena = self.arena, pool = self.pool
-        cdef void* block = self.block
         cdef Span* spans = self.spans
         cdef size_t i, n = self.n_learnt
         start_spans(self)
@@ -391,7 +393,7 @@ cdef class Memo:
                     keep_span(self, spans + i, &arena, &pool)
         finally:
             free(arena.data)
-            free(block)
+            aligned_free(spans)
             free(pool.data)
         self.n_learnt = self.n_spans
         new_table(self, 1 << 8)
@@ -849,15 +851,14 @@ cdef Span* add_span(Memo memo, const Piece* piece) except NULL nogil:
 cdef int more_spans(Memo memo) except -1 nogil:
     """Move the spans to where there is room for twice as many."""
     cdef size_t n_places = 2 * memo.n_places + 64
-    cdef char* block = <char*>malloc((n_places + 1) * sizeof(Span))
-    cdef Span* spans = <Span*>(block + sizeof(Span) - <size_t>block % sizeof(Span))
-    if block == NULL:
+    cdef Span* spans = <Span*>aligned_memory(n_places * sizeof(Span))
+    if spans == NULL:
         with gil:
             raise MemoryError
     if memo.n_spans:
         memcpy(spans, memo.spans, memo.n_spans * sizeof(Span))
-    free(memo.block)
-    memo.block, memo.spans, memo.n_places = block, spans, n_places
+    aligned_free(memo.spans)
+    memo.spans, memo.n_places = spans, n_places
     return 0
 
 
@@ -865,7 +866,7 @@ cdef void start_spans(Memo memo) noexcept nogil:
     """Have no spans, and no memory for any."""
     memset(&memo.arena, 0, sizeof(Buffer))
     memset(&memo.pool, 0, sizeof(Buffer))
-    memo.block, memo.spans = NULL, NULL
+    memo.spans = NULL
     memo.n_spans = memo.n_places = memo.n_learnt = 0
 
 
@@ -894,7 +895,7 @@ cdef int new_table(Memo memo, size_t n_slots) except -1 nogil:
     cdef Slot* slots
     cdef Span* span
     cdef uint32_t hash_
-    slots = <Slot*>malloc(n_slots * sizeof(Slot))
+    slots = <Slot*>aligned_memory(n_slots * sizeof(Slot))
     if slots == NULL:
         with gil:
             raise MemoryError
@@ -906,7 +907,7 @@ cdef int new_table(Memo memo, size_t n_slots) except -1 nogil:
         while slots[place].span >= 0:
             place = (place + 1) & (n_slots - 1)
         slots[place].hash, slots[place].span = hash_, <int32_t>i
-    free(memo.slots)
+    aligned_free(memo.slots)
     memo.slots, memo.n_slots = slots, n_slots
     return 0
 

@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../_memory.h"
 #include "_formula.h"
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 #define LANES 16
 #define AHEAD 4 /* rows between the one that is read and the one whose weights are fetched */
@@ -47,36 +45,6 @@ typedef struct {
     int64_t epochs, max_epochs, epoch_updates, last_updates;
     int64_t mini_epochs, mini_left; /* passes over the active set after an epoch, and those still to come */
 } lane;
-
-/* Large memory lies in huge pages where there are such: weights are read all over the place, and each of so many small
- * pages would have to be looked up first. */
-#define LARGE ((size_t)4 << 20)
-#define HUGE_PAGE ((size_t)2 << 20)
-
-static void *aligned_zeros(size_t bytes)
-{
-    void *memory;
-    const size_t alignment = bytes < LARGE ? 64 : HUGE_PAGE;
-    bytes = (bytes + alignment - 1) / alignment * alignment;
-#ifdef _WIN32
-    memory = _aligned_malloc(bytes, alignment);
-#else
-    memory = aligned_alloc(alignment, bytes);
-#endif
-#ifdef MADV_HUGEPAGE
-    if (memory && alignment == HUGE_PAGE) madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
-    return memory ? memset(memory, 0, bytes) : NULL;
-}
-
-static void aligned_free(void *memory)
-{
-#ifdef _WIN32
-    _aligned_free(memory);
-#else
-    free(memory);
-#endif
-}
 
 #if defined(__GNUC__) || defined(__clang__)
 #define VECTOR(width) __attribute__((vector_size(width), __may_alias__))
