@@ -267,13 +267,14 @@ def overhead(shop: Workshop) -> str:
     return f"""## What shards and journal cost
 
 {markdown_table(rows)}
-Shards take {ratio:.3f} times as long as a stream. The bytes are {"the same" if same else "DIFFERENT"}."""
+Shards take {ratio:.3f} times as long as a stream. The bytes are {"the same" if same else "DIFFERENT"}.
+"""
 
 
 def resuming(shop: Workshop) -> str:
     """Kill a run half-way, and go on."""
     archive, model = shop.archive(shop.documents), shop.model("best")
-    rows = []
+    rows, shares = [], []
     for _ in range(shop.runs):
         whole, broken = shop.out("whole"), shop.out("broken")
         shutil.rmtree(broken, ignore_errors=True)
@@ -281,12 +282,13 @@ def resuming(shop: Workshop) -> str:
         at = _killed_half_way(tag(model, archive, broken), broken, _size(whole))
         rest = measured([word for word in tag(model, archive, broken) if word != "--restart"])
         same = digest(sorted(whole.glob("part-*"))) == digest(sorted(broken.glob("part-*")))
+        shares.append(rest.seconds / full.seconds)
         rows.append(
             {
                 "whole run, seconds": _short(full.seconds),
                 "killed after writing": f"{at:.0%}",
                 "second run, seconds": _short(rest.seconds),
-                "of a whole run": f"{rest.seconds / full.seconds:.0%}",
+                "of a whole run": f"{shares[-1]:.1%}",
                 "output": "the same" if same else "DIFFERENT",
             }
         )
@@ -294,7 +296,9 @@ def resuming(shop: Workshop) -> str:
 
 The run and its processes are killed (SIGKILL) when half of the output is on disk; then the same command is given again.
 
-{markdown_table(rows)}"""
+{markdown_table(rows)}
+The median is {median(shares):.1%}.
+"""
 
 
 def _killed_half_way(command: list[Any], folder: Path, size: int) -> float:
