@@ -22,15 +22,15 @@ import numpy as np
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
-from textcat.comparison import compare
 from textcat.corpus.catalogue import open_corpus
-from textcat.corpus.documents import Corpus
-from textcat.examples import Examples, learn
+from textcat.documents import Corpus
+from textcat.evaluation.comparison import compare
+from textcat.evaluation.ranking import bands
+from textcat.evaluation.report import markdown_table
 from textcat.margin.problems import NONE, Problem, Solution
-from textcat.ranking import bands
 from textcat.recipe import Recipe, read_recipe
-from textcat.report import markdown_table
-from textcat.selection import EXPECTED, RARE, Fold, cross_validate, examples_without, splits
+from textcat.training.examples import Examples, learn
+from textcat.training.selection import EXPECTED, RARE, Fold, cross_validate, examples_without, splits
 
 BANDS = ("ALL", "TOP10", "LAST30")
 

@@ -1,11 +1,11 @@
 """A run of a few made-up pieces, for tests of what it leaves in its folder."""
 
-from textcat.archive.counts import Counts
-from textcat.archive.folder import opened
-from textcat.archive.forms import form
-from textcat.archive.records import Record, Rejection
-from textcat.archive.shards import Rule, Shards
-from textcat.archive.writers import OutputSettings, encode_csv, encode_jsonl, encode_parquet, encode_rejection
+from textcat.reading.records import Record, Rejection
+from textcat.tagging.counts import Counts
+from textcat.tagging.folder import opened
+from textcat.tagging.forms import form
+from textcat.tagging.shards import Rule, Shards
+from textcat.tagging.writers import OutputSettings, encode_csv, encode_jsonl, encode_parquet, encode_rejection
 
 ENCODE = {"jsonl": encode_jsonl, "csv": encode_csv, "parquet": encode_parquet}
 JSONL = OutputSettings()

@@ -4,10 +4,10 @@ import json
 import random
 
 import textcat
-from textcat.archive.plan import make_plan
-from textcat.archive.records import InputSettings
-from textcat.archive.run import How, tag_to_folder
-from textcat.archive.shards import Rule
+from textcat.reading.records import InputSettings
+from textcat.tagging.plan import make_plan
+from textcat.tagging.run import How, tag_to_folder
+from textcat.tagging.shards import Rule
 
 # So small that a run of some hundred documents has many pieces and shards.
 READ = InputSettings(block_bytes=3000)

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from textcat.archive.records import Chunk, Piece
+from textcat.reading.records import Chunk, Piece
 
 
 def piece(number, size=10):

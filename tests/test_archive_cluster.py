@@ -11,9 +11,9 @@ from archive_runs import HOW, make_archive, run, written
 from archive_work import piece
 from clusters import two_processes
 
-from textcat.archive.crews import Cluster
-from textcat.archive.flow import in_order
 from textcat.errors import TextcatError
+from textcat.tagging.flow import in_order
+from textcat.tagging.workers import Cluster
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
 

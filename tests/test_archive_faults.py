@@ -16,9 +16,9 @@ import pytest
 from archive_folders import JSONL, content, write
 from archive_runs import make_archive, run, written
 
-from textcat.archive import durable
-from textcat.archive.writers import OutputSettings
 from textcat.errors import TextcatError
+from textcat.tagging import durable
+from textcat.tagging.writers import OutputSettings
 
 STEPS = ("create", "reopen", "write", "sync", "rename", "remove", "cut", "sync_folder")
 OUTPUTS = (JSONL, OutputSettings("csv", "zst"))
@@ -269,7 +269,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from archive_runs import HOW, run
-from textcat.archive import crews
+from textcat.tagging import workers as crews
 crews.SMALL = 0
 print("begun", flush=True)
 run(sys.argv[2], [sys.argv[3]], __import__("pathlib").Path(sys.argv[4]), HOW._replace(jobs=2))

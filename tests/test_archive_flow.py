@@ -12,10 +12,11 @@ import archive_work
 import pytest
 from archive_work import piece
 
-from textcat.archive import crews, flow
-from textcat.archive.crews import Alone, Growing, Processes, crew
-from textcat.archive.flow import in_order
 from textcat.errors import TextcatError
+from textcat.tagging import flow
+from textcat.tagging import workers as crews
+from textcat.tagging.flow import in_order
+from textcat.tagging.workers import Alone, Growing, Processes, crew
 
 CREWS = {"alone": Alone, "processes": lambda: Processes(2)}
 

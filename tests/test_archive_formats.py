@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from textcat.archive import formats
-from textcat.archive.compression import COMPRESSIONS
-from textcat.archive.formats import delimited, mbox, reuters
-from textcat.archive.pieces import read_pieces
-from textcat.archive.records import Chunk, InputSettings, Piece, Record, Rejection
-from textcat.archive.sources import find
-from textcat.corpus.members import Member
-from textcat.corpus.readers import jsonl, read
 from textcat.errors import TextcatError
+from textcat.reading import formats
+from textcat.reading.compression import COMPRESSIONS
+from textcat.reading.formats import delimited, mbox, reuters
+from textcat.reading.members import Member
+from textcat.reading.pieces import read_pieces
+from textcat.reading.readers import jsonl, read
+from textcat.reading.records import Chunk, InputSettings, Piece, Record, Rejection
+from textcat.reading.sources import find
 
 
 def parsed(form, data, position=1, offset=0, header=b"", **how):

@@ -13,15 +13,17 @@ import pytest
 from archive_runs import HOW, READ, make_archive, run, written
 
 import textcat
-from textcat.archive import crews, meter, tagging
-from textcat.archive import summary as summary_module
-from textcat.archive.counts import Counts, kind
-from textcat.archive.drift import drifts, log_likelihood_ratio
-from textcat.archive.meter import Meter, Reached, clock
-from textcat.archive.plan import OUTPUT, make_plan
-from textcat.archive.run import tag_to_folder, tag_to_stream
-from textcat.archive.writers import OutputSettings
 from textcat.errors import TextcatError
+from textcat.tagging import job as tagging
+from textcat.tagging import meter
+from textcat.tagging import summary as summary_module
+from textcat.tagging import workers as crews
+from textcat.tagging.counts import Counts, kind
+from textcat.tagging.drift import drifts, log_likelihood_ratio
+from textcat.tagging.meter import Meter, Reached, clock
+from textcat.tagging.plan import OUTPUT, make_plan
+from textcat.tagging.run import tag_to_folder, tag_to_stream
+from textcat.tagging.writers import OutputSettings
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ import sys
 import pytest
 from archive_folders import FACTS, INPUTS, PER_PIECE, content, piece, write
 
-from textcat.archive import journal
-from textcat.archive.folder import opened
-from textcat.archive.forms import form
-from textcat.archive.shards import Rule, Shards
-from textcat.archive.writers import OutputSettings
 from textcat.errors import TextcatError
+from textcat.tagging import journal
+from textcat.tagging.folder import opened
+from textcat.tagging.forms import form
+from textcat.tagging.shards import Rule, Shards
+from textcat.tagging.writers import OutputSettings
 
 JSONL = OutputSettings()
 
@@ -236,7 +236,7 @@ def test_two_runs_do_not_write_to_one_folder(out):
 
 def test_the_lock_of_a_process_that_was_killed_keeps_nobody_out(out):
     program = (
-        "import os, signal, sys; from pathlib import Path; from textcat.archive.folder import opened\n"
+        "import os, signal, sys; from pathlib import Path; from textcat.tagging.folder import opened\n"
         "with opened(Path(sys.argv[1]), {}, []): print(flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", program, str(out)], capture_output=True)

@@ -32,11 +32,11 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from textcat.archive import formats, streams
-from textcat.archive.pieces import read_pieces
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
-from textcat.archive.sources import find
 from textcat.errors import TextcatError
+from textcat.reading import formats, streams
+from textcat.reading.pieces import read_pieces
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.sources import find
 
 COMPRESSIONS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
 LINES = b"".join(b'{"id": "%d", "text": "Tin rose by %d."}\n' % (i, i) for i in range(1, 51))
@@ -452,7 +452,7 @@ class FailingFile(io.FileIO):
 @pytest.mark.parametrize("block", [100, 1 << 20])
 def test_an_error_of_reading_leaves_the_records_before_it(folder, monkeypatch, block):
     (folder / "a.jsonl").write_bytes(LINES)
-    monkeypatch.setattr("textcat.archive.containers.open", lambda path, *_, **__: FailingFile(path), raising=False)
+    monkeypatch.setattr("textcat.reading.containers.open", lambda path, *_, **__: FailingFile(path), raising=False)
     found = read("a.jsonl", block_bytes=block)
     whole = LINES[:1000].count(b"\n")
     assert ids(found) == [str(i) for i in range(1, whole + 1)]

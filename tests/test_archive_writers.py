@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.archive.forms import check, form, libraries
-from textcat.archive.records import Record, Rejection
-from textcat.archive.writers import (
+from textcat.errors import TextcatError
+from textcat.reading.records import Record, Rejection
+from textcat.tagging.forms import check, form, libraries
+from textcat.tagging.writers import (
     OutputSettings,
     encode_csv,
     encode_jsonl,
@@ -18,7 +19,6 @@ from textcat.archive.writers import (
     encode_rejection,
     valid,
 )
-from textcat.errors import TextcatError
 
 ENCODE = {"jsonl": encode_jsonl, "csv": encode_csv, "parquet": encode_parquet}
 figures = st.floats(-1e6, 1e6, width=32)

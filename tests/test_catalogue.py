@@ -18,8 +18,8 @@ from rich.console import Console
 from textcat.corpus import catalogue
 from textcat.corpus.cards import card, cards, read_card, tree_digest
 from textcat.corpus.catalogue import DownloadBar, fetch, locate, open_corpus, verify
-from textcat.corpus.members import DamagedError, members
 from textcat.errors import TextcatError
+from textcat.reading.members import DamagedError, members
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="{id}">
 <DATE>3-MAR-1987</DATE>

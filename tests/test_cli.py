@@ -506,7 +506,7 @@ def environment(**more):
 
 
 def test_a_bug_shows_its_traceback(run, monkeypatch, model):
-    monkeypatch.setattr("textcat.output.topics", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("textcat.cli.output.topics", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run("topics", model)
 
@@ -538,7 +538,7 @@ def test_ctrl_c_between_two_stages_leaves_no_half_written_model(run, monkeypatch
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        monkeypatch.setattr("textcat.storage._sync", interrupted)
+        monkeypatch.setattr("textcat.model.storage._sync", interrupted)
         run("train", "newswire", "--out", "m")
     finally:
         signal.signal(signal.SIGINT, before)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.comparison import compare, paired_bootstrap, sign_flip_test
-from textcat.ranking import evaluate
+from textcat.evaluation.comparison import compare, paired_bootstrap, sign_flip_test
+from textcat.evaluation.ranking import evaluate
 
 TOPICS = list("abcdefgh")
 SIZES = range(8)

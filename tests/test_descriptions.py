@@ -8,9 +8,9 @@ import pytest
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.descriptions import read_descriptions
-from textcat.corpus.documents import Corpus, Document
-from textcat.corpus.members import Member
+from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.reading.members import Member
 
 REUTERS = """Some notes (SIC)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.corpus.documents import Corpus, Document, topic_counts
+from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 
 

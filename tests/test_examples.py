@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import textcat
-from textcat.corpus.documents import Corpus, Document
+from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.examples import documents_to_count, with_descriptions
 from textcat.recipe import Recipe
+from textcat.training.examples import documents_to_count, with_descriptions
 
 DOCUMENTS = [
     Document("1", {"title": "", "body": "maize and corn prices"}, ("corn",)),

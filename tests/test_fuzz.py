@@ -25,17 +25,17 @@ import checks  # noqa: E402
 from targets import TARGETS  # noqa: E402
 
 import models  # noqa: E402
-from textcat.archive import journal  # noqa: E402
-from textcat.archive.pieces import read_pieces  # noqa: E402
-from textcat.archive.records import InputSettings, Rejection  # noqa: E402
-from textcat.archive.streams import Stream  # noqa: E402
-from textcat.archive.windows import Window  # noqa: E402
 from textcat.corpus.cards import read_card  # noqa: E402
-from textcat.corpus.members import Member  # noqa: E402
-from textcat.corpus.readers import jsonl  # noqa: E402
 from textcat.errors import TextcatError  # noqa: E402
+from textcat.model.storage import load  # noqa: E402
+from textcat.reading.members import Member  # noqa: E402
+from textcat.reading.pieces import read_pieces  # noqa: E402
+from textcat.reading.readers import jsonl  # noqa: E402
+from textcat.reading.records import InputSettings, Rejection  # noqa: E402
+from textcat.reading.streams import Stream  # noqa: E402
+from textcat.reading.windows import Window  # noqa: E402
 from textcat.recipe import read_recipe  # noqa: E402
-from textcat.storage import load  # noqa: E402
+from textcat.tagging import journal  # noqa: E402
 
 EXAMPLES = settings(
     max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.corpus.catalogue import open_corpus
-from textcat.corpus.documents import Document
-from textcat.corpus.members import DamagedError, Member
-from textcat.corpus.readers import jsonl, read
+from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.reading.members import DamagedError, Member
+from textcat.reading.readers import jsonl, read
 
 
 def parse(lines, name="a.jsonl", **options):

@@ -19,8 +19,8 @@ from sklearn.metrics import (
     top_k_accuracy_score,
 )
 
-from textcat import metrics
-from textcat.metrics import (
+from textcat.evaluation import metrics
+from textcat.evaluation.metrics import (
     average_precision,
     average_precisions,
     decisions,

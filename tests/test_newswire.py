@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from textcat.corpus.catalogue import card, open_corpus
-from textcat.corpus.readers import read
+from textcat.reading.readers import read
 from textcat.shipped import shipped
 
 FILE = shipped("corpora") / "newswire" / "newswire.sgm"

@@ -5,11 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
-from textcat import output
+from textcat.cli import output
 from textcat.corpus.cards import Card
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe
-from textcat.selection import EXPECTED, Trial
+from textcat.training.selection import EXPECTED, Trial
 
 
 def printed(function, *arguments, **options):
@@ -63,7 +63,7 @@ def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_p
 
 @pytest.mark.parametrize("n_topics", [3, 30])
 def test_a_corpus_page_shows_the_ends_of_a_long_list_of_topics(n_topics):
-    from textcat.corpus.documents import Corpus, Document
+    from textcat.documents import Corpus, Document
 
     documents = [
         Document(f"{topic}-{k}", {"body": "x"}, (f"t{topic:02}",))

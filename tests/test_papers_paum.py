@@ -7,6 +7,7 @@ from sklearn.svm import SVC
 
 import textcat
 from textcat.errors import TextcatError
+from textcat.evaluation.ranking import average_precision, evaluate
 from textcat.margin.problems import Problem
 from textcat.margin.rules import PA, PAM, PAUM
 from textcat.margin.solve import solve
@@ -16,8 +17,7 @@ from textcat.papers.experiment import Figure, Settings
 from textcat.papers.paum_vectors import Vectors, gram, support_sizes
 from textcat.papers.paum_vectors import vectors as vectors_of
 from textcat.papers.published import published
-from textcat.ranking import average_precision, evaluate
-from textcat.selection import folds
+from textcat.training.selection import folds
 
 PRINTED = published()["paum"]
 SMALL_GRID = {"tau_neg": [-1, 1], "tau_pos": [0, 5], "chosen": [1, 0]}

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.metrics import f1_score, label_ranking_average_precision_score, precision_score, recall_score
 
 from textcat.errors import TextcatError
-from textcat.ranking import Band, bands, evaluate
+from textcat.evaluation.ranking import Band, bands, evaluate
 
 TOPICS = ["acq", "corn", "earn", "rye", "tea"]
 SIZES = [50, 9, 90, 1, 9]

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat import cli
-from textcat.corpus import catalogue, members
+from textcat.corpus import catalogue
 from textcat.corpus.cards import card, read_card
 from textcat.corpus.catalogue import fetch, open_corpus
-from textcat.corpus.members import DamagedError, Member
-from textcat.corpus.readers import rcv1, read
 from textcat.errors import TextcatError
+from textcat.reading import members
+from textcat.reading.members import DamagedError, Member
+from textcat.reading.readers import rcv1, read
 
 WEEKS = {"train": "1996-08-26 to 1996-09-01", "test": "1996-09-02 to 1996-09-08"}
 STORY = """<?xml version="1.0" encoding="iso-8859-1" ?>
@@ -154,9 +155,7 @@ def test_a_story_without_headline_has_its_title():
 
 def test_a_story_without_topic_codes_or_text_is_a_document_all_the_same():
     bare = '<newsitem itemid="7" date="1996-08-20"/>'
-    assert parse(bare) == textcat.corpus.documents.Document(
-        "7", {"title": "", "dateline": "", "body": ""}, (), "1996-08-20"
-    )
+    assert parse(bare) == textcat.documents.Document("7", {"title": "", "dateline": "", "body": ""}, (), "1996-08-20")
     assert parse(STORY.replace("bip:topics:1.0", "bip:other:1.0")).topics == ()
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.corpus.members import DamagedError, Member, members, names
-from textcat.corpus.readers import read, reuters
 from textcat.errors import TextcatError
+from textcat.reading.members import DamagedError, Member, members, names
+from textcat.reading.readers import read, reuters
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="7">
 <DATE> 3-MAR-1987 10:02:11.63</DATE>

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy import sparse
 
-from textcat import report
-from textcat.comparison import Comparison, Difference, MeasureComparison, TopicComparison
 from textcat.errors import TextcatError
+from textcat.evaluation import report
+from textcat.evaluation.comparison import Comparison, Difference, MeasureComparison, TopicComparison
+from textcat.evaluation.ranking import average_precisions, evaluate
 from textcat.files import replacing, write_atomically
-from textcat.ranking import average_precisions, evaluate
 
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])
 SCORES = np.array([[2.0, -1.0, 1.0], [1.0, 3.0, -1.0], [-1.0, 2.0, -1.0], [-2.0, -2.0, -1.0]], dtype=np.float32)

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from rich.console import Console
 from typer.testing import CliRunner
 
-from textcat import cli, report
+from textcat import cli
+from textcat.evaluation import report
 from textcat.papers import baselines, datasets, runs
 from textcat.papers.datasets import MissingData
 from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from textcat import resampling
-from textcat.ranking import Band, bands, evaluate
-from textcat.resampling import MEASURES, interval, resampled, with_intervals
+from textcat.evaluation import resampling
+from textcat.evaluation.ranking import Band, bands, evaluate
+from textcat.evaluation.resampling import MEASURES, interval, resampled, with_intervals
 
 TOPICS = ["acq", "corn", "rye"]
 SIZES = [9, 5, 1]

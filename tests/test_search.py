@@ -8,8 +8,8 @@ import textcat
 from textcat.errors import TextcatError
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
-from textcat.search import Journal, Range, Space, read_space, study, to_toml, try_all
-from textcat.selection import EXPECTED
+from textcat.training.selection import EXPECTED
+from textcat.training.tune import Journal, Range, Space, read_space, study, to_toml, try_all
 
 SPACE = """
 [features]

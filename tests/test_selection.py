@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.ranking import average_precisions
-from textcat.selection import (
+from textcat.evaluation.ranking import average_precisions
+from textcat.training.selection import (
     EXPECTED,
     POOLED,
     RARE,

@@ -12,8 +12,8 @@ import spacy
 from spacy.training import Example
 
 import textcat
-from textcat import spacy_component
 from textcat.errors import TextcatError
+from textcat.model import spacy_component
 
 COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
 TEXTS = [

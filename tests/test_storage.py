@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import textcat
-from textcat import storage
 from textcat.errors import TextcatError
-from textcat.manifest import FORMAT, ModelError, read_manifest, sum_of_entries
-from textcat.storage import check_target, load, save
-from textcat.thresholds import Calibration
+from textcat.evaluation.thresholds import Calibration
+from textcat.model import storage
+from textcat.model.manifest import FORMAT, ModelError, read_manifest, sum_of_entries
+from textcat.model.storage import check_target, load, save
 
 FILES = ["bias.npy", "calibration.npy", "idf.npy", "manifest.json", "thresholds.npy", "vocabulary.json", "weights.npy"]
 

@@ -11,9 +11,9 @@ import pytest
 from scipy import sparse
 
 import textcat
-from textcat import tagger as module
-from textcat._product import product
 from textcat.errors import TextcatError
+from textcat.model import tagger as module
+from textcat.model._product import product
 
 TEXTS = ["wheat harvest and grain exports", "", "gold and silver fixing, gold mine", "qqqq"]
 

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from textcat.thresholds import (
+from textcat.evaluation.thresholds import (
     Calibration,
     best_k,
     expected_f1_cut,

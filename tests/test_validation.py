@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import textcat
-from textcat.corpus.documents import Corpus, Document
-from textcat.ranking import average_precisions
+from textcat.documents import Corpus, Document
+from textcat.evaluation.ranking import average_precisions
 from textcat.recipe import Recipe
-from textcat.selection import folds
-from textcat.validation import cross_evaluate
+from textcat.training.selection import folds
+from textcat.training.validation import cross_evaluate
 
 PLAIN = Recipe("plain")
 DESCRIBED = Recipe("described", topics={"descriptions": 1})

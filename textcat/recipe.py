@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from textcat.errors import TextcatError
+from textcat.evaluation.thresholds import STRATEGIES
 from textcat.shipped import shipped
-from textcat.thresholds import STRATEGIES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -50,7 +50,8 @@ class Tags:
     Parameters
     ----------
     strategy : str
-        One of `textcat.thresholds.STRATEGIES`. "zero" alone needs no cross-validation, and gives no probabilities.
+        One of `textcat.evaluation.thresholds.STRATEGIES`. "zero" alone needs no cross-validation, and gives no
+        probabilities.
     probability : float
         With "probability": a document gets a topic if it has it with more than this probability.
     folds : int

@@ -19,7 +19,7 @@ from machine import described
 from sklearn.exceptions import ConvergenceWarning
 
 from textcat.corpus.catalogue import open_corpus
-from textcat.corpus.documents import Corpus
+from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.files import write_atomically
 

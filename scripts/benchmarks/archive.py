@@ -28,8 +28,8 @@ from typing import Any
 import archive_peers as peers
 from machine import described
 
+from textcat.evaluation.report import markdown_table
 from textcat.files import write_atomically
-from textcat.report import markdown_table
 
 HERE = Path(__file__).parent
 GENERATOR = HERE.parent / "make_archive.py"

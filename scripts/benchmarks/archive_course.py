@@ -12,11 +12,11 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from textcat.archive.pieces import read_pieces
-from textcat.archive.records import InputSettings, Piece
-from textcat.archive.sources import find
-from textcat.archive.tagging import Job, tag_piece
-from textcat.manifest import SUM, read_manifest
+from textcat.model.manifest import SUM, read_manifest
+from textcat.reading.pieces import read_pieces
+from textcat.reading.records import InputSettings, Piece
+from textcat.reading.sources import find
+from textcat.tagging.job import Job, tag_piece
 
 PAGE = resource.getpagesize()
 

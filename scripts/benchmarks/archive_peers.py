@@ -16,8 +16,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 from spacy.lang.en.stop_words import STOP_WORDS
 
-from textcat import storage
 from textcat.features.tokens import Tokens
+from textcat.model import storage
 
 if TYPE_CHECKING:
     from archive import Workshop

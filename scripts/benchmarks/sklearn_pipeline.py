@@ -17,9 +17,9 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
-from textcat import report
 from textcat.corpus.catalogue import open_corpus
-from textcat.ranking import evaluate
+from textcat.evaluation import report
+from textcat.evaluation.ranking import evaluate
 
 
 def main(name: str, folder: Path, backend: str) -> None:

@@ -20,8 +20,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import textcat
+from textcat.evaluation.ranking import average_precisions
 from textcat.features.store import StoredRows
-from textcat.ranking import average_precisions
 
 Rows = sparse.csr_matrix | StoredRows
 

@@ -19,15 +19,15 @@ from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from textcat.corpus.documents import Corpus
+from textcat.documents import Corpus
+from textcat.evaluation.ranking import average_precisions
+from textcat.evaluation.report import markdown_table
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.margin import rules
 from textcat.margin.problems import Problem
 from textcat.margin.solve import N_LANES, solve
-from textcat.ranking import average_precisions
 from textcat.recipe import Recipe, read_recipe
-from textcat.report import markdown_table
 
 JOBS = 2
 OURS, ONE_JOB, ONE_LANE = f"textcat, {JOBS} jobs", "textcat, 1 job", "textcat, 1 job, 1 lane"

@@ -19,9 +19,9 @@ from machine import described
 from scipy import sparse
 
 import textcat
+from textcat.evaluation.report import markdown_table
 from textcat.files import write_atomically
 from textcat.papers.pictures import axes, save
-from textcat.report import markdown_table
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import make_rows

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from textcat.archive import formats
-from textcat.archive.guess import by_name
-from textcat.archive.pieces import read_pieces
-from textcat.archive.records import Chunk, InputSettings, Piece, Record, Rejection
-from textcat.archive.sources import Source
-from textcat.archive.streams import of_file, of_pipe
+from textcat.reading import formats
+from textcat.reading.guess import by_name
+from textcat.reading.pieces import read_pieces
+from textcat.reading.records import Chunk, InputSettings, Piece, Record, Rejection
+from textcat.reading.sources import Source
+from textcat.reading.streams import of_file, of_pipe
 
 Item = Record | Rejection
 _CURSORS = 4  # from which reading is gone on with

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from target import Target
 
-from textcat.archive import journal
 from textcat.corpus.cards import read_card
 from textcat.corpus.descriptions import read_descriptions
-from textcat.corpus.members import Member
 from textcat.errors import TextcatError
+from textcat.reading.members import Member
 from textcat.recipe import read_recipe
+from textcat.tagging import journal
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 _ENDINGS = (".json", ".tsv", ".csv", ".txt")

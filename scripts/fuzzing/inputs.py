@@ -10,12 +10,12 @@ from pathlib import Path
 from checks import Item, check_file
 from target import Target
 
-from textcat.archive.formats import jsonl
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
-from textcat.corpus.documents import Document
-from textcat.corpus.members import Member
-from textcat.corpus.readers import READERS
+from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.reading.formats import jsonl
+from textcat.reading.members import Member
+from textcat.reading.readers import READERS
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 _BLOCKS = (1, 40, 300, 1 << 20)
 _LARGEST = (30, 500, 1 << 20, 1 << 20)

@@ -18,10 +18,9 @@ from checks import Item, check_sources, source
 from inputs import settings_of
 from target import Target
 
-from textcat.archive import compression
-from textcat.archive.records import Rejection
-from textcat.corpus import members
 from textcat.errors import TextcatError
+from textcat.reading import compression, members
+from textcat.reading.records import Rejection
 
 NAMES = (
     *("a.jsonl.gz", "a.csv.bz2", "a.txt.xz", "a.sgm.zst", "a.zip", "a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz"),

@@ -19,9 +19,9 @@ from textcat.errors import TextcatError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.archive.records import Rejection
-    from textcat.corpus.documents import Corpus
+    from textcat.documents import Corpus
     from textcat.progress import Stages
+    from textcat.reading.records import Rejection
 
 app = typer.Typer(
     help="Train, evaluate and use rankers of documents by topic.",
@@ -112,11 +112,12 @@ def train(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else by cross-validation, and save the model."""
-    from textcat import output, storage
+    from textcat.cli import output
     from textcat.cluster import on_cluster
+    from textcat.model import storage
+    from textcat.model.tagger import Tagger
     from textcat.recipe import read_recipe
-    from textcat.tagger import Tagger
-    from textcat.validation import cross_evaluate
+    from textcat.training.validation import cross_evaluate
 
     chosen = read_recipe(recipe).changed(
         learner, tau=tau, tau_neg=tau_neg, tau_pos=_number_or("prevalence", tau_pos, "--tau-pos"), kappa=kappa,
@@ -156,7 +157,9 @@ def evaluate(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
-    from textcat import output, ranking, report, resampling, storage
+    from textcat.cli import output
+    from textcat.evaluation import ranking, report, resampling
+    from textcat.model import storage
 
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv")
@@ -189,8 +192,10 @@ def compare(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
-    from textcat import comparison, output, storage
-    from textcat.ranking import DEFAULT_BANDS
+    from textcat.cli import output
+    from textcat.evaluation import comparison
+    from textcat.evaluation.ranking import DEFAULT_BANDS
+    from textcat.model import storage
 
     if not 2 <= len(models) <= 26:
         raise typer.BadParameter("give 2 to 26 models: they are named by letters")
@@ -257,14 +262,14 @@ def tag(
     A document that cannot be read is named on standard error, or in rejected.jsonl with --out; the exit code is then 3.
     A run that was broken off goes on where it was when the same command is given again.
     """
-    from textcat.archive.crews import without_blas_threads
+    from textcat.tagging.workers import without_blas_threads
 
     without_blas_threads()
-    from textcat.archive import run
-    from textcat.archive.meter import Meter
-    from textcat.archive.plan import make_plan
-    from textcat.archive.records import InputSettings
-    from textcat.archive.writers import OutputSettings
+    from textcat.reading.records import InputSettings
+    from textcat.tagging import run
+    from textcat.tagging.meter import Meter
+    from textcat.tagging.plan import make_plan
+    from textcat.tagging.writers import OutputSettings
 
     _check_tag(inputs, out, filter_=filter_, stdout=stdout, scores=scores, restart=restart)
     read = InputSettings(format_, text_field, id_field, encoding, lines or filter_)
@@ -276,7 +281,7 @@ def tag(
             summary = run.tag_to_stream(plan, sys.stdout.buffer, how, tell=_tell, show=show)
         else:
             summary = run.tag_to_folder(plan, out, how, restart=restart, show=show)
-    from textcat import output  # now, as until here the process that hands out the work has been kept small
+    from textcat.cli import output  # now, as until here the process that hands out the work has been kept small
 
     output.archive(_summary_console(out, summary.counts.records, quiet=quiet), summary, out)
     raise typer.Exit(3 if summary.counts.rejected else 0)
@@ -285,8 +290,8 @@ def tag(
 @app.command()
 def topics(model: ModelFolder, as_json: AsJson = False) -> None:
     """List a model's topics with what training knows of each."""
-    from textcat import output
-    from textcat.manifest import read_manifest
+    from textcat.cli import output
+    from textcat.model.manifest import read_manifest
 
     output.topics(_console(), read_manifest(model), as_json=as_json)
 
@@ -298,8 +303,9 @@ def show(
     n: Annotated[int, typer.Option("--terms", min=1, help="How many terms.")] = 20,
 ) -> None:
     """Show how a model was trained, or what it has learnt of a topic."""
-    from textcat import output, storage
-    from textcat.manifest import read_manifest
+    from textcat.cli import output
+    from textcat.model import storage
+    from textcat.model.manifest import read_manifest
 
     if topic is None:
         output.model(_console(), read_manifest(model), model)
@@ -326,10 +332,10 @@ def tune(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Compare recipes by cross-validation on the training documents, and find the best."""
-    from textcat import output
+    from textcat.cli import output
     from textcat.recipe import read_recipe
-    from textcat.search import study
-    from textcat.selection import best
+    from textcat.training.selection import best
+    from textcat.training.tune import study
 
     start, stages = read_recipe(recipe), _stages()
     documents = _open(corpus, corpus_dir, stages)
@@ -355,7 +361,7 @@ def reproduce(
     ] = None,
 ) -> None:
     """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
-    from textcat import output
+    from textcat.cli import output
     from textcat.papers import runs
     from textcat.papers.experiment import Settings
 
@@ -376,7 +382,7 @@ def corpora(context: typer.Context, corpus_dir: CorpusDir = None) -> None:
     """List the known corpora; fetch one, or show its counts."""
     if context.invoked_subcommand is not None:
         return
-    from textcat import output
+    from textcat.cli import output
     from textcat.corpus.catalogue import cards, locate
 
     output.corpora(_console(), [(card, locate(card, corpus_dir)) for card in cards().values()])
@@ -388,7 +394,7 @@ def fetch(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Find a corpus or download it, and check that it is complete."""
-    from textcat import output
+    from textcat.cli import output
     from textcat.corpus.catalogue import DownloadBar, cache_folder, card, locate, verify
     from textcat.corpus.catalogue import fetch as fetch_corpus
 
@@ -407,7 +413,7 @@ def fetch(
 @corpora_app.command("show")
 def show_corpus(corpus: CorpusName, corpus_dir: CorpusDir = None) -> None:
     """Count a corpus' documents, topics and tokens."""
-    from textcat import output
+    from textcat.cli import output
     from textcat.features.tokens import Tokens
 
     stages = _stages()
@@ -523,7 +529,7 @@ def _log_to(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    log, handler = logging.getLogger("textcat.archive"), logging.FileHandler(path, encoding="utf-8")
+    log, handler = logging.getLogger("textcat.tagging"), logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     before = log.level
     log.addHandler(handler)
@@ -557,7 +563,7 @@ def _summary_console(out: Path | None, n_records: int, *, quiet: bool) -> Consol
 
 
 def _tell(rejection: Rejection) -> None:
-    from textcat.archive.run import told
+    from textcat.tagging.run import told
 
     typer.echo(f"textcat: {told(rejection)}", err=True)
 

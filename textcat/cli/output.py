@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from textcat import report
+from textcat.evaluation import report
 from textcat.files import write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
 
 if TYPE_CHECKING:
-    from textcat.archive.summary import Summary
-    from textcat.comparison import Comparison
     from textcat.corpus.cards import Card
-    from textcat.corpus.documents import Corpus
+    from textcat.documents import Corpus
+    from textcat.evaluation.comparison import Comparison
+    from textcat.evaluation.ranking import Evaluation
+    from textcat.model.tagger import Tagger
     from textcat.papers.runs import Result, State
-    from textcat.ranking import Evaluation
-    from textcat.selection import Trial
-    from textcat.tagger import Tagger
+    from textcat.tagging.summary import Summary
+    from textcat.training.selection import Trial
 
 # How many of the first and last topics a corpus' page shows.
 _ENDS = 5
@@ -260,8 +260,8 @@ def corpus(console: Console, documents: Corpus, n_tokens: int) -> None:
 
 def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None) -> None:
     """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
-    from textcat.search import to_toml
-    from textcat.selection import is_the_papers
+    from textcat.training.selection import is_the_papers
+    from textcat.training.tune import to_toml
 
     varied = _varied([trial.recipe for trial in trials])
     rows = [

@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from textcat.corpus.documents import TOPIC_RULES
-from textcat.corpus.readers import READERS
+from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError
+from textcat.reading.readers import READERS
 from textcat.shipped import shipped
 
 if sys.version_info >= (3, 11):

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from textcat.corpus import descriptions
 from textcat.corpus.cards import Card, card, cards, tree_digest
 from textcat.corpus.descriptions import read_descriptions
-from textcat.corpus.documents import Corpus, Document
-from textcat.corpus.members import DamagedError, Member, members, names
-from textcat.corpus.readers import READERS
+from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.reading.members import DamagedError, Member, members, names
+from textcat.reading.readers import READERS
 
 __all__ = ["Card", "DownloadBar", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "verify"]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from textcat.corpus.members import Member
 from textcat.errors import TextcatError
+from textcat.reading.members import Member
 
 #: The names such a file has where no card names it.
 NAMES = ("topics.json", "topics.tsv", "topics.csv")

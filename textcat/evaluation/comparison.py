@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.ranking import DEFAULT_BANDS, Band, Evaluation, bands, evaluate
-from textcat.resampling import MEASURES, interval, resampled
+from textcat.evaluation.ranking import DEFAULT_BANDS, Band, Evaluation, bands, evaluate
+from textcat.evaluation.resampling import MEASURES, interval, resampled
 
 # Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
 _N_FLIPS = 10_000
@@ -89,7 +89,7 @@ def compare(
         One per model; models may have scales of their own.
     Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
     topics, train_sizes, train_documents, spec
-        As in `textcat.ranking.evaluate`.
+        As in `textcat.evaluation.ranking.evaluate`.
     thresholds : sequence of (float or array-like of shape (n_topics,)), optional
         One per model, by default 0 for each.
     n_resamples : int, default 1000

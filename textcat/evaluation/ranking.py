@@ -16,7 +16,7 @@ import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike
 
 from textcat.errors import TextcatError
-from textcat.metrics import (
+from textcat.evaluation.metrics import (
     Decisions,
     TopicRankings,
     average_precision,
@@ -199,7 +199,7 @@ class BandQuality:
     top_1_accuracy: float | None
     """Fraction of the documents whose topic of the highest score is right."""
     intervals: dict[str, tuple[float, float] | None] = field(default_factory=dict)
-    """By the name of a measure its bounds, where they have been asked for: see `textcat.resampling`."""
+    """By the name of a measure its bounds, where they have been asked for: see `textcat.evaluation.resampling`."""
 
 
 @dataclass(frozen=True)

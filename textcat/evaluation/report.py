@@ -23,11 +23,11 @@ from rich.table import Table
 from rich.text import Text
 
 from textcat.errors import TextcatError
+from textcat.evaluation.ranking import BandQuality, Evaluation, TopicQuality
 from textcat.files import replacing
-from textcat.ranking import BandQuality, Evaluation, TopicQuality
 
 if TYPE_CHECKING:
-    from textcat.comparison import Comparison, Difference
+    from textcat.evaluation.comparison import Comparison, Difference
     from textcat.papers.experiment import Figure, Row
 
 _NO_VALUE = "-"
@@ -357,7 +357,8 @@ def write_trec(
     topic stands where TREC has its query. Documents that are not in the qrels are not relevant; a topic without a
     positive is not there either, and trec_eval leaves it out. White space in names is percent-encoded. Scores have as
     many digits as it takes to read the same float back. trec_eval knows no ties: it orders documents of equal score by
-    name, backwards, and so do the ranks here, so its ``map`` differs from `textcat.ranking` where scores are equal.
+    name, backwards, and so do the ranks here, so its ``map`` differs from `textcat.evaluation.ranking` where scores are
+    equal.
 
     Parameters
     ----------

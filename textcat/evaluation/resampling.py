@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from textcat.metrics import Places, checked
-from textcat.ranking import Band, Evaluation
+from textcat.evaluation.metrics import Places, checked
+from textcat.evaluation.ranking import Band, Evaluation
 
 MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
 

@@ -12,10 +12,10 @@ from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.util import from_bytes, minibatch, to_bytes
 
-from textcat import storage
 from textcat.errors import TextcatError
-from textcat.manifest import FILES, MANIFEST, MAY_BE
-from textcat.tagger import Tagger
+from textcat.model import storage
+from textcat.model.manifest import FILES, MANIFEST, MAY_BE
+from textcat.model.tagger import Tagger
 
 FACTORY = "textcat_paum"
 EXTENSION = "textcat_topics"

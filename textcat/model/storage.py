@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.evaluation.thresholds import Calibration
 from textcat.features.weighing import Weighing
-from textcat.manifest import (
+from textcat.model.manifest import (
     ARRAYS,
     CALIBRATION,
     FILES,
@@ -30,9 +31,8 @@ from textcat.manifest import (
     read_manifest,
     sum_of_entries,
 )
+from textcat.model.tagger import Tagger
 from textcat.recipe import Recipe
-from textcat.tagger import Tagger
-from textcat.thresholds import Calibration
 
 _LIBRARIES = ("textcat", "spacy", "scikit-learn", "scipy", "numpy")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)

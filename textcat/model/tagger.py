@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat._product import product
-from textcat.corpus.documents import Corpus
+from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.examples import learn
+from textcat.evaluation.ranking import DEFAULT_BANDS, Evaluation, evaluate
+from textcat.evaluation.thresholds import Calibration, choose
 from textcat.features.store import check_target
 from textcat.features.weighing import Weighing
 from textcat.features.zones import Documents, Zoned
+from textcat.model._product import product
 from textcat.progress import Stages, counted
-from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
-from textcat.thresholds import Calibration, choose
+from textcat.training.examples import learn
 
 if TYPE_CHECKING:
     from textcat.recipe import Recipe
@@ -111,7 +111,7 @@ class Tagger:
         TextcatError
             If the corpus has no topic, or the recipe asks for what cannot be.
         """
-        from textcat.selection import out_of_fold_scores  # with scikit-learn, which is not needed to tag
+        from textcat.training.selection import out_of_fold_scores  # with scikit-learn, which is not needed to tag
 
         if not corpus.topics:
             raise TextcatError(

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.corpus import catalogue
-from textcat.corpus.documents import Corpus
+from textcat.documents import Corpus
 from textcat.errors import TextcatError
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"

@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from textcat.evaluation.report import comparison_markdown, comparison_notes
 from textcat.files import write_atomically
 from textcat.papers.experiment import Row
 from textcat.papers.runs import Result, experiments, machine
-from textcat.report import comparison_markdown, comparison_notes
 
 _INDEX = """# Reproductions
 

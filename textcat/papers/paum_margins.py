@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from textcat.evaluation.ranking import average_precisions
 from textcat.margin.learners import prevalence_tau
 from textcat.margin.problems import Problem
 from textcat.margin.rules import PAUM
@@ -16,8 +17,7 @@ from textcat.margin.solve import solve
 from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
 from textcat.papers.paum_vectors import Vectors, support_sizes, vectors
 from textcat.papers.published import published
-from textcat.ranking import average_precisions
-from textcat.selection import folds
+from textcat.training.selection import folds
 
 Pair = tuple[float, float]  # τ₋, τ₊
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.evaluation.ranking import average_precisions, macro_average
 from textcat.margin.rules import PA, PAM, PAUM, Rule
 from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
 from textcat.papers.paum_vectors import Vectors, gram, support_sizes, vectors
 from textcat.papers.published import published
-from textcat.ranking import average_precisions, macro_average
 
 RULES: dict[str, Rule] = {"PA": PA(), "PAM(1)": PAM(1), "PAUM(-1,1)": PAUM(-1, 1), "PAUM(1,50)": PAUM(1, 50)}
 SVM_C = 1.0

@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from textcat.corpus.documents import Corpus
+from textcat.documents import Corpus
+from textcat.evaluation.ranking import Band, average_precisions, bands, macro_average
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.experiment import Figure
-from textcat.ranking import Band, average_precisions, bands, macro_average
 from textcat.recipe import read_recipe
 
 # The paper's numbers of terms. Which ones it leaves out it does not say; here, those in the fewest training documents.

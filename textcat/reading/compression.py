@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from textcat.archive.streams import STEP, Stream, UnreadableError
 from textcat.errors import TextcatError
+from textcat.reading.streams import STEP, Stream, UnreadableError
 
 LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
 FLOOR = 16 << 20  # bytes that anything may unpack to

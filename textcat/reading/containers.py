@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple
 
-from textcat.archive.compression import check_ratio
-from textcat.archive.streams import READ_ERRORS, STEP, Counted, Part, Stream, of_file, shown, sought_in, unreadable
-from textcat.corpus.members import StrictTarInfo, hidden, safe_name
+from textcat.reading.compression import check_ratio
+from textcat.reading.members import StrictTarInfo, hidden, safe_name
+from textcat.reading.streams import READ_ERRORS, STEP, Counted, Part, Stream, of_file, shown, sought_in, unreadable
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (

@@ -6,11 +6,11 @@ import codecs
 import re
 from typing import NamedTuple
 
-from textcat.archive.compression import COMPRESSIONS
-from textcat.archive.formats.delimited import SEPARATORS
-from textcat.archive.formats.mbox import SEPARATOR
-from textcat.archive.records import InputSettings
-from textcat.archive.streams import Stream, UnreadableError
+from textcat.reading.compression import COMPRESSIONS
+from textcat.reading.formats.delimited import SEPARATORS
+from textcat.reading.formats.mbox import SEPARATOR
+from textcat.reading.records import InputSettings
+from textcat.reading.streams import Stream, UnreadableError
 
 _BY_NAME = {
     "jsonl": ("jsonl", "ndjson"),

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from textcat.archive import formats
-from textcat.archive.compression import unpacked
-from textcat.archive.containers import Entry, tar_entries, zip_entries
-from textcat.archive.formats import delimited, parquet
-from textcat.archive.formats.lines import LineCutter
-from textcat.archive.formats.spans import FaultError, is_like_ascii, too_long
-from textcat.archive.guess import ARCHIVES, format_of
-from textcat.archive.records import Chunk, Cursor, InputSettings, Piece, Rejection
-from textcat.archive.sources import Source
-from textcat.archive.streams import Stream, UnreadableError, sought_in
-from textcat.archive.windows import Window
+from textcat.reading import formats
+from textcat.reading.compression import unpacked
+from textcat.reading.containers import Entry, tar_entries, zip_entries
+from textcat.reading.formats import delimited, parquet
+from textcat.reading.formats.lines import LineCutter
+from textcat.reading.formats.spans import FaultError, is_like_ascii, too_long
+from textcat.reading.guess import ARCHIVES, format_of
+from textcat.reading.records import Chunk, Cursor, InputSettings, Piece, Rejection
+from textcat.reading.sources import Source
+from textcat.reading.streams import Stream, UnreadableError, sought_in
+from textcat.reading.windows import Window
 
 _DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
 _OF_ONE = 256  # bytes that a chunk counts for besides its data, as a piece of empty files must end, too

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from textcat.archive.records import Cursor, Piece
-from textcat.archive.sources import Source
-from textcat.archive.streams import Stream
 from textcat.errors import TextcatError
+from textcat.reading.records import Cursor, Piece
+from textcat.reading.sources import Source
+from textcat.reading.streams import Stream
 
 
 class Heard(NamedTuple):

@@ -15,7 +15,7 @@ class InputSettings(NamedTuple):
     Parameters
     ----------
     format : str
-        A name in `textcat.archive.formats.FORMATS`, for every input; ``""`` tells it by name, then by content.
+        A name in `textcat.reading.formats.FORMATS`, for every input; ``""`` tells it by name, then by content.
     text_field, id_field : str
         The fields of JSON Lines, CSV, TSV and Parquet that hold the text and the id.
     encoding : str

@@ -7,10 +7,10 @@ import io
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from textcat.archive.containers import Entry
-from textcat.archive.streams import Stream, of_file, unreadable
-from textcat.corpus.members import hidden
 from textcat.errors import TextcatError
+from textcat.reading.containers import Entry
+from textcat.reading.members import hidden
+from textcat.reading.streams import Stream, of_file, unreadable
 
 # What file systems call that which changes when a file does.
 _STATES = frozenset(

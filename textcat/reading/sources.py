@@ -14,16 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat.archive.compression import unpacked
-from textcat.archive.containers import Entry, folder_entries, open_file, walk
-from textcat.archive.formats import FORMATS
-from textcat.archive.formats.spans import is_encoding
-from textcat.archive.guess import Guess, by_content, by_name
-from textcat.archive.records import InputSettings
-from textcat.archive.remote import Remote, find_remote, is_url
-from textcat.archive.streams import Stream, UnreadableError, of_pipe, shown
-from textcat.corpus.members import hidden
 from textcat.errors import TextcatError
+from textcat.reading.compression import unpacked
+from textcat.reading.containers import Entry, folder_entries, open_file, walk
+from textcat.reading.formats import FORMATS
+from textcat.reading.formats.spans import is_encoding
+from textcat.reading.guess import Guess, by_content, by_name
+from textcat.reading.members import hidden
+from textcat.reading.records import InputSettings
+from textcat.reading.remote import Remote, find_remote, is_url
+from textcat.reading.streams import Stream, UnreadableError, of_pipe, shown
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from textcat.archive.streams import Stream, UnreadableError
+from textcat.reading.streams import Stream, UnreadableError
 
 
 class Window:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from textcat.archive.counts import Counts
+from textcat.tagging.counts import Counts
 
 RATIO = 3.0  # thresholds that suit F1 let more or fewer documents pass than have the topic, but seldom so many
 P = 0.001  # of one such topic or more, if all rates were those of training

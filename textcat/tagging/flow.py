@@ -10,9 +10,9 @@ from concurrent.futures import CancelledError, Future, wait
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from textcat.archive.crews import Crew, Work, uninterrupted
-from textcat.archive.records import Piece
 from textcat.errors import TextcatError
+from textcat.reading.records import Piece
+from textcat.tagging.workers import Crew, Work, uninterrupted
 
 log = logging.getLogger(__name__)
 

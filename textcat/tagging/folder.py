@@ -11,11 +11,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from textcat.archive import durable, journal
-from textcat.archive.counts import Counts
-from textcat.archive.pipes import Heard
-from textcat.archive.shards import JOURNAL, REJECTED, Done
 from textcat.errors import TextcatError
+from textcat.reading.pipes import Heard
+from textcat.tagging import durable, journal
+from textcat.tagging.counts import Counts
+from textcat.tagging.shards import JOURNAL, REJECTED, Done
 
 FORMAT = 1
 INPUTS = "inputs.jsonl"

@@ -6,8 +6,8 @@ import io
 from importlib.metadata import version
 from typing import Any
 
-from textcat.archive.writers import COLUMNS, ENCODERS, OutputSettings, schema
 from textcat.errors import TextcatError
+from textcat.tagging.writers import COLUMNS, ENCODERS, OutputSettings, schema
 
 COMPRESSIONS = ("", "zst")
 

@@ -12,18 +12,18 @@ from itertools import islice
 from platform import node
 from typing import TYPE_CHECKING, NamedTuple
 
-from textcat.archive import formats
-from textcat.archive.counts import Counts, kind
-from textcat.archive.records import InputSettings, Piece, Record, Rejection
-from textcat.archive.writers import ENCODERS, OutputSettings, encode_jsonl
 from textcat.errors import TextcatError
-from textcat.manifest import SUM, read_manifest
+from textcat.model.manifest import SUM, read_manifest
 from textcat.progress import peak_memory
+from textcat.reading import formats
+from textcat.reading.records import InputSettings, Piece, Record, Rejection
+from textcat.tagging.counts import Counts, kind
+from textcat.tagging.writers import ENCODERS, OutputSettings, encode_jsonl
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from textcat.tagger import Tagger
+    from textcat.model.tagger import Tagger
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ class _Work:
 
 @lru_cache(maxsize=1)
 def _tagger(model: str, digest: str, spacy: str) -> Tagger:
-    from textcat.storage import load  # here, so that a process which only hands out work stays small
+    from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
     found = read_manifest(model)[SUM]
     if found != digest:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from textcat.archive import durable
+from textcat.tagging import durable
 
 _CHECK = "crc32"  # of a line's other entries
 

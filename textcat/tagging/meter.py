@@ -6,7 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from textcat.archive.counts import Counts
+from textcat.tagging.counts import Counts
 
 if TYPE_CHECKING:
     from rich.console import Console

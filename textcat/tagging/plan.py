@@ -8,14 +8,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat.archive import forms
-from textcat.archive.records import InputSettings
-from textcat.archive.remote import is_url
-from textcat.archive.sources import Source, find
-from textcat.archive.tagging import Job
-from textcat.archive.writers import OutputSettings
 from textcat.errors import TextcatError
-from textcat.manifest import SUM, read_manifest
+from textcat.model.manifest import SUM, read_manifest
+from textcat.reading.records import InputSettings
+from textcat.reading.remote import is_url
+from textcat.reading.sources import Source, find
+from textcat.tagging import forms
+from textcat.tagging.job import Job
+from textcat.tagging.writers import OutputSettings
 
 log = logging.getLogger(__name__)
 

@@ -8,20 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from textcat.archive import forms
-from textcat.archive.counts import Counts
-from textcat.archive.crews import crew
-from textcat.archive.flow import in_order
-from textcat.archive.folder import opened
-from textcat.archive.pieces import read_pieces
-from textcat.archive.pipes import Pipes
-from textcat.archive.plan import Plan, announce, check_apart, facts, warn_of_changes
-from textcat.archive.records import Piece, Rejection
-from textcat.archive.shards import Done, Rule, Shards
-from textcat.archive.summary import Show, Summary, Tally
-from textcat.archive.tagging import Job, Tagged, tag_piece
-from textcat.archive.writers import encode_rejection
 from textcat.errors import TextcatError
+from textcat.reading.pieces import read_pieces
+from textcat.reading.pipes import Pipes
+from textcat.reading.records import Piece, Rejection
+from textcat.tagging import forms
+from textcat.tagging.counts import Counts
+from textcat.tagging.flow import in_order
+from textcat.tagging.folder import opened
+from textcat.tagging.job import Job, Tagged, tag_piece
+from textcat.tagging.plan import Plan, announce, check_apart, facts, warn_of_changes
+from textcat.tagging.shards import Done, Rule, Shards
+from textcat.tagging.summary import Show, Summary, Tally
+from textcat.tagging.workers import crew
+from textcat.tagging.writers import encode_rejection
 
 
 class How(NamedTuple):

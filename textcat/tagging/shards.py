@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from textcat.archive import durable, journal
-from textcat.archive.counts import Counts
-from textcat.archive.forms import Plain
-from textcat.archive.pipes import Heard
-from textcat.archive.records import Cursor
+from textcat.reading.pipes import Heard
+from textcat.reading.records import Cursor
+from textcat.tagging import durable, journal
+from textcat.tagging.counts import Counts
+from textcat.tagging.forms import Plain
 
 JOURNAL = "journal.jsonl"
 REJECTED = "rejected.jsonl"

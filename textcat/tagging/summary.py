@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from textcat.archive.counts import Counts
-from textcat.archive.drift import Drift, drifts
-from textcat.archive.meter import Reached
-from textcat.archive.plan import Plan
-from textcat.archive.records import Chunk, Piece
-from textcat.archive.shards import Done
-from textcat.archive.tagging import Tagged, process_name
 from textcat.progress import peak_memory
+from textcat.reading.records import Chunk, Piece
+from textcat.tagging.counts import Counts
+from textcat.tagging.drift import Drift, drifts
+from textcat.tagging.job import Tagged, process_name
+from textcat.tagging.meter import Reached
+from textcat.tagging.plan import Plan
+from textcat.tagging.shards import Done
 
 log = logging.getLogger(__name__)
 

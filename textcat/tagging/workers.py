@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any
 
-from textcat.archive.records import Piece
+from textcat.reading.records import Piece
 
 # Of input that is done in the process itself, before others are started for more.
 SMALL = 8 << 20

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from textcat.archive.records import Record, Rejection
+from textcat.reading.records import Record, Rejection
 
 DECIMALS = 4  # of scores and probabilities
 COLUMNS = ("id", "source", "position", "topic", "score", "probability")

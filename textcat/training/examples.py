@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy  # its parts load at their first use
 
-from textcat.corpus.documents import topic_counts
+from textcat.documents import topic_counts
 from textcat.features.store import StoredRows, write_rows
 from textcat.progress import Advance, counted
 
 if TYPE_CHECKING:
-    from textcat.corpus.documents import Corpus, Document
+    from textcat.documents import Corpus, Document
     from textcat.features.tfidf import TfIdf
 
 

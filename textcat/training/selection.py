@@ -12,16 +12,16 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.corpus.documents import Corpus
+from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.examples import Examples, with_described
+from textcat.evaluation.ranking import Band, average_precisions, bands
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NONE, Problem, Solution
 from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
-from textcat.ranking import Band, average_precisions, bands
 from textcat.recipe import Recipe
+from textcat.training.examples import Examples, with_described
 
 # What the study of margins compares: every fixed pair, and every adapted one.
 TAU_NEG = (-1.0, -0.5, -0.1, 0.5, 1.0)

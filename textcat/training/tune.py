@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from textcat import __version__
-from textcat.corpus.documents import Corpus
+from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.progress import Stages
 from textcat.recipe import Recipe
-from textcat.selection import EXPECTED, Trial, cross_validate, margin_settings
+from textcat.training.selection import EXPECTED, Trial, cross_validate, margin_settings
 
 if sys.version_info >= (3, 11):
     import tomllib

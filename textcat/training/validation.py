@@ -14,15 +14,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from textcat.examples import learn
+from textcat.evaluation.ranking import DEFAULT_BANDS, Evaluation, evaluate
 from textcat.progress import Advance, Stages
-from textcat.ranking import DEFAULT_BANDS, Evaluation, evaluate
-from textcat.selection import folds
+from textcat.training.examples import learn
+from textcat.training.selection import folds
 
 if TYPE_CHECKING:
-    from textcat.corpus.documents import Corpus
+    from textcat.documents import Corpus
+    from textcat.model.tagger import Tagger
     from textcat.recipe import Recipe
-    from textcat.tagger import Tagger
 
 N_FOLDS = 5
 

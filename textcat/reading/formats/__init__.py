@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Protocol
 
-from textcat.archive.formats import delimited, jsonl, lines, mbox, parquet, rcv1, reuters, text
-from textcat.archive.records import InputSettings, Piece, Record, Rejection
+from textcat.reading.formats import delimited, jsonl, lines, mbox, parquet, rcv1, reuters, text
+from textcat.reading.records import InputSettings, Piece, Record, Rejection
 
 FORMATS: dict[str, ModuleType] = {
     "jsonl": jsonl,
@@ -30,7 +30,7 @@ WHOLE = frozenset({"rcv1", "text"})
 
 
 class Cutter(Protocol):
-    """What tells where records end; see `textcat.archive.formats.lines.LineCutter`."""
+    """What tells where records end; see `textcat.reading.formats.lines.LineCutter`."""
 
     def cut(self, data: bytes) -> int: ...  # noqa: D102
     def count(self, data: bytes) -> int: ...  # noqa: D102

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from textcat.archive.formats.lines import LineCutter
-from textcat.archive.formats.spans import Content, FaultError, Span, read, text_of
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.formats.lines import LineCutter
+from textcat.reading.formats.spans import Content, FaultError, Span, read, text_of
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from textcat.archive.formats.spans import Content, Span, is_utf8, read, text_of, without_mark
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
-from textcat.corpus.readers.jsonl import Fields
+from textcat.reading.formats.spans import Content, Span, is_utf8, read, text_of, without_mark
+from textcat.reading.readers.jsonl import Fields
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 
 def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:

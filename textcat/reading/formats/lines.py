@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from textcat.archive.formats.spans import Content, Span, read, text_of, without_mark
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.formats.spans import Content, Span, read, text_of, without_mark
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 _LINE_END = ord("\n")
 

@@ -12,8 +12,8 @@ from email.message import Message
 from html import unescape
 from itertools import pairwise
 
-from textcat.archive.formats.spans import Content, FaultError, Span, is_encoding, read
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.formats.spans import Content, FaultError, Span, is_encoding, read
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 #: The line before a message: "From ", an address, and a date with its time.
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")

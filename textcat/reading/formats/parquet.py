@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import IO, Any, NamedTuple
 
-from textcat.archive.compression import check_ratio
-from textcat.archive.formats.spans import Content, FaultError, Span, read, too_long
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
-from textcat.archive.streams import READ_ERRORS, unreadable
 from textcat.errors import TextcatError
+from textcat.reading.compression import check_ratio
+from textcat.reading.formats.spans import Content, FaultError, Span, read, too_long
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out

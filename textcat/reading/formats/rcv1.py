@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from textcat.archive.formats.spans import Content, FaultError, Span, read
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
-from textcat.corpus.members import Member
-from textcat.corpus.readers import rcv1
 from textcat.errors import TextcatError
+from textcat.reading.formats.spans import Content, FaultError, Span, read
+from textcat.reading.members import Member
+from textcat.reading.readers import rcv1
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 
 def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from textcat.archive.formats.spans import Content, FaultError, Span, read
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
-from textcat.corpus.members import Member
-from textcat.corpus.readers import reuters
 from textcat.errors import TextcatError
+from textcat.reading.formats.spans import Content, FaultError, Span, read
+from textcat.reading.members import Member
+from textcat.reading.readers import reuters
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _TAG = re.compile(_OPENING + b"|" + _CLOSING)

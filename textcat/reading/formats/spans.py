@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
-from textcat.corpus.readers.jsonl import FaultError
+from textcat.reading.readers.jsonl import FaultError
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 __all__ = [
     "Content",

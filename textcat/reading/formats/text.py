@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from textcat.archive.formats.spans import Content, Span, read, text_of, without_mark
-from textcat.archive.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.formats.spans import Content, Span, read, text_of, without_mark
+from textcat.reading.records import Chunk, InputSettings, Record, Rejection
 
 
 def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:

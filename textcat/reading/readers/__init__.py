@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from textcat.corpus.documents import Document
-from textcat.corpus.members import members
-from textcat.corpus.readers import folders, jsonl, rcv1, reuters
+from textcat.documents import Document
+from textcat.reading.members import members
+from textcat.reading.readers import folders, jsonl, rcv1, reuters
 
 READERS: dict[str, ModuleType] = {"folders": folders, "jsonl": jsonl, "rcv1": rcv1, "reuters": reuters}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from textcat.corpus.documents import Document
-from textcat.corpus.members import Member
+from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.reading.members import Member
 
 HEADERS = ("keep", "title", "subject", "drop")
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")

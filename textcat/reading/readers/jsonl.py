@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from textcat.corpus.documents import PARTS, Document
-from textcat.corpus.members import Member
-from textcat.corpus.readers.folders import part
+from textcat.documents import PARTS, Document
 from textcat.errors import TextcatError
+from textcat.reading.members import Member
+from textcat.reading.readers.folders import part
 
 _NAME = re.compile(r"\.(?:jsonl|ndjson)$", re.IGNORECASE)
 

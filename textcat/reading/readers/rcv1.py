@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import NamedTuple
 from xml.parsers import expat
 
-from textcat.corpus.documents import Document
-from textcat.corpus.members import Member
+from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.reading.members import Member
 
 VERSIONS = ("1", "2")
 _TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from html.entities import name2codepoint
 from typing import NamedTuple
 
-from textcat.corpus.documents import Document
-from textcat.corpus.members import Member
+from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.reading.members import Member
 
 # Each of them looks at a text once, whatever is in there.
 _ATTRIBUTE = re.compile(r'(?<![A-Z])([A-Z]+)="([^"]*)"')

@@ -1,0 +1,1 @@
+"""How good rankings, decisions and probabilities are."""

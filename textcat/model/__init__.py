@@ -1,0 +1,1 @@
+"""The trained thing, and its folder."""

@@ -1,0 +1,1 @@
+"""Bytes anywhere → documents: the one way in, for training and for tagging."""

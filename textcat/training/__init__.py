@@ -1,0 +1,1 @@
+"""Documents and a recipe → a trained tagger."""
