@@ -15,6 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from textcat import cli
+from textcat.errors import TextcatError
 from textcat.evaluation import report
 from textcat.papers import baselines, datasets, runs
 from textcat.papers.datasets import MissingData
@@ -244,7 +245,7 @@ def test_without_matplotlib_nothing_is_drawn_until_it_is_there(reproduce, monkey
 
 @pytest.mark.parametrize("name", ["toy-tabel-1", "Toy Table 1", "table-1"])
 def test_a_wrong_name_is_told_with_the_nearest(reproduce, tasks, name):
-    with pytest.raises(cli.TextcatError, match=rf"no experiment '{name}'; .* Did you mean 'toy-table-1'\?"):
+    with pytest.raises(TextcatError, match=rf"no experiment '{name}'; .* Did you mean 'toy-table-1'\?"):
         reproduce("toy-table-2", name)
     assert tasks.ran == []
 
@@ -345,12 +346,12 @@ def test_rows_without_figures_have_one_line_of_headers():
 
 
 def test_the_digest_of_the_code_changes_with_any_source(tmp_path, monkeypatch):
-    for name in ("margin/rules.pyx", "papers/figures.toml", "ranking.py", "cli.py"):
+    for name in ("margin/rules.pyx", "papers/figures.toml", "evaluation/ranking.py", "cli/app.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
     monkeypatch.setattr(runs, "_PACKAGE", tmp_path)
     digests = [runs._code.__wrapped__()]
-    for name in ("cli.py", "margin/rules.pyx", "papers/figures.toml", "ranking.py"):
+    for name in ("cli/app.py", "margin/rules.pyx", "papers/figures.toml", "evaluation/ranking.py"):
         (tmp_path / name).write_text("2")
         digests.append(runs._code.__wrapped__())
     assert digests[0] == digests[1]

@@ -30,7 +30,7 @@ from textcat.progress import Stages
 _log = logging.getLogger(__name__)
 _PACKAGE = Path(__file__).parent.parent
 # What a task's rows hang on; sources of compiled code are in a checkout only, a wheel's are told by its version.
-_CODE = ("corpus", "features", "margin", "papers", "ranking.py")
+_CODE = ("corpus", "documents.py", "evaluation", "features", "margin", "papers", "reading")
 _SOURCES = {".h", ".pxd", ".py", ".pyx", ".toml"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
@@ -274,7 +274,7 @@ def _code() -> str:
 def _sources() -> Iterator[Path]:
     for part in _CODE:
         inside = _PACKAGE / part
-        yield from sorted(path for path in [inside, *inside.rglob("*")] if path.suffix in _SOURCES)
+        yield from sorted(path for path in [inside, *inside.rglob("*")] if path.suffix in _SOURCES and path.is_file())
 
 
 def _command(experiment: Experiment, settings: Settings, slow_baselines: bool) -> str:
