@@ -22,11 +22,11 @@ import numpy as np
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
+from textcat.cli.tables import markdown_table
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.comparison import compare
 from textcat.evaluation.ranking import bands
-from textcat.evaluation.report import markdown_table
 from textcat.margin.problems import NONE, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
 from textcat.training.examples import Examples, learn

@@ -1,12 +1,18 @@
 """What commands print: tables whole, names as they are, lines without trailing spaces."""
 
 import io
+import re
+from dataclasses import replace
 
 import pytest
+from evaluations import COMPARISON, EVALUATION, LABELS, SCORES
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
-from textcat.cli import output
+from textcat.cli import tables
 from textcat.corpus.cards import Card
+from textcat.evaluation.ranking import evaluate
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe
 from textcat.training.selection import EXPECTED, Trial
@@ -18,10 +24,16 @@ def printed(function, *arguments, **options):
     return console.file.getvalue().splitlines()
 
 
+def shown(table, **options):
+    console = Console(file=io.StringIO(), **options)
+    tables.show(console, table)
+    return console.file.getvalue().splitlines()
+
+
 def test_names_that_look_like_markup_are_printed_as_they_are():
-    assert printed(output.topic_terms, [("[bold]", 1.5)]) == ["term    weight", "[bold]     1.5"]
+    assert printed(tables.topic_terms, [("[bold]", 1.5)]) == ["term    weight", "[bold]     1.5"]
     card = Card("[red]", None, "folders", ["x"], title="[bold]Title", licence="[link]")
-    assert printed(output.fetched, card, "/a/[b]")[0] == "corpus   [red]: [bold]Title"
+    assert printed(tables.fetched, card, "/a/[b]")[0] == "corpus   [red]: [bold]Title"
 
 
 def test_topics_come_the_largest_first_and_equals_by_name():
@@ -31,7 +43,7 @@ def test_topics_come_the_largest_first_and_equals_by_name():
         "train_documents": 10,
         "facts": {"stopped": ["x", "y", "z"]},
     }
-    lines = printed(output.topics, manifest, as_json=False)
+    lines = printed(tables.topics, manifest, as_json=False)
     assert [line.split() for line in lines[1:]] == [
         ["b", "5", "0.5", "z"],
         ["a", "1", "0.1", "y"],
@@ -41,7 +53,7 @@ def test_topics_come_the_largest_first_and_equals_by_name():
 
 def test_words_stand_left_and_lines_have_no_trailing_spaces(tmp_path):
     cards = [Card(name, tmp_path, "folders", [name], urls=["https://example.org/" + name]) for name in ("a", "b" * 30)]
-    lines = printed(output.corpora, [(cards[0], tmp_path), (cards[1], None)])
+    lines = printed(tables.corpora, [(cards[0], tmp_path), (cards[1], None)])
     assert lines == [line.rstrip() for line in lines]
     assert lines[1].index(str(tmp_path)) == lines[0].index("where") == lines[2].index("not here; ")
 
@@ -52,7 +64,7 @@ def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_p
         return Trial(recipe, {"ALL": 0.75, "RARE": float("nan"), EXPECTED: expected}, {"ALL": sparsity})
 
     trials = [trial(0.75, 462.0, tau_pos=20.0), trial(0.7499, 400.0, tau_pos="prevalence", kappa=-10.0)]
-    lines = printed(output.study, trials, trials[1], Stages(), tmp_path)
+    lines = printed(tables.study, trials, trials[1], Stages(), tmp_path)
     assert lines[1].split()[:2] == ["20", "-"]
     assert lines[2].split()[:2] == ["prevalence", "-10"]
     assert "The sparsest that ranks as well as the best over EXPECTED: tau_pos=prevalence, kappa=-10.0" in lines
@@ -70,7 +82,109 @@ def test_a_corpus_page_shows_the_ends_of_a_long_list_of_topics(n_topics):
         for topic in range(n_topics)
         for k in range(n_topics - topic)
     ]
-    lines = printed(output.corpus, Corpus.from_documents("long", documents), 100)
+    lines = printed(tables.corpus, Corpus.from_documents("long", documents), 100)
     shown = [line.split()[0] for line in lines if line.startswith("t") and line[1].isdigit()]
     order = [f"t{topic:02}" for topic in range(n_topics)]
     assert shown == (order if n_topics == 3 else order[:5] + order[-5:])
+
+
+# --- tables ---
+
+
+def test_the_band_table_has_a_column_per_band_like_the_papers():
+    assert shown(tables.band_table(EVALUATION)) == [
+        "                             ALL  TOP1",
+        "macro-averaged precision    .875  .750",
+        "average sparsity              30    20",
+        "macro F1                    .750  .500",
+        "micro F1                    .667  .500",
+        "topics                         2     1",
+        "left out: no test positive     1     0",
+    ]
+
+
+def test_the_band_table_leaves_out_lines_that_say_nothing():
+    evaluation = evaluate(SCORES[:, :2], LABELS[:, :2], ["mid", "big"], [4, 8], 16, spec="ALL")
+    titles = [line.split("  ")[0] for line in shown(tables.band_table(evaluation))]
+    assert titles[1:] == ["macro-averaged precision", "macro F1", "micro F1", "topics"]
+
+
+def test_a_band_without_a_topic_to_count_says_so():
+    evaluation = evaluate(SCORES, LABELS, ["mid", "big", "none"], [4, 8, 2], 16, spec="LAST1")
+    assert shown(tables.band_table(evaluation))[1].split("  ")[-1] == "no topic"
+
+
+def test_every_measure_can_have_a_line():
+    titles = [line.split("  ")[0] for line in shown(tables.band_table(EVALUATION, every_measure=True))]
+    assert titles[1:] == [
+        "macro-averaged precision",
+        "macro R-precision",
+        "macro P@10",
+        "macro nDCG",
+        "average sparsity",
+        *(f"{average} {of}" for average in ("macro", "micro", "sample") for of in ("precision", "recall", "F1")),
+        "label ranking average precision",
+        "coverage error",
+        "top-1 accuracy",
+        "topics",
+        "left out: no test positive",
+    ]
+
+
+def test_an_interval_stands_under_its_measure():
+    band = replace(EVALUATION.bands[0], intervals={"micro_f1": (0.5, 0.75)})
+    other = replace(EVALUATION.bands[1], intervals={"micro_f1": None})
+    lines = shown(tables.band_table(replace(EVALUATION, bands=(band, other))))
+    place = next(place for place, line in enumerate(lines) if line.startswith("micro F1"))
+    assert re.split("  +", lines[place + 1].strip()) == ["95 % interval", ".500 to .750", "-"]
+    assert sum("interval" in line for line in lines) == 1
+
+
+def test_models_stand_side_by_side_with_what_the_tests_say():
+    assert shown(tables.measures_table(COMPARISON, ["A", "B"])) == [
+        "band   measure                          A         B  B - A   95 % interval  p (documents)  p (topics)",
+        "ALL    macro-averaged precision      .500      .750  +.250  -.100 to +.600          .0400       .5000",
+        "ALL    micro F1                      .500      .250  -.250  -.500 to +.000          .0400           -",
+        "LAST1  macro F1                  no topic  no topic      -               -              -           -",
+    ]
+
+
+def test_topics_that_differ_most_stand_first():
+    assert shown(tables.differences_table(COMPARISON, ["A", "B"])) == [
+        "topic  train  test      A      B  B - A",
+        "[b]        3     2   .500  1.000  +.500",
+        "a          1     1  1.000   .750  -.250",
+    ]
+    assert len(shown(tables.differences_table(COMPARISON, ["A", "B"], 1))) == 2
+
+
+def test_the_topic_table_goes_from_the_largest_topic_down_and_marks_topics_without_a_positive():
+    assert shown(tables.topic_table(EVALUATION)) == [
+        "topic   train  test  prevalence  tau_pos  support  shuffled    stopped  precision  recall     F1           AP",
+        "big[0]      8     2       .5000        -       20        no  converged       .500    .500   .500         .750",
+        "mid         4     2       .2500      1.5       10       yes  converged      1.000   1.000  1.000        1.000",
+        "none        2     0       .1250        2       60       yes     epochs          -       -      -  no positive",
+    ]
+
+
+@given(st.integers(1, 60))
+def test_a_narrow_terminal_cuts_nothing_off(width):
+    on_terminal = shown(tables.topic_table(EVALUATION), width=width, force_terminal=True, color_system=None)
+    assert on_terminal == shown(tables.topic_table(EVALUATION))
+
+
+def test_colour_and_bold_type_are_for_terminals_only():
+    assert "\x1b[" in "".join(shown(tables.band_table(EVALUATION), force_terminal=True, color_system="standard"))
+    assert "\x1b[" not in "".join(shown(tables.band_table(EVALUATION)))
+
+
+def test_the_stage_table_adds_up_the_seconds_and_tells_the_peak_memory():
+    table = tables.stage_table({"read": 0.5, "train": 1.25}, peak_memory=412_300_000)
+    assert shown(table) == [
+        "stage        seconds",
+        "read            0.50",
+        "train           1.25",
+        "total           1.75",
+        "peak memory   412 MB",
+    ]
+    assert shown(tables.stage_table({"read": 1.0}))[-1].startswith("total")

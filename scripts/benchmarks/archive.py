@@ -28,7 +28,7 @@ from typing import Any
 import archive_peers as peers
 from machine import described
 
-from textcat.evaluation.report import markdown_table
+from textcat.cli.tables import markdown_table
 from textcat.files import write_atomically
 
 HERE = Path(__file__).parent

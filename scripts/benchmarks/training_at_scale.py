@@ -19,7 +19,7 @@ from machine import described
 from scipy import sparse
 
 import textcat
-from textcat.evaluation.report import markdown_table
+from textcat.cli.tables import markdown_table
 from textcat.files import write_atomically
 from textcat.papers.pictures import axes, save
 

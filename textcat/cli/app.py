@@ -112,7 +112,7 @@ def train(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else by cross-validation, and save the model."""
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.cluster import on_cluster
     from textcat.model import storage
     from textcat.model.tagger import Tagger
@@ -138,7 +138,7 @@ def train(
             evaluation = cross_evaluate(tagger, documents, chosen, bands=band, n_jobs=jobs, store=store, stages=stages)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    output.training(_console(), tagger, evaluation, folder, stages, tested=bool(documents.test), per_topic=topics)
+    tables.training(_console(), tagger, evaluation, folder, stages, tested=bool(documents.test), per_topic=topics)
 
 
 @app.command()
@@ -157,8 +157,8 @@ def evaluate(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
-    from textcat.cli import output
-    from textcat.evaluation import ranking, report, resampling
+    from textcat.cli import tables
+    from textcat.evaluation import export, ranking, resampling
     from textcat.model import storage
 
     if as_json and as_csv:
@@ -175,9 +175,9 @@ def evaluate(
             evaluation, scores, relevant, chosen, threshold=tagger.thresholds, n_resamples=bootstrap
         )
     if trec:
-        report.write_trec(trec, scores, relevant, [document.id for document in documents.test], tagger.topics)
+        export.write_trec(trec, scores, relevant, [document.id for document in documents.test], tagger.topics)
     form = "json" if as_json else "csv" if as_csv else ""
-    output.quality(_console(), evaluation, form=form, per_topic=topics, every_measure=True)
+    tables.quality(_console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
 
 @app.command()
@@ -192,7 +192,7 @@ def compare(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.evaluation import comparison
     from textcat.evaluation.ranking import DEFAULT_BANDS
     from textcat.model import storage
@@ -212,7 +212,7 @@ def compare(
         first.relevant(documents), first.topics, first.train_sizes, first.train_documents, spec=band or DEFAULT_BANDS,
         thresholds=[tagger.thresholds for tagger in taggers], n_resamples=bootstrap,
     )  # fmt: skip
-    output.comparison(_console(), found, models, documents.name, as_json=as_json, per_topic=topics)
+    tables.comparison(_console(), found, models, documents.name, as_json=as_json, per_topic=topics)
 
 
 @app.command()
@@ -281,19 +281,19 @@ def tag(
             summary = run.tag_to_stream(plan, sys.stdout.buffer, how, tell=_tell, show=show)
         else:
             summary = run.tag_to_folder(plan, out, how, restart=restart, show=show)
-    from textcat.cli import output  # now, as until here the process that hands out the work has been kept small
+    from textcat.cli import tables  # now, as until here the process that hands out the work has been kept small
 
-    output.archive(_summary_console(out, summary.counts.records, quiet=quiet), summary, out)
+    tables.archive(_summary_console(out, summary.counts.records, quiet=quiet), summary, out)
     raise typer.Exit(3 if summary.counts.rejected else 0)
 
 
 @app.command()
 def topics(model: ModelFolder, as_json: AsJson = False) -> None:
     """List a model's topics with what training knows of each."""
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.model.manifest import read_manifest
 
-    output.topics(_console(), read_manifest(model), as_json=as_json)
+    tables.topics(_console(), read_manifest(model), as_json=as_json)
 
 
 @app.command()
@@ -303,14 +303,14 @@ def show(
     n: Annotated[int, typer.Option("--terms", min=1, help="How many terms.")] = 20,
 ) -> None:
     """Show how a model was trained, or what it has learnt of a topic."""
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.model import storage
     from textcat.model.manifest import read_manifest
 
     if topic is None:
-        output.model(_console(), read_manifest(model), model)
+        tables.model(_console(), read_manifest(model), model)
     else:
-        output.topic_terms(_console(), storage.load(model, prepare=False).terms(topic, n))
+        tables.topic_terms(_console(), storage.load(model, prepare=False).terms(topic, n))
 
 
 @app.command()
@@ -332,7 +332,7 @@ def tune(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Compare recipes by cross-validation on the training documents, and find the best."""
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.recipe import read_recipe
     from textcat.training.selection import best
     from textcat.training.tune import study
@@ -342,7 +342,7 @@ def tune(
     found = study(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
-    output.study(_console(), found, best(found), stages, out)
+    tables.study(_console(), found, best(found), stages, out)
 
 
 @app.command()
@@ -361,7 +361,7 @@ def reproduce(
     ] = None,
 ) -> None:
     """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.papers import runs
     from textcat.papers.experiment import Settings
 
@@ -370,11 +370,11 @@ def reproduce(
     folder, settings, stages = results or runs.results_folder(), Settings(jobs, slow_baselines), _stages()
     known = runs.experiments().values()
     if not (everything or experiments):
-        output.experiments(_console(), [runs.state(one, settings, folder) for one in known], as_json=as_json)
+        tables.experiments(_console(), [runs.state(one, settings, folder) for one in known], as_json=as_json)
         return
     chosen = known if everything else runs.find(experiments or [])
     ended = (runs.run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
-    output.reproductions(_console(), ended, out, as_json=as_json)
+    tables.reproductions(_console(), ended, out, as_json=as_json)
 
 
 @corpora_app.callback()
@@ -382,10 +382,10 @@ def corpora(context: typer.Context, corpus_dir: CorpusDir = None) -> None:
     """List the known corpora; fetch one, or show its counts."""
     if context.invoked_subcommand is not None:
         return
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.corpus.catalogue import cards, locate
 
-    output.corpora(_console(), [(card, locate(card, corpus_dir)) for card in cards().values()])
+    tables.corpora(_console(), [(card, locate(card, corpus_dir)) for card in cards().values()])
 
 
 @corpora_app.command()
@@ -394,7 +394,7 @@ def fetch(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Find a corpus or download it, and check that it is complete."""
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.corpus.catalogue import DownloadBar, cache_folder, card, locate, verify
     from textcat.corpus.catalogue import fetch as fetch_corpus
 
@@ -407,13 +407,13 @@ def fetch(
             path = fetch_corpus(chosen, progress)
     else:
         verify(chosen, path)
-    output.fetched(_console(), chosen, path)
+    tables.fetched(_console(), chosen, path)
 
 
 @corpora_app.command("show")
 def show_corpus(corpus: CorpusName, corpus_dir: CorpusDir = None) -> None:
     """Count a corpus' documents, topics and tokens."""
-    from textcat.cli import output
+    from textcat.cli import tables
     from textcat.features.tokens import Tokens
 
     stages = _stages()
@@ -423,7 +423,7 @@ def show_corpus(corpus: CorpusName, corpus_dir: CorpusDir = None) -> None:
             int(Tokens().count(text for document in part for text in document.zones.values()).sum())
             for part in (documents.train, documents.test)
         )
-    output.corpus(_console(), documents, n_tokens)
+    tables.corpus(_console(), documents, n_tokens)
 
 
 class _Interrupted(BaseException):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
 
-from textcat.evaluation import report
+from textcat.evaluation import export
 from textcat.files import write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
@@ -18,9 +23,10 @@ from textcat.recipe import Recipe
 if TYPE_CHECKING:
     from textcat.corpus.cards import Card
     from textcat.documents import Corpus
-    from textcat.evaluation.comparison import Comparison
-    from textcat.evaluation.ranking import Evaluation
+    from textcat.evaluation.comparison import Comparison, Difference
+    from textcat.evaluation.ranking import BandQuality, Evaluation
     from textcat.model.tagger import Tagger
+    from textcat.papers.experiment import Row
     from textcat.papers.runs import Result, State
     from textcat.tagging.summary import Summary
     from textcat.training.selection import Trial
@@ -32,6 +38,33 @@ _ENDS = 5
 _LARGEST = 10
 # How many trials of a study are printed; a file has them all.
 _SHOWN = 30
+
+
+_NO_VALUE = "-"
+_UNLIMITED = 100_000
+
+_BAND_LINES = (
+    ("macro-averaged precision", "macro_average_precision", 3),
+    ("average sparsity", "average_sparsity", 0),
+    ("macro F1", "macro_f1", 3),
+    ("micro F1", "micro_f1", 3),
+)
+_ALL_BAND_LINES = (
+    _BAND_LINES[0],
+    ("macro R-precision", "macro_r_precision", 3),
+    ("macro P@10", "macro_precision_at_10", 3),
+    ("macro nDCG", "macro_ndcg", 3),
+    _BAND_LINES[1],
+    *(
+        (f"{average} {title}", f"{average}_{measure}", 3)
+        for average in ("macro", "micro", "sample")
+        for title, measure in (("precision", "precision"), ("recall", "recall"), ("F1", "f1"))
+    ),
+    ("label ranking average precision", "label_ranking_average_precision", 3),
+    ("coverage error", "coverage_error", 2),
+    ("top-1 accuracy", "top_1_accuracy", 3),
+)
+_TITLES = {measure: title for title, measure, _ in _ALL_BAND_LINES}
 
 
 def training(
@@ -55,7 +88,7 @@ def training(
         )
     quality(console, evaluation, per_topic=per_topic)
     console.print()
-    report.show(console, report.stage_table(stages.seconds, peak_memory()))
+    show(console, stage_table(stages.seconds, peak_memory()))
     console.print()
     if late:
         console.print(f"Did not converge: {', '.join(late)}.", soft_wrap=True)
@@ -67,12 +100,12 @@ def quality(
 ) -> None:
     """Print an evaluation: as tables, or as JSON or CSV for programs."""
     if form:
-        console.file.write(report.to_json(evaluation) if form == "json" else report.to_csv(evaluation))
+        console.file.write(export.to_json(evaluation) if form == "json" else export.to_csv(evaluation))
         return
     if per_topic:
-        report.show(console, report.topic_table(evaluation))
+        show(console, topic_table(evaluation))
         console.print()
-    report.show(console, report.band_table(evaluation, every_measure=every_measure))
+    show(console, band_table(evaluation, every_measure=every_measure))
 
 
 def comparison(
@@ -80,14 +113,14 @@ def comparison(
 ) -> None:
     """Print models side by side, named A, B and so on, and the topics they differ in most; or JSON for programs."""
     if as_json:
-        console.file.write(report.to_json(found, models=list(map(str, folders)), corpus=corpus))
+        console.file.write(export.to_json(found, models=list(map(str, folders)), corpus=corpus))
         return
     names = [string.ascii_uppercase[place] for place in range(len(folders))]
     _facts(console, dict(zip(names, folders, strict=True)))
     console.print(f"\n{corpus}, {found.test_documents} test documents\n", soft_wrap=True, markup=False)
-    report.show(console, report.measures_table(found, names))
+    show(console, measures_table(found, names))
     console.print()
-    report.show(console, report.differences_table(found, names, None if per_topic else _LARGEST))
+    show(console, differences_table(found, names, None if per_topic else _LARGEST))
     sentences = (
         f"Intervals and p (documents): {found.n_resamples} resamples of the documents, the same for each model.",
         "p (topics): the signs of the differences of the topics thrown by a coin, 10000 times.",
@@ -119,7 +152,7 @@ def archive(console: Console | None, summary: Summary, out: Path | None) -> None
     if counts.reasons:
         console.print()
         rows = [{"rejected": n, "because": reason} for reason, n in counts.reasons.most_common()]
-        report.show(console, report.plain_table(rows))
+        show(console, plain_table(rows))
     if counts.topics:
         console.print()
         _topics_of_archive(console, summary)
@@ -150,7 +183,7 @@ def _topics_of_archive(console: Console, summary: Summary) -> None:
         for topic, size in sizes.items()
     ]
     rows.sort(key=lambda row: (-row["documents"], row["topic"]))
-    report.show(console, report.plain_table(rows))
+    show(console, plain_table(rows))
     if far:
         console.print(
             f"\n* {len(far)} of {len(sizes)} topics have more than three times, or less than a third of, the rate of "
@@ -176,8 +209,8 @@ def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> N
     if as_json:
         console.file.write(json.dumps(rows, indent=1) + "\n")
     else:
-        shown = report.without_margins(rows[0])
-        report.show(console, report.plain_table([{name: row[name] for name in shown} for row in rows]))
+        shown = without_margins(rows[0])
+        show(console, plain_table([{name: row[name] for name in shown} for row in rows]))
 
 
 def model(console: Console, manifest: Mapping[str, Any], folder: Path) -> None:
@@ -198,7 +231,7 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path) -> None:
 
 def topic_terms(console: Console, terms: Iterable[tuple[str, float]]) -> None:
     """Print terms with their weights."""
-    report.show(console, report.plain_table([{"term": term, "weight": weight} for term, weight in terms]))
+    show(console, plain_table([{"term": term, "weight": weight} for term, weight in terms]))
 
 
 def corpora(console: Console, found: Iterable[tuple[Card, Path | None]]) -> None:
@@ -212,7 +245,7 @@ def corpora(console: Console, found: Iterable[tuple[Card, Path | None]]) -> None
         }
         for card, path in found
     ]
-    report.show(console, report.plain_table(rows))
+    show(console, plain_table(rows))
 
 
 def _how_to_get(card: Card) -> str:
@@ -230,9 +263,9 @@ def fetched(console: Console, card: Card, path: Path) -> None:
 def corpus(console: Console, documents: Corpus, n_tokens: int) -> None:
     """Print a corpus' counts, and its largest and smallest topics."""
     statistics = documents.statistics()
-    report.show(
+    show(
         console,
-        report.plain_table(
+        plain_table(
             [
                 {"part": part, "documents": count, "without topic": statistics.without_topic[part]}
                 for part, count in statistics.documents.items()
@@ -242,9 +275,9 @@ def corpus(console: Console, documents: Corpus, n_tokens: int) -> None:
     _facts(console, {"topics": len(statistics.topics), "tokens": f"{n_tokens} in train and test"})
     order = sorted(range(len(statistics.topics)), key=lambda k: (-statistics.train_positives[k], statistics.topics[k]))
     shown = order if len(order) <= 2 * _ENDS else order[:_ENDS] + order[-_ENDS:]
-    report.show(
+    show(
         console,
-        report.plain_table(
+        plain_table(
             [
                 {
                     "topic": statistics.topics[k],
@@ -272,17 +305,17 @@ def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stag
         }
         for trial in trials
     ]
-    report.show(console, report.plain_table(rows[:_SHOWN]))
+    show(console, plain_table(rows[:_SHOWN]))
     if len(rows) > _SHOWN:
         console.print(f"... and {len(rows) - _SHOWN} more", style="dim")
     console.print()
-    report.show(console, report.stage_table(stages.seconds, peak_memory()))
+    show(console, stage_table(stages.seconds, peak_memory()))
     yardstick = any(is_the_papers(trial.recipe) for trial in trials)
     goal = "PAUM(1, 50) over ALL, TOP10 and RARE" if yardstick else "the best over EXPECTED"
     taken = {key: getattr(chosen.recipe, section).get(key) for section, key in varied}
     console.print(f"\nThe sparsest that ranks as well as {goal}: {_settings(taken)}", soft_wrap=True)
     if out is not None:
-        write_atomically(out / "table.md", report.markdown_table(rows))
+        write_atomically(out / "table.md", markdown_table(rows))
         write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
         console.print(f"Table, recipe and trials: {out}", soft_wrap=True)
 
@@ -314,7 +347,7 @@ def experiments(console: Console, states: Sequence[State], *, as_json: bool) -> 
         found = [row | {"missing": state.missing} for row, state in zip(rows, states, strict=True)]
         console.file.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
-    report.show(console, report.plain_table(rows))
+    show(console, plain_table(rows))
     sentences = dict.fromkeys(sentence for state in states for sentence in state.missing.values())
     for sentence in sentences:
         console.print(f"\n{sentence}", soft_wrap=True, markup=False)
@@ -345,10 +378,12 @@ def reproductions(console: Console, results: Iterable[Result], out: Path | None,
 
 
 def _reproduction(console: Console, result: Result, page: Path | None) -> None:
+    from textcat.papers import pages
+
     experiment = result.experiment
     console.print(f"{experiment.name}: {experiment.title}\n", soft_wrap=True, markup=False)
-    report.show(console, report.comparison_table(result.rows))
-    for number, note in enumerate(report.comparison_notes(result.rows), start=1):
+    show(console, comparison_table(result.rows))
+    for number, note in enumerate(pages.comparison_notes(result.rows), start=1):
         console.print(f"({number}) {note}", soft_wrap=True, markup=False)
     kept = f"; {result.n_kept} of {len(experiment.tasks)} tasks had been run before" if result.n_kept else ""
     console.print(f"\n{result.seconds:.1f} s{kept}", soft_wrap=True)
@@ -365,3 +400,205 @@ def _facts(console: Console, facts: Mapping[str, Any]) -> None:
 
 def _settings(values: Mapping[str, Any], between: str = "=") -> str:
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def show(console: Console, table: Table) -> None:
+    """Print a table at its full width: nothing is cut off or wrapped, on a terminal, in a pipe or in a file.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Colours and bold type appear only if it is a terminal.
+    table : rich.table.Table
+    """
+    unlimited = console.options.update(width=_UNLIMITED)
+    table.width = Measurement.get(console, unlimited, table).maximum
+    with console.capture() as drawn:
+        console.print(table, soft_wrap=True)
+    # rich fills the last column with spaces, which a narrow terminal would show as empty lines.
+    lines = re.sub(r" +((?:\x1b\[[0-9;]*m)*)$", r"\1", drawn.get(), flags=re.MULTILINE)
+    console.print(Text.from_ansi(lines.removesuffix("\n")), soft_wrap=True)
+
+
+def band_table(evaluation: Evaluation, *, every_measure: bool = False) -> Table:
+    """Lay out the averages with a column per band, as Table 2 of Li et al. (2002) does; sparsity only if it is known.
+
+    Under a measure stands its interval, if it has been asked for. A line with the topics left out for lack of a test
+    positive appears if there are any.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    every_measure : bool, default False
+        Lay out all measures instead of the four that tell most.
+    """
+    rows = evaluation.bands
+    table = _table("", *(row.band for row in rows))
+    for title, measure, decimals in _ALL_BAND_LINES if every_measure else _BAND_LINES:
+        if measure != "average_sparsity" or any(row.average_sparsity is not None for row in rows):
+            table.add_row(title, *(_average(row, measure, decimals) for row in rows))
+        if any(measure in row.intervals for row in rows):
+            table.add_row("  95 % interval", *(_interval(row.intervals.get(measure)) for row in rows))
+    table.add_row("topics", *(str(row.topics) for row in rows))
+    if any(row.left_out for row in rows):
+        table.add_row("left out: no test positive", *(str(row.left_out) for row in rows))
+    return table
+
+
+def topic_table(evaluation: Evaluation) -> Table:
+    """Lay out a row per topic, from the largest in training to the smallest, with what training knows of it."""
+    facts = without_margins(export.fact_names(evaluation))
+    table = _table("topic", "train", "test", "prevalence", *facts, "precision", "recall", "F1", "AP")
+    for row in sorted(evaluation.topics, key=lambda row: (-row.train_positives, row.topic)):
+        table.add_row(
+            Text(row.topic),
+            str(row.train_positives),
+            str(row.test_positives),
+            _figure(row.prevalence, 4),
+            *(Text(_fact(row.facts.get(name))) for name in facts),
+            _figure(row.precision),
+            _figure(row.recall),
+            _figure(row.f1),
+            _figure(row.average_precision, undefined="no positive"),
+        )
+    return table
+
+
+def stage_table(seconds: Mapping[str, float], peak_memory: int | None = None) -> Table:
+    """Lay out the seconds each stage took, their sum, and the peak memory.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        Wall-clock seconds per stage, in the order of the stages.
+    peak_memory : int, optional
+        Bytes.
+    """
+    table = _table("stage", "seconds")
+    for stage, taken in (*seconds.items(), ("total", sum(seconds.values()))):
+        table.add_row(stage, f"{taken:.2f}")
+    if peak_memory is not None:
+        table.add_row("peak memory", f"{peak_memory / 1e6:.0f} MB")
+    return table
+
+
+def plain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Lay out rows that all have the same keys, which are the headers; columns that hold words stand left."""
+    table = _table(*rows[0]) if rows else Table()
+    for column, name in zip(table.columns, rows[0] if rows else (), strict=True):
+        if any(isinstance(row[name], (str, os.PathLike)) for row in rows):
+            column.justify = "left"
+    for row in rows:
+        table.add_row(*(Text(_fact(value)) for value in row.values()))
+    return table
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write rows that all have the same keys as a Markdown table."""
+    cells = ([_fact(value) for value in row.values()] for row in rows)
+    return _markdown([list(rows[0]), ["---"] * len(rows[0]), *cells])
+
+
+def _markdown(lines: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for header in (first, *others):
+        table.add_column(Text(header), no_wrap=True, justify="right" if table.columns else "left")
+    return table
+
+
+def _average(row: BandQuality, measure: str, decimals: int) -> str:
+    return _figure(getattr(row, measure), decimals, undefined="no topic")
+
+
+def _figure(value: float | None, decimals: int = 3, undefined: str = _NO_VALUE) -> str:
+    """Write .751 for 0.751, as tables of precision do."""
+    if value is None:
+        return undefined
+    text = f"{value:.{decimals}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def _interval(bounds: tuple[float, float] | None, write: Callable[[float], str] = _figure) -> str:
+    return _NO_VALUE if bounds is None else " to ".join(map(write, bounds))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("0.", ".", 1)
+
+
+def without_margins(names: Iterable[str]) -> list[str]:
+    """Return the names of facts that a table has room for; JSON and CSV tell of the margins, too."""
+    return [name for name in names if "margin" not in name and name != "certificate"]
+
+
+def _fact(value: Any) -> str:
+    match value:
+        case None:
+            return _NO_VALUE
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.4g}"
+    return str(value)
+
+
+# --- models side by side ---------------------------------------------------------------------------------------------
+
+
+def measures_table(comparison: Comparison, names: Sequence[str]) -> Table:
+    """Lay out a row per band and measure: its value for each model, and how the others differ from the first."""
+    table = _table(
+        "band", "measure", *names, *(title for name in names[1:] for title in _difference_titles(names, name))
+    )
+    table.columns[1].justify = "left"
+    for row in comparison.measures:
+        told = [cell for difference in row.differences for cell in _told(difference)]
+        table.add_row(row.band, _TITLES[row.measure], *(_figure(v, undefined="no topic") for v in row.values), *told)
+    return table
+
+
+def differences_table(comparison: Comparison, names: Sequence[str], n: int | None = None) -> Table:
+    """Lay out the average precision of the n topics (by default all) that differ most between the models."""
+    table = _table("topic", "train", "test", *names, *(f"{name} - {names[0]}" for name in names[1:]))
+    for row in comparison.topics[:n]:
+        table.add_row(
+            Text(row.topic),
+            str(row.train_positives),
+            str(row.test_positives),
+            *(_figure(value) for value in row.average_precision),
+            *(_signed(difference) for difference in row.differences),
+        )
+    return table
+
+
+def _difference_titles(names: Sequence[str], name: str) -> tuple[str, ...]:
+    return f"{name} - {names[0]}", "95 % interval", "p (documents)", "p (topics)"
+
+
+def _told(difference: Difference | None) -> tuple[str, ...]:
+    if difference is None:
+        return (_NO_VALUE,) * 4
+    p_values = (_figure(p, 4) for p in (difference.p_documents, difference.p_topics))
+    return _signed(difference.difference), _interval(difference.interval, _signed), *p_values
+
+
+# --- a paper's figures beside ours ---
+
+
+def comparison_table(rows: Sequence[Row]) -> Table:
+    """Lay out the published figures, ours, and by how many percent these differ."""
+    from textcat.papers import pages
+
+    columns = pages.columns(rows)
+    titled = any(column.title for column in columns)
+    table = _table("", *(f"{column.title}\n{column.part}" if titled else column.part for column in columns))
+    for number, row in enumerate(rows):
+        table.add_row(Text(row.label), *(column.cells[number] for column in columns))
+    return table

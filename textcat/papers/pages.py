@@ -7,14 +7,16 @@ import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from textcat.evaluation.report import comparison_markdown, comparison_notes
 from textcat.files import write_atomically
-from textcat.papers.experiment import Row
+from textcat.papers.experiment import Figure, Row
 from textcat.papers.runs import Result, experiments, machine
+
+# What stands for a figure that is not known.
+_NO_VALUE = "-"
 
 _INDEX = """# Reproductions
 
@@ -111,3 +113,69 @@ def _row(row: Row) -> dict[str, Any]:
 
 def _figure(figure: Mapping[str, Any]) -> dict[str, Any]:
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in figure.items()}
+
+
+def comparison_markdown(rows: Sequence[Row]) -> str:
+    """Return the table of published figures, ours, and their differences as Markdown."""
+    table = columns(rows)
+    heads = ["", *(" ".join(filter(None, (column.title, column.part))) for column in table)]
+    lines = [[row.label, *(column.cells[number] for column in table)] for number, row in enumerate(rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [heads, ["---", *["---:"] * len(table)], *lines])
+
+
+def comparison_notes(rows: Sequence[Row]) -> list[str]:
+    """Return the notes of the rows, each once, as the table numbers them from 1."""
+    return list(dict.fromkeys(row.note for row in rows if row.note))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table of figures: its two headers, and a cell per row."""
+
+    title: str
+    part: str
+    cells: list[str]
+
+
+def columns(rows: Sequence[Row]) -> list[_Column]:
+    """Return the columns of the table of published figures, ours, and their differences, as text."""
+    table = []
+    for name in dict.fromkeys(name for row in rows for name in row.figures):
+        figures = [row.figures.get(name) for row in rows]
+        ours = [_printed(figure, "ours") for figure in figures]
+        if any(figure and figure.published is not None for figure in figures):
+            table.append(_Column(name, "published", [_printed(figure, "published") for figure in figures]))
+            table.append(_Column("", "ours", ours))
+            table.append(_Column("", "difference", [_difference(figure) for figure in figures]))
+        else:
+            table.append(_Column("", name, ours))
+    if any(row.seconds is not None for row in rows):
+        table.append(_Column("", "seconds", [_duration(row.seconds) for row in rows]))
+    if notes := comparison_notes(rows):
+        table.append(_Column("", "note", [str(notes.index(row.note) + 1) if row.note else "" for row in rows]))
+    return table
+
+
+def _printed(figure: Figure | None, part: str) -> str:
+    value = None if figure is None else getattr(figure, part)
+    return _NO_VALUE if figure is None or value is None or math.isnan(value) else f"{value:.{figure.digits}f}"
+
+
+def _difference(figure: Figure | None) -> str:
+    """Tell by how much the figures differ as they are printed: ``+0.074 %``, or ``=``."""
+    ours, published = _printed(figure, "ours"), _printed(figure, "published")
+    if _NO_VALUE in (ours, published):
+        return _NO_VALUE
+    gap = float(ours) - float(published)
+    if gap == 0:
+        return "="
+    if float(published) == 0:
+        return f"{gap:+g}"
+    percent = 100 * gap / abs(float(published))
+    return f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return _NO_VALUE
+    return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.2g}"

@@ -1,0 +1,117 @@
+"""Evaluations → JSON, CSV and TREC files for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+import scipy  # its parts load at their first use
+from numpy.typing import ArrayLike
+
+from textcat.errors import TextcatError
+from textcat.evaluation.ranking import Evaluation, TopicQuality
+from textcat.files import replacing
+
+if TYPE_CHECKING:
+    from textcat.evaluation.comparison import Comparison
+
+
+def to_json(evaluation: Evaluation | Comparison, **others: Any) -> str:
+    """Write a whole evaluation or comparison as one JSON object, after others; a measure not defined is ``null``."""
+    return json.dumps(others | asdict(evaluation), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def to_csv(evaluation: Evaluation) -> str:
+    """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty."""
+    measures = [column.name for column in fields(TopicQuality) if column.name != "facts"]
+    text = io.StringIO()
+    lines = csv.DictWriter(text, [*measures, *fact_names(evaluation)], lineterminator="\n")
+    lines.writeheader()
+    for row in evaluation.topics:
+        lines.writerow({name: getattr(row, name) for name in measures} | row.facts)
+    return text.getvalue()
+
+
+def write_trec(
+    folder: str | os.PathLike[str],
+    scores: ArrayLike,
+    Y: Any,
+    document_ids: Sequence[str],
+    topics: Sequence[str],
+    run_name: str = "textcat",
+) -> tuple[Path, Path]:
+    """Write the rankings as ``run.txt`` and the labels as ``qrels.txt``, as trec_eval reads them.
+
+    A line of the run is ``topic Q0 document rank score run_name``, a line of the qrels ``topic 0 document 1``: the
+    topic stands where TREC has its query. Documents that are not in the qrels are not relevant; a topic without a
+    positive is not there either, and trec_eval leaves it out. White space in names is percent-encoded. Scores have as
+    many digits as it takes to read the same float back. trec_eval knows no ties: it orders documents of equal score by
+    name, backwards, and so do the ranks here, so its ``map`` differs from `textcat.evaluation.ranking` where scores are
+    equal.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Made if absent; files of these names are replaced.
+    scores : array-like of shape (n_documents, n_topics), float
+        Signed, unscaled; larger = more relevant.
+    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
+        Positive entries are the relevant documents.
+    document_ids : sequence of str of length n_documents
+    topics : sequence of str of length n_topics
+    run_name : str, default "textcat"
+
+    Returns
+    -------
+    run, qrels : Path
+
+    Raises
+    ------
+    TextcatError
+        If a name is empty or occurs twice, or the folder cannot be written.
+    """
+    values = np.asarray(scores)
+    positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
+    documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
+    run, qrels = Path(folder, "run.txt"), Path(folder, "qrels.txt")
+    with replacing(run) as file:
+        file.writelines(_run_lines(values, documents, queries, _trec_names([run_name], "run")[0]))
+    with replacing(qrels) as file:
+        for query, start, end in zip(queries, positives.indptr, positives.indptr[1:], strict=False):
+            relevant = sorted(positives.indices[start:end])
+            file.writelines(f"{query} 0 {documents[document]} 1\n" for document in relevant)
+    return run, qrels
+
+
+def _run_lines(scores: np.ndarray, documents: Sequence[str], queries: Sequence[str], run_name: str) -> Iterator[str]:
+    digits = 9 if scores.dtype == np.float32 else 17
+    backwards = np.array(sorted(range(len(documents)), key=documents.__getitem__, reverse=True), dtype=np.intp)
+    for query, column in zip(queries, scores.T, strict=True):
+        ranked = backwards[np.argsort(-column[backwards], kind="stable")]
+        for rank, (document, score) in enumerate(zip(ranked.tolist(), column[ranked].tolist(), strict=True), start=1):
+            yield f"{query} Q0 {documents[document]} {rank} {score:.{digits}g} {run_name}\n"
+
+
+def _trec_names(names: Sequence[str], kind: str) -> list[str]:
+    encoded = [re.sub(r"[\s%]", lambda blank: quote(blank[0]), name) for name in names]
+    if "" in encoded or len(set(encoded)) < len(encoded):
+        wrong = next(name for name in encoded if not name or encoded.count(name) > 1)
+        raise TextcatError(
+            f"TREC files need a name of its own for every {kind}, but {wrong!r} is empty or occurs twice: "
+            "give the corpus other ids."
+        )
+    return encoded
+
+
+def fact_names(evaluation: Evaluation) -> list[str]:
+    """Return the names of what training knows of each topic."""
+    return list(dict.fromkeys(name for row in evaluation.topics for name in row.facts))
