@@ -236,7 +236,7 @@ def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
         ("[learner]\nn_jobs = 2\n", "[learner] has no parameter 'n_jobs'"),
         ('[learner]\nname = "svm"\n', "No learner 'svm'. Known learners:"),
         ("[learner]\nname = 3\n", "No learner '3'"),
-        ("[learner]\neta = 1e39\nmax_epochs = 3\n", "grew beyond all numbers; lower eta or the margins."),
+        ("[learner]\neta = 1e39\nmax_epochs = 3\n", "overflowed; lower eta or the margins."),
         ("[lerner]\n", "Known entries: features, learner, tags, tokens, topics. Did you mean 'learner'?"),
         ("title = 3\n", "title must be a text"),
         ("learner = 3\n", "learner must be a section"),

@@ -10,7 +10,7 @@ from textcat.documents import Corpus, Document
 from textcat.evaluation.ranking import average_precisions
 from textcat.recipe import Recipe
 from textcat.training.selection import folds
-from textcat.training.validation import cross_evaluate
+from textcat.training.train import cross_evaluate
 
 PLAIN = Recipe("plain")
 DESCRIBED = Recipe("described", topics={"descriptions": 1})

@@ -117,7 +117,7 @@ def train(
     from textcat.model import storage
     from textcat.model.tagger import Tagger
     from textcat.recipe import read_recipe
-    from textcat.training.validation import cross_evaluate
+    from textcat.training.train import cross_evaluate
 
     chosen = read_recipe(recipe).changed(
         learner, tau=tau, tau_neg=tau_neg, tau_pos=_number_or("prevalence", tau_pos, "--tau-pos"), kappa=kappa,

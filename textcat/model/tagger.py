@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +14,11 @@ import numpy as np
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import DEFAULT_BANDS, Evaluation, evaluate
-from textcat.evaluation.thresholds import Calibration, choose
-from textcat.features.store import check_target
+from textcat.evaluation.thresholds import Calibration
 from textcat.features.weighing import Weighing
 from textcat.features.zones import Documents, Zoned
 from textcat.model._product import product
 from textcat.progress import Stages, counted
-from textcat.training.examples import learn
 
 if TYPE_CHECKING:
     from textcat.recipe import Recipe
@@ -111,62 +110,9 @@ class Tagger:
         TextcatError
             If the corpus has no topic, or the recipe asks for what cannot be.
         """
-        from textcat.training.selection import out_of_fold_scores  # with scikit-learn, which is not needed to tag
-
-        if not corpus.topics:
-            raise TextcatError(
-                f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn."
-            )
-        if store is not None:
-            check_target(store)
-        stages = stages or Stages()
-        features, learner, how = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
-        labels, copies = corpus.labels(corpus.train), recipe.descriptions
-        try:
-            with stages.stage("tokens to rows", len(corpus.train)) as advance:
-                examples = learn(corpus, corpus.train, features, labels, copies, store=store, advance=advance)
-            if not examples.rows.shape[1]:
-                raise TextcatError(
-                    f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
-                    "look at its zones, min_df and language."
-                )
-            with stages.stage("train topics", len(corpus.topics)) as advance:
-                learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, TextcatError):
-                raise
-            raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
-        if broken := [t for t, w in zip(corpus.topics, learner.coef_, strict=True) if not np.isfinite(w).all()]:
-            raise TextcatError(
-                f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} grew beyond all numbers; "
-                "lower eta or the margins."
-            )
-        thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
-        if how.strategy != "zero" and len(corpus.train) >= how.folds:
-            with stages.stage("thresholds", how.folds * len(corpus.topics)) as advance:
-                scores = out_of_fold_scores(
-                    examples.rows,
-                    examples.labels,
-                    learner,
-                    left_out=examples.left_out,
-                    n_documents=len(corpus.train),
-                    n_folds=how.folds,
-                    progress=advance,
-                )
-                thresholds, calibration = choose(how.strategy, scores, labels, how.probability)
-        return cls(
-            features=features,
-            weights=np.ascontiguousarray(learner.coef_.T),
-            bias=learner.intercept_,
-            thresholds=thresholds,
-            calibration=calibration,
-            topics=corpus.topics,
-            train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
-            train_documents=len(corpus.train),
-            facts=learner.facts(),
-            recipe=recipe.as_dict(),
-            corpus=corpus.name,
-        )
+        # Loaded only here: training imports this module, and brings scikit-learn, which tagging does not need.
+        train = importlib.import_module("textcat.training.train").train
+        return train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)
 
     def scores(self, documents: Documents) -> np.ndarray:
         """Score documents for every topic.

@@ -1,4 +1,4 @@
-"""A corpus without a test part → an evaluation by cross-validation: each document is scored by what others taught."""
+"""A corpus and a recipe → a tagger; and, for a corpus without a test part, an evaluation by cross-validation."""
 
 from __future__ import annotations
 
@@ -8,23 +8,107 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from textcat.documents import Corpus
+from textcat.errors import TextcatError
 from textcat.evaluation.ranking import DEFAULT_BANDS, Evaluation, evaluate
+from textcat.evaluation.thresholds import choose
+from textcat.features.store import check_target
+from textcat.model.tagger import Tagger
 from textcat.progress import Advance, Stages
+from textcat.recipe import Recipe
 from textcat.training.examples import learn
-from textcat.training.selection import folds
-
-if TYPE_CHECKING:
-    from textcat.documents import Corpus
-    from textcat.model.tagger import Tagger
-    from textcat.recipe import Recipe
+from textcat.training.selection import folds, out_of_fold_scores
 
 N_FOLDS = 5
+
+
+def train(
+    corpus: Corpus,
+    recipe: Recipe,
+    *,
+    n_jobs: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    stages: Stages | None = None,
+) -> Tagger:
+    """Train a tagger on the training documents of a corpus.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    recipe : Recipe
+    n_jobs : int, optional
+        Blocks of topics trained at the same time; the result is the same to the bit.
+    store : path, optional
+        Folder to keep rows in, in place of memory; the result is the same to the bit.
+    stages : Stages, optional
+        Receives progress and times.
+
+    Returns
+    -------
+    Tagger
+
+    Raises
+    ------
+    TextcatError
+        If the corpus has no topic, or the recipe cannot be followed.
+    """
+    if not corpus.topics:
+        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+    if store is not None:
+        check_target(store)
+    stages = stages or Stages()
+    features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
+    labels, copies = corpus.labels(corpus.train), recipe.descriptions
+    try:
+        with stages.stage("tokens to rows", len(corpus.train)) as advance:
+            examples = learn(corpus, corpus.train, features, labels, copies, store=store, advance=advance)
+        if not examples.rows.shape[1]:
+            raise TextcatError(
+                f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
+                "look at its zones, min_df and language."
+            )
+        with stages.stage("train topics", len(corpus.topics)) as advance:
+            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, TextcatError):
+            raise
+        raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
+    if broken := [t for t, w in zip(corpus.topics, learner.coef_, strict=True) if not np.isfinite(w).all()]:
+        raise TextcatError(
+            f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} overflowed; "
+            "lower eta or the margins."
+        )
+    thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
+    if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
+        with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
+            scores = out_of_fold_scores(
+                examples.rows,
+                examples.labels,
+                learner,
+                left_out=examples.left_out,
+                n_documents=len(corpus.train),
+                n_folds=tags.folds,
+                progress=advance,
+            )
+            thresholds, calibration = choose(tags.strategy, scores, labels, tags.probability)
+    return Tagger(
+        features=features,
+        weights=np.ascontiguousarray(learner.coef_.T),
+        bias=learner.intercept_,
+        thresholds=thresholds,
+        calibration=calibration,
+        topics=corpus.topics,
+        train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
+        train_documents=len(corpus.train),
+        facts=learner.facts(),
+        recipe=recipe.as_dict(),
+        corpus=corpus.name,
+    )
 
 
 def cross_evaluate(
