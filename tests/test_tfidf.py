@@ -25,7 +25,7 @@ from textcat.features.columns import Hashed, known_by, ngram_names
 from textcat.features.reader import OTHER
 from textcat.features.tfidf import TfIdf, row_bytes
 from textcat.features.tokens import TermCounts, Tokens
-from textcat.features.weighing import Weighing
+from textcat.features.vectorizer import Vectorizer
 
 Zones = namedtuple("Zones", "zones")
 TOKENS = Tokens()
@@ -262,7 +262,7 @@ def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():
 def test_rows_do_not_depend_on_the_block(monkeypatch):
     transformer = TfIdf(TOKENS).fit(TRAIN)
     whole = transformer.transform(NEW)
-    monkeypatch.setattr("textcat.features.weighing.DOCUMENTS_PER_BLOCK", 2)
+    monkeypatch.setattr("textcat.features.vectorizer.DOCUMENTS_PER_BLOCK", 2)
     parts = transformer.transform(NEW)
     assert parts.has_sorted_indices
     assert (whole != parts).nnz == 0
@@ -337,7 +337,7 @@ def test_what_does_not_fit_together_is_not_restored(terms, more):
 def test_what_a_transformer_has_learnt_gives_the_same_rows_without_it():
     fitted = TfIdf(TOKENS, ngrams=2, sublinear_tf=True).fit(TRAIN)
     learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
-    alone = Weighing.restore(*learnt, **fitted.get_params(deep=False))
+    alone = Vectorizer.restore(*learnt, **fitted.get_params(deep=False))
     for each in (alone, pickle.loads(pickle.dumps(alone)), copy.deepcopy(alone)):
         assert (each.transform(NEW) != fitted.transform(NEW)).nnz == 0
         assert each.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()

@@ -120,9 +120,9 @@ class Recipe:
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows."""
-        from textcat.features.weighing import Weighing  # without scikit-learn, which is not needed to tag
+        from textcat.features.vectorizer import Vectorizer  # without scikit-learn, which is not needed to tag
 
-        return vars(self._make(Weighing, "features", tokens=self.make_tokens()))
+        return vars(self._make(Vectorizer, "features", tokens=self.make_tokens()))
 
     def make_tokens(self) -> Tokens:
         """Make what turns text into terms."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from textcat.features._affixes import DEPTH, Infixes, Prefixes, Suffixes, cut
-from textcat.features._chunks import Words
+from textcat.features._token_cache import Words
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.errors import TextcatError
-from textcat.features._chunks import Words
+from textcat.features._token_cache import Words
 from textcat.features.affixes import Affixes, guarded
 
 if TYPE_CHECKING:

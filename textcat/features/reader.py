@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.features._chunks import ANYTHING, LETTERS, LETTERS_OR_DIGITS, Memo, Words
+from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, Memo, Words
 from textcat.features.language import Gap, Language
 from textcat.features.plurals import singular, words_of
 

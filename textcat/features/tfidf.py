@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from textcat.features._rows import document_frequencies
 from textcat.features.columns import Columns, Hashed, Named, names_of, ngram_names
 from textcat.features.tokens import TermCounts
-from textcat.features.weighing import Weighing, row_bytes, text_lengths
+from textcat.features.vectorizer import Vectorizer, row_bytes, text_lengths
 from textcat.features.zones import Documents, FeatureError, Texts, checked
 
 __all__ = ["Counted", "FeatureError", "TfIdf", "row_bytes"]
@@ -28,7 +28,7 @@ class Counted(NamedTuple):
     counts: TermCounts
 
 
-class TfIdf(Weighing, TransformerMixin, BaseEstimator):
+class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     """Weigh terms by frequency and rarity.
 
     Row i is `x / |x|` with `x[t] = tf(t, i) · idf(t)`. `tf` adds up, over the zones of document i, the zone's weight

@@ -17,7 +17,7 @@ import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
-from textcat.features.weighing import Weighing
+from textcat.features.vectorizer import Vectorizer
 from textcat.model.manifest import (
     ARRAYS,
     CALIBRATION,
@@ -254,9 +254,9 @@ def _are_names(names: Any) -> bool:
     return isinstance(names, list) and len(set(names)) == len(names)
 
 
-def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, learnt: dict[str, Any]) -> Weighing:
+def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, learnt: dict[str, Any]) -> Vectorizer:
     averages = learnt.get("average_lengths")  # format 1 has none
-    return Weighing.restore(terms, idf, learnt["n_documents"], averages, **recipe.feature_settings())
+    return Vectorizer.restore(terms, idf, learnt["n_documents"], averages, **recipe.feature_settings())
 
 
 def _check_file(path: Path, expected: str) -> None:

@@ -15,7 +15,7 @@ from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import DEFAULT_BANDS, Evaluation, evaluate
 from textcat.evaluation.thresholds import Calibration
-from textcat.features.weighing import Weighing
+from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import Documents, Zoned
 from textcat.model._product import product
 from textcat.progress import Stages, counted
@@ -50,7 +50,7 @@ class Tagger:
 
     Parameters
     ----------
-    features : Weighing
+    features : Vectorizer
         From documents to rows: a fitted `TfIdf`, or what a saved one has learnt.
     weights : ndarray of shape (n_features, n_topics), float32
     bias : ndarray of shape (n_topics,), float32
@@ -70,7 +70,7 @@ class Tagger:
         Name of the corpus it was trained on.
     """
 
-    features: Weighing
+    features: Vectorizer
     weights: np.ndarray
     bias: np.ndarray
     thresholds: np.ndarray

@@ -26,7 +26,7 @@ MOST_HASH_BITS = 28
 
 log = logging.getLogger(__name__)
 
-Kind = TypeVar("Kind", bound="Weighing")
+Kind = TypeVar("Kind", bound="Vectorizer")
 
 # The least and the most that a parameter may be, and what to say otherwise.
 _MANY = 2**31 - 1
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
     data: np.ndarray
 
 
-class Weighing:
+class Vectorizer:
     """Give the rows that `TfIdf` gives, without scikit-learn, whose import takes time and memory.
 
     For the parameters see there, too. Made by `restore`.
