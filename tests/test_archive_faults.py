@@ -18,7 +18,7 @@ from archive_runs import make_archive, run, written
 
 from textcat.errors import TextcatError
 from textcat.tagging import durable
-from textcat.tagging.writers import OutputSettings
+from textcat.tagging.output import OutputSettings
 
 STEPS = ("create", "reopen", "write", "sync", "rename", "remove", "cut", "sync_folder")
 OUTPUTS = (JSONL, OutputSettings("csv", "zst"))

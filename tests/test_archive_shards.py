@@ -12,7 +12,7 @@ from textcat.tagging import journal
 from textcat.tagging.folder import opened
 from textcat.tagging.forms import form
 from textcat.tagging.shards import Rule, Shards
-from textcat.tagging.writers import OutputSettings
+from textcat.tagging.output import OutputSettings
 
 JSONL = OutputSettings()
 

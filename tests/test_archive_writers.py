@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from textcat.errors import TextcatError
 from textcat.reading.records import Record, Rejection
 from textcat.tagging.forms import check, form, libraries
-from textcat.tagging.writers import (
+from textcat.tagging.output import (
     OutputSettings,
     encode_csv,
     encode_jsonl,

@@ -15,7 +15,7 @@ from textcat.model.manifest import SUM, read_manifest
 from textcat.reading.records import Record, Rejection
 from textcat.tagging.counts import Counts
 from textcat.tagging.job import Job, Tagged, tag_piece
-from textcat.tagging.writers import OutputSettings, encode_rejection
+from textcat.tagging.output import OutputSettings, encode_rejection
 
 _PLAIN = ("a.jsonl", "b.csv", "c.tsv", "d.sgm", "e.xml", "f.mbox", "g.txt", "h")
 _BETWEEN = b"\n==\n"  # the files

@@ -269,7 +269,7 @@ def tag(
     from textcat.tagging import run
     from textcat.tagging.meter import Meter
     from textcat.tagging.plan import make_plan
-    from textcat.tagging.writers import OutputSettings
+    from textcat.tagging.output import OutputSettings
 
     _check_tag(inputs, out, filter_=filter_, stdout=stdout, scores=scores, restart=restart)
     read = InputSettings(format_, text_field, id_field, encoding, lines or filter_)

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from textcat.errors import TextcatError
-from textcat.tagging.writers import COLUMNS, ENCODERS, OutputSettings, schema
+from textcat.tagging.output import COLUMNS, ENCODERS, OutputSettings, schema
 
 COMPRESSIONS = ("", "zst")
 

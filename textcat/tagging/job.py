@@ -18,7 +18,7 @@ from textcat.progress import peak_memory
 from textcat.reading import formats
 from textcat.reading.records import InputSettings, Piece, Record, Rejection
 from textcat.tagging.counts import Counts, kind
-from textcat.tagging.writers import ENCODERS, OutputSettings, encode_jsonl
+from textcat.tagging.output import ENCODERS, OutputSettings, encode_jsonl
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,7 +15,7 @@ from textcat.reading.remote import is_url
 from textcat.reading.sources import Source, find
 from textcat.tagging import forms
 from textcat.tagging.job import Job
-from textcat.tagging.writers import OutputSettings
+from textcat.tagging.output import OutputSettings
 
 log = logging.getLogger(__name__)
 

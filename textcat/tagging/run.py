@@ -21,7 +21,7 @@ from textcat.tagging.plan import Plan, announce, check_apart, facts, warn_of_cha
 from textcat.tagging.shards import Done, Rule, Shards
 from textcat.tagging.summary import Show, Summary, Tally
 from textcat.tagging.workers import crew
-from textcat.tagging.writers import encode_rejection
+from textcat.tagging.output import encode_rejection
 
 
 class How(NamedTuple):
