@@ -4,8 +4,8 @@ from textcat.reading.records import Record, Rejection
 from textcat.tagging.counts import Counts
 from textcat.tagging.folder import opened
 from textcat.tagging.forms import form
-from textcat.tagging.shards import Rule, Shards
 from textcat.tagging.output import OutputSettings, encode_csv, encode_jsonl, encode_parquet, encode_rejection
+from textcat.tagging.shards import Rule, Shards
 
 ENCODE = {"jsonl": encode_jsonl, "csv": encode_csv, "parquet": encode_parquet}
 JSONL = OutputSettings()

@@ -21,9 +21,9 @@ from textcat.tagging import workers as crews
 from textcat.tagging.counts import Counts, kind
 from textcat.tagging.drift import drifts, log_likelihood_ratio
 from textcat.tagging.meter import Meter, Reached, clock
+from textcat.tagging.output import OutputSettings
 from textcat.tagging.plan import OUTPUT, make_plan
 from textcat.tagging.run import tag_to_folder, tag_to_stream
-from textcat.tagging.output import OutputSettings
 
 
 @pytest.fixture(scope="module")

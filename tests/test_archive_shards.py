@@ -11,8 +11,8 @@ from textcat.errors import TextcatError
 from textcat.tagging import journal
 from textcat.tagging.folder import opened
 from textcat.tagging.forms import form
-from textcat.tagging.shards import Rule, Shards
 from textcat.tagging.output import OutputSettings
+from textcat.tagging.shards import Rule, Shards
 
 JSONL = OutputSettings()
 

@@ -17,8 +17,9 @@ from rich.console import Console
 
 from textcat.corpus import catalogue
 from textcat.corpus.cards import card, cards, read_card, tree_digest
-from textcat.corpus.catalogue import DownloadBar, fetch, locate, open_corpus, verify
+from textcat.corpus.catalogue import fetch, locate, open_corpus, verify
 from textcat.errors import TextcatError
+from textcat.progress import bar_on
 from textcat.reading.members import DamagedError, members
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="{id}">
@@ -381,7 +382,7 @@ def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write
 def test_the_bar_shows_the_bytes(server, write_card, tells_length):
     server.tells_length = tells_length
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with DownloadBar("tin", console=console) as bar:
+    with bar_on(console, "tin", shows="bytes") as bar:
         fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), bar)
         assert bar.total == (len(ARCHIVE) if tells_length else 0)
     assert "tin" in console.file.getvalue()

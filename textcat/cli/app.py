@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -268,8 +268,8 @@ def tag(
     from textcat.reading.records import InputSettings
     from textcat.tagging import run
     from textcat.tagging.meter import Meter
-    from textcat.tagging.plan import make_plan
     from textcat.tagging.output import OutputSettings
+    from textcat.tagging.plan import make_plan
 
     _check_tag(inputs, out, filter_=filter_, stdout=stdout, scores=scores, restart=restart)
     read = InputSettings(format_, text_field, id_field, encoding, lines or filter_)
@@ -395,15 +395,14 @@ def fetch(
 ) -> None:
     """Find a corpus or download it, and check that it is complete."""
     from textcat.cli import tables
-    from textcat.corpus.catalogue import DownloadBar, cache_folder, card, locate, verify
+    from textcat.corpus.catalogue import cache_folder, card, locate, verify
     from textcat.corpus.catalogue import fetch as fetch_corpus
+    from textcat.progress import bar_on
 
     chosen = card(corpus)
     path = locate(chosen, corpus_dir)
     if path is None or path.parent == cache_folder():
-        console = _console(stderr=True)
-        bar = DownloadBar(chosen.name, console=console, transient=True) if console.is_terminal else nullcontext()
-        with bar as progress:
+        with bar_on(_console(stderr=True), chosen.name, shows="bytes") as progress:
             path = fetch_corpus(chosen, progress)
     else:
         verify(chosen, path)

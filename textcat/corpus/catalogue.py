@@ -10,8 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
 from textcat.corpus import descriptions
 from textcat.corpus.cards import Card, card, cards, tree_digest
@@ -21,7 +20,7 @@ from textcat.errors import TextcatError
 from textcat.reading.members import DamagedError, Member, members, names
 from textcat.reading.readers import READERS
 
-__all__ = ["Card", "DownloadBar", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "verify"]
+__all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "verify"]
 
 _log = logging.getLogger(__name__)
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
@@ -48,55 +47,6 @@ class Progress(Protocol):
 
     def close(self) -> None:
         """Take note of the end."""
-
-
-class DownloadBar:
-    """Draw a download as a rich progress bar; a context manager, and the `progress` of `fetch`.
-
-    Parameters
-    ----------
-    label : str
-        Stands before the bar.
-    **options
-        Those of `rich.progress.Progress`, such as ``console`` or ``disable``.
-    """
-
-    def __init__(self, label: str, **options: Any) -> None:
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        self._progress = Progress(*columns, **options)
-        self._task = self._progress.add_task(label, total=None)
-
-    def __enter__(self) -> DownloadBar:
-        """Start to draw."""
-        self._progress.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
-        """Leave the bar as it stands."""
-        self._progress.stop()
-
-    @property
-    def total(self) -> int:
-        """Bytes to come, 0 if unknown."""
-        return int(self._progress.tasks[0].total or 0)
-
-    @total.setter
-    def total(self, n_bytes: int) -> None:
-        # A server that does not tell the length says 0; rich shows None as a pulsing bar.
-        self._progress.update(self._task, total=n_bytes or None)
-
-    def update(self, n: int) -> None:
-        """Advance by `n` bytes."""
-        self._progress.advance(self._task, n)
-
-    def reset(self) -> None:
-        """Go back to 0 bytes."""
-        self._progress.update(self._task, completed=0)
-
-    def close(self) -> None:
-        """Leave the bar as it stands."""
 
 
 def cache_folder() -> Path:
@@ -155,7 +105,7 @@ def fetch(card: Card, progress: Progress | None = None) -> Path:
     ----------
     card : Card
     progress : Progress, optional
-        For example a `DownloadBar`.
+        For example a `textcat.progress.Bar`.
 
     Returns
     -------

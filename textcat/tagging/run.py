@@ -17,11 +17,11 @@ from textcat.tagging.counts import Counts
 from textcat.tagging.flow import in_order
 from textcat.tagging.folder import opened
 from textcat.tagging.job import Job, Tagged, tag_piece
+from textcat.tagging.output import encode_rejection
 from textcat.tagging.plan import Plan, announce, check_apart, facts, warn_of_changes
 from textcat.tagging.shards import Done, Rule, Shards
 from textcat.tagging.summary import Show, Summary, Tally
 from textcat.tagging.workers import crew
-from textcat.tagging.output import encode_rejection
 
 
 class How(NamedTuple):
