@@ -6,6 +6,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 # The main names, and where they come from: imported at their first use, so that `import textcat` is cheap.
+# Type checkers and editors read them in __init__.pyi: write it anew with `python tests/test_front_door.py --write`.
 _HOMES = {
     "Alma": "margin.learners",
     "Corpus": "documents",
@@ -20,6 +21,7 @@ _HOMES = {
     "Problem": "margin.problems",
     "Recipe": "recipe",
     "Romma": "margin.learners",
+    "Solution": "margin.problems",
     "TMargitron": "margin.learners",
     "Tagger": "model.tagger",
     "TextcatError": "errors",
@@ -30,6 +32,7 @@ _HOMES = {
     "open_corpus": "corpus.catalogue",
     "open_rows": "features.store",
     "read_recipe": "recipe",
+    "rules": "margin",
     "save": "model.storage",
     "solve": "margin.solve",
     "write_rows": "features.store",

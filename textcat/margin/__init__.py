@@ -1,1 +1,5 @@
-"""How rows become rankers."""
+"""How rows become rankers: rules, problems, the solver, and the learners as scikit-learn classifiers."""
+
+from textcat.margin import rules
+
+__all__ = ["rules"]

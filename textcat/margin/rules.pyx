@@ -224,7 +224,7 @@ cdef void _paum_step(const double *p, double m, double q, double N, double t, do
 
 
 cdef class PAUM(Rule):
-    """The perceptron algorithm with uneven margins: positive rows must do better than one margin, negative ones than another.
+    """The perceptron algorithm with uneven margins: one margin for positive rows, another for negative ones.
 
     Test ``m ≤ τ_y`` with ``τ_y = tau_pos`` for positive rows and ``tau_neg`` for negative ones; shrink 1; grow η.
 
@@ -432,7 +432,7 @@ cdef void _alma_step(const double *p, double m, double q, double N, double t, do
 
 
 cdef class ALMA(Rule):
-    """The approximate large margin algorithm, ALMA₂: steps and margins fall with √k, and the vector is kept in the unit ball.
+    """The approximate large margin algorithm, ALMA₂: steps and margins fall with √k, in the unit ball.
 
     Rows count as though scaled to a largest length of 1, ``x/R``. With ``k = t + 1``: test ``m/R ≤ (1 - α)·B/√k``; step
     ``w + (C/√k)·y·x/R``, divided by its length if that is above 1.

@@ -1,0 +1,32 @@
+"""The names that `textcat/__init__.py` imports at their first use."""
+
+from textcat.corpus.catalogue import open_corpus as open_corpus
+from textcat.documents import Corpus as Corpus
+from textcat.documents import Document as Document
+from textcat.errors import TextcatError as TextcatError
+from textcat.evaluation.ranking import evaluate as evaluate
+from textcat.features.store import open_rows as open_rows
+from textcat.features.store import write_rows as write_rows
+from textcat.features.tfidf import TfIdf as TfIdf
+from textcat.features.tokens import Tokens as Tokens
+from textcat.margin import rules as rules
+from textcat.margin.learners import PA as PA
+from textcat.margin.learners import PAM as PAM
+from textcat.margin.learners import PAUM as PAUM
+from textcat.margin.learners import Alma as Alma
+from textcat.margin.learners import Cramma as Cramma
+from textcat.margin.learners import DynamicMargin as DynamicMargin
+from textcat.margin.learners import LMargitron as LMargitron
+from textcat.margin.learners import Micra as Micra
+from textcat.margin.learners import Romma as Romma
+from textcat.margin.learners import TMargitron as TMargitron
+from textcat.margin.problems import Problem as Problem
+from textcat.margin.problems import Solution as Solution
+from textcat.margin.solve import solve as solve
+from textcat.model.storage import load as load
+from textcat.model.storage import save as save
+from textcat.model.tagger import Tagger as Tagger
+from textcat.recipe import Recipe as Recipe
+from textcat.recipe import read_recipe as read_recipe
+
+__version__: str
