@@ -785,9 +785,9 @@ def test_a_missing_package_is_told_with_what_to_install(folder, monkeypatch):
     (folder / "a.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "zstandard", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(TextcatError, match=r"pip install 'textcat\[zst\]'"):
+    with pytest.raises(TextcatError, match=r"pip install 'textcat-margin\[zst\]'"):
         read("a.jsonl.zst")
-    with pytest.raises(TextcatError, match=r"pip install 'textcat\[parquet\]'"):
+    with pytest.raises(TextcatError, match=r"pip install 'textcat-margin\[parquet\]'"):
         read("a.parquet")
 
 

@@ -96,8 +96,8 @@ class TestOfACluster:
             assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
     def test_a_worker_with_another_version_is_told_of(self, cluster, monkeypatch):
-        monkeypatch.setattr("textcat.cluster.version", lambda name: "99.0")
-        with pytest.raises(TextcatError, match=r"The worker .* has textcat .*: install textcat 99\.0 there"):
+        monkeypatch.setattr("textcat.cluster.__version__", "99.0")
+        with pytest.raises(TextcatError, match=r"The worker .* has textcat .*: install textcat-margin 99\.0 there"):
             connect(cluster.scheduler_address)
 
     def test_a_scheduler_without_workers_is_told_of(self, cluster):
@@ -134,7 +134,10 @@ def test_no_scheduler_at_the_address_is_told_of():
 
 def test_without_dask_the_remedy_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(TextcatError, match=r"pip install 'textcat\[cluster\]'"), on_cluster("tcp://127.0.0.1:8786"):
+    with (
+        pytest.raises(TextcatError, match=r"pip install 'textcat-margin\[cluster\]'"),
+        on_cluster("tcp://127.0.0.1:8786"),
+    ):
         pass
 
 

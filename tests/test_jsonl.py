@@ -154,5 +154,7 @@ def test_zstandard_is_read_where_its_package_is(tmp_path):
 def test_zstandard_is_asked_for_where_its_package_is_not(tmp_path, monkeypatch):
     (tmp_path / "mail.jsonl.zst").write_bytes(b"x")
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(TextcatError, match=r"mail\.jsonl\.zst is compressed by Zstandard: run `pip install zstandard`"):
+    with pytest.raises(
+        TextcatError, match=r"mail\.jsonl\.zst is compressed by Zstandard: run `pip install 'textcat-margin\[zst\]'`"
+    ):
         list(read("jsonl", tmp_path / "mail.jsonl.zst"))

@@ -52,7 +52,7 @@ def sdist(tmp_path_factory):
     program = "from setuptools import build_meta; build_meta.build_sdist('..')"
     built = subprocess.run([sys.executable, "-c", program], cwd=copy, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
-    return next(copy.parent.glob("textcat-*.tar.gz"))
+    return next(copy.parent.glob("textcat_margin-*.tar.gz"))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def wheel(sdist):
     command = [sys.executable, "-m", "pip", "wheel", sdist, "--no-build-isolation", "--no-deps"]
     built = subprocess.run([*command, "--wheel-dir", sdist.parent], cwd=sdist.parent, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
-    return next(sdist.parent.glob("textcat-*.whl"))
+    return next(sdist.parent.glob("textcat_margin-*.whl"))
 
 
 def test_the_published_sources_are_those_that_are_written_by_hand(sdist):

@@ -135,7 +135,7 @@ def test_equal_recipes_are_tried_once(corpus, tmp_path):
 def test_random_and_tpe_try_as_many_as_they_are_asked_to(corpus, space_file):
     space = space_file(SPACE)
     assert len(run(corpus, None, space, "random", 3)) == 3
-    pytest.importorskip("optuna", reason="optuna is not installed: pip install 'textcat[tune]'")
+    pytest.importorskip("optuna", reason="optuna is not installed: pip install 'textcat-margin[tune]'")
     found = run(corpus, None, space, "tpe", 14)
     assert len(found) == 14
     assert repr(found) == repr(run(corpus, None, space, "tpe", 14))

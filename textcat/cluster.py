@@ -6,10 +6,10 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Any
 
-from textcat.errors import TextcatError
+from textcat import __version__
+from textcat.errors import DISTRIBUTION, TextcatError, install_hint
 
 _SECONDS = 20  # to wait for a scheduler
 
@@ -35,7 +35,7 @@ def connect(address: str) -> Any:
         from distributed import Client
         from distributed.comm import get_address_host_port
     except ImportError:
-        raise TextcatError("For a cluster, Dask is needed: run `pip install 'textcat[cluster]'`.") from None
+        raise TextcatError(f"For a cluster, Dask is needed: run `{install_hint('cluster')}`.") from None
     try:
         # A client that gets no answer would, after its time, be waited for once more as it is closed.
         socket.create_connection(get_address_host_port(address), timeout=_SECONDS).close()
@@ -84,17 +84,18 @@ def on_cluster(address: str) -> Iterator[None]:
 
 def _check_workers(client: Any, address: str) -> None:
     def installed() -> str:  # sent as it stands: where textcat is not installed, it could not be found by its name
-        from importlib.metadata import PackageNotFoundError, version
-
         try:
-            return version("textcat")
-        except PackageNotFoundError:
+            from textcat import __version__
+        except ImportError:
             return ""
+        return __version__
 
-    found, ours = client.run(installed), version("textcat")
+    found, ours = client.run(installed), __version__
     if not found:
         raise TextcatError(f"The Dask scheduler at {address} has no worker: start some.")
     for worker, theirs in found.items():
         if theirs != ours:
             has = f"textcat {theirs}" if theirs else "no textcat"
-            raise TextcatError(f"The worker {worker} of the Dask cluster has {has}: install textcat {ours} there.")
+            raise TextcatError(
+                f"The worker {worker} of the Dask cluster has {has}: install {DISTRIBUTION} {ours} there."
+            )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from textcat import __version__
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
@@ -34,7 +35,7 @@ from textcat.model.manifest import (
 from textcat.model.tagger import Tagger
 from textcat.recipe import Recipe
 
-_LIBRARIES = ("textcat", "spacy", "scikit-learn", "scipy", "numpy")
+_LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE = -100  # AT_FDCWD
 _ATTEMPTS = 10  # to read a model that others keep replacing
@@ -163,7 +164,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
     manifest = {
         "format": FORMAT,
-        "versions": {name: version(name) for name in _LIBRARIES},
+        "versions": {"textcat": __version__, **{name: version(name) for name in _LIBRARIES}},
         "corpus": tagger.corpus,
         "recipe": tagger.recipe,
         "train_documents": tagger.train_documents,

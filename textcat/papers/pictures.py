@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, install_hint
 
 
 def axes(width: float = 6.0, height: float = 4.0) -> Any:
@@ -19,7 +19,7 @@ def axes(width: float = 6.0, height: float = 4.0) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise TextcatError("A picture needs matplotlib: pip install 'textcat[pictures]'.") from error
+        raise TextcatError(f"A picture needs matplotlib: {install_hint('pictures')}.") from error
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 

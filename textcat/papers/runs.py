@@ -20,8 +20,9 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import quote
 
+from textcat import __version__
 from textcat.corpus.catalogue import cache_folder
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, install_hint
 from textcat.files import write_atomically
 from textcat.papers.datasets import MissingData, missing
 from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
@@ -142,7 +143,7 @@ def run(
         Times every task, and draws its bar.
     """
     if not _can_draw():
-        _tell_once("No picture is drawn, as matplotlib is not installed: pip install 'textcat[pictures]'.")
+        _tell_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
     stages = stages or Stages()
     records, n_kept = [], 0
     for number, task in enumerate(experiment.tasks, start=1):
@@ -181,7 +182,7 @@ def machine() -> Mapping[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         **{library: metadata.version(library) for library in _LIBRARIES},
-        "textcat": metadata.version("textcat"),
+        "textcat": __version__,
     }
 
 

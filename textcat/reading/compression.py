@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, install_hint
 from textcat.reading.streams import STEP, Stream, UnreadableError
 
 LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
@@ -59,7 +59,7 @@ class _Zstandard:
             import zstandard
         except ImportError:
             raise TextcatError(
-                "An input is compressed by Zstandard: run `pip install 'textcat[zst]'` to read it, then start again."
+                f"An input is compressed by Zstandard: run `{install_hint('zst')}` to read it, then start again."
             ) from None
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._error = zstandard.ZstdError

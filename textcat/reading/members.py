@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, install_hint
 
 _TAR_NAMES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 _LARGEST = 1 << 30  # bytes a file may unpack to: no corpus has one as large, and a small archive may claim any size
@@ -165,7 +165,7 @@ def _zstandard_pieces(name: str, data: bytes) -> Iterator[bytes]:
     try:
         import zstandard  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        raise TextcatError(f"{name} is compressed by Zstandard: run `pip install zstandard` to read it.") from None
+        raise TextcatError(f"{name} is compressed by Zstandard: run `{install_hint('zst')}` to read it.") from None
     place = 0
     try:
         while place < len(data):

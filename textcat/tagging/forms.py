@@ -6,7 +6,7 @@ import io
 from importlib.metadata import version
 from typing import Any
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, install_hint
 from textcat.tagging.output import COLUMNS, ENCODERS, OutputSettings, schema
 
 COMPRESSIONS = ("", "zst")
@@ -67,7 +67,7 @@ class Zstandard(Plain):
 
     def __init__(self, inner: Plain):
         self._inner = inner
-        self._library = _library("zstandard", "write .zst files")
+        self._library = _library("zstandard", "write .zst files", "zst")
 
     def begin(self) -> bytes:
         """Begin a frame."""
@@ -92,7 +92,7 @@ class Parquet(Plain):
 
     def __init__(self) -> None:
         super().__init__()
-        _library("pyarrow", "write Parquet")
+        _library("pyarrow", "write Parquet", "parquet")
 
     def begin(self) -> bytes:
         """Begin without rows."""
@@ -131,10 +131,10 @@ def form(settings: OutputSettings) -> Plain:
     return Zstandard(plain) if settings.compress else plain
 
 
-def _library(name: str, purpose: str) -> Any:
+def _library(name: str, purpose: str, extra: str) -> Any:
     from importlib import import_module
 
     try:
         return import_module(name)
     except ImportError:
-        raise TextcatError(f"To {purpose}, {name} is needed: run `pip install {name}`.") from None
+        raise TextcatError(f"To {purpose}, {name} is needed: run `{install_hint(extra)}`.") from None

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from textcat import __version__
 from textcat.errors import TextcatError
 from textcat.model.manifest import SUM, read_manifest
 from textcat.reading.records import InputSettings
@@ -69,7 +70,7 @@ def facts(plan: Plan) -> dict[str, Any]:
     read, write = plan.job.input, plan.job.output
     return {
         "model": plan.job.digest[:16],
-        "textcat": version("textcat"),
+        "textcat": __version__,
         "spacy": plan.job.spacy,
         **forms.libraries(write),
         "--format": read.format,

@@ -16,7 +16,7 @@ import numpy as np
 
 from textcat import __version__
 from textcat.documents import Corpus
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, install_hint
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.selection import EXPECTED, Trial, cross_validate, margin_settings
@@ -303,7 +303,7 @@ def try_suggested(
     try:
         import optuna
     except ImportError as error:
-        raise TextcatError("The sampler tpe needs optuna: pip install 'textcat[tune]', or choose random.") from error
+        raise TextcatError(f"The sampler tpe needs optuna: {install_hint('tune')}, or choose random.") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     for first in range(0, n, _BATCH):

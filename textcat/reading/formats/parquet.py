@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import IO, Any, NamedTuple
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, install_hint
 from textcat.reading.compression import check_ratio
 from textcat.reading.formats.spans import Content, FaultError, Span, read, too_long
 from textcat.reading.records import Chunk, InputSettings, Record, Rejection
@@ -48,7 +48,7 @@ def arrow() -> Any:
         import pyarrow.parquet
     except ImportError:
         raise TextcatError(
-            "An input is a Parquet file: run `pip install 'textcat[parquet]'` to read it, then start again."
+            f"An input is a Parquet file: run `{install_hint('parquet')}` to read it, then start again."
         ) from None
     return pyarrow
 
