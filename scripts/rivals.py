@@ -25,8 +25,8 @@ from sklearn.svm import LinearSVC
 from textcat.cli.tables import markdown_table
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
-from textcat.evaluation.comparison import compare
-from textcat.evaluation.ranking import bands
+from textcat.evaluation.ranking import bands, evaluate
+from textcat.evaluation.significance import compare
 from textcat.margin.problems import NONE, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
 from textcat.training.examples import Examples, learn
@@ -138,9 +138,8 @@ def print_comparison(corpus: Corpus, recipe: Recipe, chosen: dict[str, float], j
         )
         scores[f"{name}, {RIVALS[name].parameter} = {value:g}"] = np.column_stack(per_topic)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
-    found = compare(
-        list(scores.values()), corpus.labels(corpus.test), corpus.topics, sizes, len(corpus.train), spec=BANDS
-    )
+    relevant, known = corpus.labels(corpus.test), (corpus.topics, sizes, len(corpus.train))
+    found = compare([evaluate(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()])
     rows = []
     for measure in found.measures:
         if measure.measure == "macro_average_precision":

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from textcat.evaluation.comparison import Comparison, Difference, MeasureComparison, TopicComparison
 from textcat.evaluation.ranking import evaluate
+from textcat.evaluation.significance import Comparison, Difference, MeasureComparison, TopicComparison
 
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])
 SCORES = np.array([[2.0, -1.0, 1.0], [1.0, 3.0, -1.0], [-1.0, 2.0, -1.0], [-2.0, -2.0, -1.0]], dtype=np.float32)

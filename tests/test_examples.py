@@ -90,7 +90,7 @@ def test_descriptions_help_where_a_topic_has_one_document():
     train = [new for old in corpus.train if (new := thinned(old)).topics == old.topics or not old.topics]
     rare = Corpus(corpus.name, train, corpus.test, corpus.topics)
     quality = [
-        textcat.Tagger.fit(rare, Recipe("d", topics={"descriptions": copies})).evaluate(rare)[0].bands[0]
+        textcat.Tagger.fit(rare, Recipe("d", topics={"descriptions": copies})).evaluate(rare).bands[0]
         for copies in (0, 2)
     ]
     assert quality[1].macro_average_precision > quality[0].macro_average_precision + 0.05

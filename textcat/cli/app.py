@@ -133,7 +133,7 @@ def train(
     with on_cluster(address):
         tagger = Tagger.fit(documents, chosen, n_jobs=jobs, store=store, stages=stages)
         if documents.test:
-            evaluation = tagger.evaluate(documents, bands=band, stages=stages)[0]
+            evaluation = tagger.evaluate(documents, bands=band, stages=stages)
         else:
             evaluation = cross_evaluate(tagger, documents, chosen, bands=band, n_jobs=jobs, store=store, stages=stages)
     with stages.stage("save"):
@@ -158,7 +158,7 @@ def evaluate(
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
     from textcat.cli import tables
-    from textcat.evaluation import export, ranking, resampling
+    from textcat.evaluation import export, significance
     from textcat.model import storage
 
     if as_json and as_csv:
@@ -167,15 +167,12 @@ def evaluate(
     documents = _open(corpus or _known_corpus(tagger.corpus), corpus_dir, stages)
     if labelled_only:
         documents = _labelled(documents, tagger.topics)
-    evaluation, scores = tagger.evaluate(documents, bands=band, stages=stages)
-    relevant = tagger.relevant(documents)
+    evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if bootstrap:
-        chosen = ranking.bands(tagger.topics, tagger.train_sizes, band or ranking.DEFAULT_BANDS)
-        evaluation = resampling.with_intervals(
-            evaluation, scores, relevant, chosen, threshold=tagger.thresholds, n_resamples=bootstrap
-        )
+        evaluation = significance.with_intervals(evaluation, n_resamples=bootstrap)
     if trec:
-        export.write_trec(trec, scores, relevant, [document.id for document in documents.test], tagger.topics)
+        ids = [document.id for document in documents.test]
+        export.write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
     form = "json" if as_json else "csv" if as_csv else ""
     tables.quality(_console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
@@ -193,8 +190,7 @@ def compare(
 ) -> None:
     """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
     from textcat.cli import tables
-    from textcat.evaluation import comparison
-    from textcat.evaluation.ranking import DEFAULT_BANDS
+    from textcat.evaluation.significance import compare as compare_evaluations
     from textcat.model import storage
 
     if not 2 <= len(models) <= 26:
@@ -207,11 +203,8 @@ def compare(
     documents = _open(corpus or _known_corpus(first.corpus), corpus_dir, stages)
     if labelled_only:
         documents = _labelled(documents, first.topics)
-    found = comparison.compare(
-        [tagger.evaluate(documents, bands=band, stages=stages)[1] for tagger in taggers],
-        first.relevant(documents), first.topics, first.train_sizes, first.train_documents, spec=band or DEFAULT_BANDS,
-        thresholds=[tagger.thresholds for tagger in taggers], n_resamples=bootstrap,
-    )  # fmt: skip
+    evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
+    found = compare_evaluations(evaluations, n_resamples=bootstrap)
     tables.comparison(_console(), found, models, documents.name, as_json=as_json, per_topic=topics)
 
 

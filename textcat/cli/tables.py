@@ -23,8 +23,8 @@ from textcat.recipe import Recipe
 if TYPE_CHECKING:
     from textcat.corpus.cards import Card
     from textcat.documents import Corpus
-    from textcat.evaluation.comparison import Comparison, Difference
     from textcat.evaluation.ranking import BandQuality, Evaluation
+    from textcat.evaluation.significance import Comparison, Difference
     from textcat.model.tagger import Tagger
     from textcat.papers.experiment import Row
     from textcat.papers.runs import Result, State

@@ -22,12 +22,25 @@ from textcat.evaluation.ranking import Evaluation, TopicQuality
 from textcat.files import replacing
 
 if TYPE_CHECKING:
-    from textcat.evaluation.comparison import Comparison
+    from textcat.evaluation.significance import Comparison
 
 
 def to_json(evaluation: Evaluation | Comparison, **others: Any) -> str:
-    """Write a whole evaluation or comparison as one JSON object, after others; a measure not defined is ``null``."""
-    return json.dumps(others | asdict(evaluation), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    """Write the figures of an evaluation or comparison as one JSON object, after others.
+
+    Parameters
+    ----------
+    evaluation : Evaluation or Comparison
+        A measure that is not defined is ``null``.
+    **others
+        Further entries, which come first.
+
+    Returns
+    -------
+    str
+    """
+    figures = evaluation.as_dict() if isinstance(evaluation, Evaluation) else asdict(evaluation)
+    return json.dumps(others | figures, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def to_csv(evaluation: Evaluation) -> str:

@@ -97,11 +97,11 @@ def _one_topic(relevant: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_
 def _average_precision(at_positives: NDArray[Any], scores: NDArray[Any]) -> float:
     if not at_positives.size:
         return math.nan
-    places = Places.of(at_positives, scores)
+    places = _Places.of(at_positives, scores)
     return float(np.mean(places.hits / places.retrieved))
 
 
-class Places(NamedTuple):
+class _Places(NamedTuple):
     """Where the positives of one topic stand in its ranking, from the lowest score up.
 
     Each has ``above`` documents with a higher score and ``retrieved`` with at least its score; ``hits`` of the latter
@@ -113,7 +113,7 @@ class Places(NamedTuple):
     retrieved: NDArray[np.intp]
 
     @classmethod
-    def of(cls, at_positives: NDArray[Any], scores: NDArray[Any]) -> "Places":
+    def of(cls, at_positives: NDArray[Any], scores: NDArray[Any]) -> "_Places":
         """Find the places, given the scores of the positives and those of all documents, in any order."""
         at_positives, ranked = np.sort(at_positives), np.sort(scores)
         return cls(
@@ -153,7 +153,7 @@ def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
     return np.array([_average_precision(*topic) for topic in each_topic(Y, scores)], dtype=np.float64)
 
 
-class TopicRankings(NamedTuple):
+class _TopicRankings(NamedTuple):
     """How well each topic ranks the documents: arrays of shape (n_topics,), nan for a topic without a positive."""
 
     average_precision: NDArray[np.float64]
@@ -166,7 +166,7 @@ class TopicRankings(NamedTuple):
     """Σ 1/log₂(rank + 1) over the positives, divided by what the perfect ranking has (Järvelin & Kekäläinen 2002)."""
 
 
-def topic_rankings(Y: Any, scores: ArrayLike, k: int = K) -> TopicRankings:
+def topic_rankings(Y: Any, scores: ArrayLike, k: int = K) -> _TopicRankings:
     """Measure the ranking of every topic; equal scores are averaged over their orders, as in McSherry & Najork (2008).
 
     Parameters
@@ -184,7 +184,7 @@ def topic_rankings(Y: Any, scores: ArrayLike, k: int = K) -> TopicRankings:
     n_documents = np.shape(scores)[0]
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(n_documents) + 2))])
     measured = [_topic_ranking(*topic, k, discounts) for topic in each_topic(Y, scores)]
-    return TopicRankings(*np.array(measured, dtype=np.float64).reshape(-1, len(TopicRankings._fields)).T)
+    return _TopicRankings(*np.array(measured, dtype=np.float64).reshape(-1, len(_TopicRankings._fields)).T)
 
 
 def _topic_ranking(
@@ -193,8 +193,8 @@ def _topic_ranking(
     """Measure one topic; ``discounts[r]`` is the sum over the first r ranks."""
     n_positives = len(at_positives)
     if not n_positives:
-        return (math.nan,) * len(TopicRankings._fields)
-    places = Places.of(at_positives, scores)
+        return (math.nan,) * len(_TopicRankings._fields)
+    places = _Places.of(at_positives, scores)
     gains = (discounts[places.retrieved] - discounts[places.above]) / (places.retrieved - places.above)
     return (
         float(np.mean(places.hits / places.retrieved)),
@@ -280,7 +280,7 @@ def decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decision
     )
 
 
-class MacroAverage(NamedTuple):
+class _MacroAverage(NamedTuple):
     """A mean over topics that says what it stands on."""
 
     mean: float | None
@@ -291,7 +291,7 @@ class MacroAverage(NamedTuple):
     """Topics without one."""
 
 
-def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> MacroAverage:
+def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
     """Average a measure over topics, leaving out those where it is not defined.
 
     Parameters
@@ -303,19 +303,19 @@ def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> Ma
 
     Returns
     -------
-    MacroAverage
+    _MacroAverage
         ``(mean, counted, left_out)``.
     """
     values = np.asarray(values, dtype=np.float64)
     chosen = values if members is None else values[np.asarray(members, dtype=np.intp)]
     defined = chosen[~np.isnan(chosen)]
-    return MacroAverage(float(defined.mean()) if defined.size else None, defined.size, chosen.size - defined.size)
+    return _MacroAverage(float(defined.mean()) if defined.size else None, defined.size, chosen.size - defined.size)
 
 
 # --- documents -------------------------------------------------------------------------------------------------------
 
 
-class DocumentRankings(NamedTuple):
+class _DocumentRankings(NamedTuple):
     """How well each document ranks the topics: arrays of shape (n_documents,), nan for a document without a topic."""
 
     average_precision: NDArray[np.float64]
@@ -326,7 +326,7 @@ class DocumentRankings(NamedTuple):
     """1 if the topic of the highest score is right, else 0; a fraction where several share that score."""
 
 
-def document_rankings(Y: Any, scores: ArrayLike) -> DocumentRankings:
+def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
     """Measure how every document ranks the topics.
 
     Parameters
@@ -345,7 +345,7 @@ def document_rankings(Y: Any, scores: ArrayLike) -> DocumentRankings:
     per_block = max(_BLOCK // max(int(comparisons), 1), 1)
     starts = range(0, max(len(values), 1), per_block)
     blocks = [_documents_ranked(positives[i : i + per_block], values[i : i + per_block]) for i in starts]
-    return DocumentRankings(*map(np.concatenate, zip(*blocks, strict=True)))
+    return _DocumentRankings(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _documents_ranked(positives: Any, scores: NDArray[Any]) -> tuple[NDArray[np.float64], ...]:
@@ -366,7 +366,7 @@ def _documents_ranked(positives: Any, scores: NDArray[Any]) -> tuple[NDArray[np.
     )
 
 
-class DocumentDecisions(NamedTuple):
+class _DocumentDecisions(NamedTuple):
     """How right the topics are that each document gets: arrays of shape (n_documents,), never nan.
 
     A document without a topic has 1 if it gets none, else 0; one that has topics and gets none has 0. So topics given
@@ -378,7 +378,7 @@ class DocumentDecisions(NamedTuple):
     f1: NDArray[np.float64]
 
 
-def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> DocumentDecisions:
+def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
     """Measure per document the topics it gets with ``score > threshold``.
 
     Parameters
@@ -399,7 +399,7 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
     n_relevant = np.bincount(entries.row, minlength=len(values))
     n_given = np.count_nonzero(given, axis=1)
     rightly_none = (n_relevant == 0) & (n_given == 0)
-    return DocumentDecisions(
+    return _DocumentDecisions(
         precision=np.where(rightly_none, 1, hits / np.maximum(n_given, 1)),
         recall=np.where(rightly_none, 1, hits / np.maximum(n_relevant, 1)),
         f1=np.where(rightly_none, 1, 2 * hits / np.maximum(n_given + n_relevant, 1)),

@@ -1,14 +1,17 @@
-"""Scores and labels → ranking quality per topic and per band of topics.
+"""Scores and labels → ranking quality per topic and per band of topics, in one object.
 
 A topic without a positive has no recall and no average precision: its row has ``None`` there, and it is left out of
 every macro-average, which says how many it left out.
 """
 
+from __future__ import annotations
+
 import difflib
+import html
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ from numpy.typing import ArrayLike
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import (
     Decisions,
-    TopicRankings,
+    _TopicRankings,
     average_precision,
     average_precisions,
     decisions,
@@ -32,7 +35,6 @@ from textcat.evaluation.metrics import (
 __all__ = [
     "DEFAULT_BANDS",
     "Band",
-    "BandError",
     "BandQuality",
     "Evaluation",
     "TopicQuality",
@@ -42,6 +44,7 @@ __all__ = [
     "decisions",
     "evaluate",
     "macro_average",
+    "one_topic",
     "precision_recall_curve",
 ]
 
@@ -49,10 +52,6 @@ DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
 
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)
 _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
-
-
-class BandError(TextcatError, ValueError):
-    """A band that cannot be understood, or that names a topic the corpus does not have."""
 
 
 # --- bands of topics -------------------------------------------------------------------------------------------------
@@ -75,7 +74,7 @@ class Band:
     topics: tuple[int, ...]
 
 
-def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] = DEFAULT_BANDS) -> list[Band]:
+def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
     """Choose the topics of each band by their number of training positives.
 
     Topics are ordered from the largest to the smallest, equal sizes by name; ``TOPn`` is the head of that order and
@@ -87,9 +86,10 @@ def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[st
         Names, in the order of the columns.
     train_sizes : array-like of shape (n_topics,), int
         Training positives per topic.
-    spec : str or iterable of str, default ("ALL", "TOP10", "LAST30")
+    spec : str or iterable of str, optional
         Each is ``ALL``, ``TOPn``, ``LASTn``, a range of training sizes with both ends in it such as ``10-50`` (``50-``
-        has no upper end), or ``name=topic,topic``.
+        has no upper end), or ``name=topic,topic``. By default ``ALL``, ``TOP10`` and ``LAST30``, the last two where
+        there are more topics than that: else they would repeat ``ALL``.
 
     Returns
     -------
@@ -97,13 +97,15 @@ def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[st
 
     Raises
     ------
-    BandError
+    TextcatError
         If a band is none of these or names an unknown topic.
     """
     sizes = np.asarray(train_sizes).tolist()
     if len(sizes) != len(topics):
         raise ValueError(f"{len(topics)} topics need as many training sizes, not {len(sizes)}.")
     by_size = sorted(range(len(topics)), key=lambda place: (-sizes[place], topics[place]))
+    if spec is None:
+        spec = [name for name, size in zip(DEFAULT_BANDS, (0, 10, 30), strict=True) if size < len(topics)] or "ALL"
     return [_band(text.strip(), topics, sizes, by_size) for text in ([spec] if isinstance(spec, str) else spec)]
 
 
@@ -119,7 +121,7 @@ def _band(text: str, topics: Sequence[str], sizes: Sequence[int], by_size: Seque
         low, high = int(match[1]), int(match[2]) if match[2] else math.inf
         if low <= high:
             return Band(text, tuple(place for place in by_size if low <= sizes[place] <= high))
-    raise BandError(
+    raise TextcatError(
         f"No band '{text}': a band is ALL, TOPn or LASTn with n from 1, a range of training sizes "
         "such as 10-50 or 50-, or name=topic,topic."
     )
@@ -129,13 +131,13 @@ def _listed(text: str, topics: Sequence[str]) -> Band:
     name, _, listed = (part.strip() for part in text.partition("="))
     wanted = dict.fromkeys(topic.strip() for topic in listed.split(",") if topic.strip())
     if not (name and wanted):
-        raise BandError(f"The band '{text}' lacks its name or its topics: write name=topic,topic.")
+        raise TextcatError(f"The band '{text}' lacks its name or its topics: write name=topic,topic.")
     places = {topic: place for place, topic in enumerate(topics)}
     for topic in wanted:
         if topic not in places:
             close = difflib.get_close_matches(topic, topics, n=1)
             remedy = f"Did you mean '{close[0]}'?" if close else f"Known topics: {', '.join(topics)}."
-            raise BandError(f"No topic '{topic}' for the band '{name}'. {remedy}")
+            raise TextcatError(f"No topic '{topic}' for the band '{name}'. {remedy}")
     return Band(name, tuple(places[topic] for topic in wanted))
 
 
@@ -199,17 +201,123 @@ class BandQuality:
     top_1_accuracy: float | None
     """Fraction of the documents whose topic of the highest score is right."""
     intervals: dict[str, tuple[float, float] | None] = field(default_factory=dict)
-    """By the name of a measure its bounds, where they have been asked for: see `textcat.evaluation.resampling`."""
+    """By the name of a measure its bounds, where they have been asked for: see `textcat.evaluation.significance`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Ranking quality on the test documents: a row per topic, in the order of the columns, and a row per band."""
+    """Ranking quality on the test documents: a row per topic, in the order of the columns, and a row per band.
+
+    What was measured on (`scores` to `band_topics`) is None in an evaluation that was read from a model's folder.
+    """
 
     train_documents: int
     test_documents: int
     topics: tuple[TopicQuality, ...]
     bands: tuple[BandQuality, ...]
+    method: str = "test documents"
+    """Or "cross-validation": training documents, each scored by rankers trained on others."""
+    accuracy: float | None = None
+    """Fraction of the documents with a topic that got one of theirs; None unless each document gets exactly one."""
+    confusion: tuple[tuple[int, ...], ...] | None = None
+    """Documents of each topic (rows) that got each topic (columns); None unless each document gets exactly one."""
+    scores: np.ndarray | None = field(default=None, compare=False)
+    """Of shape (n_documents, n_topics)."""
+    relevant: Any = field(default=None, compare=False)
+    """Sparse of shape (n_documents, n_topics), 1 where the document has the topic."""
+    threshold: np.ndarray | None = field(default=None, compare=False)
+    """As in `evaluate`."""
+    band_topics: tuple[Band, ...] | None = field(default=None, compare=False)
+    """The topics of each row of `bands`."""
+
+    @property
+    def without_positive(self) -> list[str]:
+        """The topics that no test document has, so that nothing could be measured of them."""
+        return [row.topic for row in self.topics if not row.test_positives]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures, without the scores they were measured on, as JSON has them."""
+        arrays = {"scores": None, "relevant": None, "threshold": None, "band_topics": None}
+        figures = {key: value for key, value in asdict(replace(self, **arrays)).items() if key not in arrays}
+        single = ("accuracy", "confusion")
+        return {key: value for key, value in figures.items() if key not in single or value is not None}
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, Any]) -> Evaluation:
+        """Return the evaluation that `as_dict` made these figures of.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If they are not such figures.
+        """
+        bands = [
+            {**row, "intervals": {name: pair and tuple(pair) for name, pair in row.get("intervals", {}).items()}}
+            for row in figures["bands"]
+        ]
+        rows = {
+            "topics": tuple(TopicQuality(**row) for row in figures["topics"]),
+            "bands": tuple(BandQuality(**row) for row in bands),
+        }
+        confusion = figures.get("confusion")
+        return cls(**{**figures, **rows, "confusion": confusion and tuple(map(tuple, confusion))})
+
+    def to_frame(self, rows: str = "topics") -> Any:
+        """Return the figures as a pandas DataFrame, indexed by name.
+
+        Parameters
+        ----------
+        rows : {"topics", "bands"}
+            A row per topic, with what training knows of it, or per band.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        TextcatError
+            If pandas is not installed, or the rows are neither.
+        """
+        if rows not in ("topics", "bands"):
+            raise TextcatError(f"An evaluation has rows of 'topics' or of 'bands', not of {rows!r}.")
+        try:
+            import pandas
+        except ImportError as error:
+            raise TextcatError("A DataFrame needs pandas: pip install pandas.") from error
+        entries = [asdict(row) for row in getattr(self, rows)]
+        if rows == "topics":
+            return pandas.DataFrame([entry | entry.pop("facts") for entry in entries]).set_index("topic")
+        for entry in entries:
+            for name, interval in entry.pop("intervals").items():
+                entry[f"{name}_low"], entry[f"{name}_high"] = interval or (None, None)
+        return pandas.DataFrame(entries).set_index("band")
+
+    def __repr__(self) -> str:
+        figures = ""
+        if self.bands:
+            row = self.bands[0]
+            measured = {"MAP": row.macro_average_precision, "macro F1": row.macro_f1, "accuracy": self.accuracy}
+            figures = "".join(f", {name} {value:.3f}" for name, value in measured.items() if value is not None)
+        return f"<Evaluation of {len(self.topics)} topics on {self.test_documents} documents, {self.method}{figures}>"
+
+    def _repr_html_(self) -> str:
+        measures = {
+            "MAP": "macro_average_precision",
+            "macro F1": "macro_f1",
+            "micro F1": "micro_f1",
+            "topics": "topics",
+        }
+        rows = [
+            [html.escape(row.band), *("" if value is None else f"{value:.4g}" for value in values)]
+            for row in self.bands
+            for values in [[getattr(row, measure) for measure in measures.values()]]
+        ]
+        lines = [
+            f"<th>{'</th><th>'.join(['', *measures])}</th>",
+            *(f"<td>{'</td><td>'.join(row)}</td>" for row in rows),
+        ]
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table><p>{html.escape(repr(self))}</p>"
 
 
 def evaluate(
@@ -219,9 +327,10 @@ def evaluate(
     train_sizes: ArrayLike,
     train_documents: int,
     *,
-    spec: str | Iterable[str] = DEFAULT_BANDS,
+    spec: str | Iterable[str] | None = None,
     threshold: ArrayLike = 0.0,
     facts: Mapping[str, ArrayLike] | None = None,
+    method: str = "test documents",
 ) -> Evaluation:
     """Measure the ranking of every topic and average over bands.
 
@@ -237,13 +346,15 @@ def evaluate(
         Training positives per topic: they make the bands.
     train_documents : int
         Number of training documents.
-    spec : str or iterable of str, default ("ALL", "TOP10", "LAST30")
+    spec : str or iterable of str, optional
         As in `bands`.
-    threshold : float or array-like of shape (n_topics,), default 0
-        As in `decisions`.
+    threshold : float or array-like of shape (n_topics,) or (n_documents, n_topics), default 0
+        As in `decisions`. With one for every score, as `one_topic` makes them, accuracy and confusions are counted.
     facts : mapping of str to array-like of shape (n_topics,), optional
         What training knows of each topic, shown in its row as it is; ``support`` (number of support documents) is
         averaged per band.
+    method : str, default "test documents"
+        How the documents were chosen, in words.
 
     Returns
     -------
@@ -251,13 +362,15 @@ def evaluate(
 
     Raises
     ------
-    BandError
+    TextcatError
         If a band cannot be understood.
     ValueError
         If shapes or lengths differ, or a score is nan.
     """
     ranked, chosen = topic_rankings(Y, scores), decisions(Y, scores, threshold)
-    thresholds = np.broadcast_to(np.asarray(threshold, dtype=np.float64), ranked.ndcg.shape)
+    labels, values, cut = scipy.sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
+    single = cut.ndim == 2
+    cut = cut if single else np.broadcast_to(cut, ranked.ndcg.shape)
     per_topic = {
         "train_positives": train_sizes,
         "test_positives": chosen.positives,
@@ -266,12 +379,13 @@ def evaluate(
         "r_precision": ranked.r_precision,
         "precision_at_10": ranked.precision_at_k,
         "ndcg": ranked.ndcg,
-        "threshold": thresholds,
+        "threshold": np.full(len(topics), np.nan) if single else cut,
         "precision": chosen.precision,
         "recall": chosen.recall,
         "f1": chosen.f1,
     }
-    facts, labels, values = dict(facts or {}), scipy.sparse.csc_array(Y), np.asarray(scores)
+    facts, band_topics = dict(facts or {}), bands(topics, train_sizes, spec)
+    accuracy, confusion = _confusions(labels, values > cut) if single else (None, None)
     return Evaluation(
         train_documents=int(train_documents),
         test_documents=len(values),
@@ -285,14 +399,48 @@ def evaluate(
             BandQuality(
                 band.name,
                 **_over_topics(band, ranked, chosen, facts.get("support")),
-                **_over_documents(labels[:, band.topics], values[:, band.topics], thresholds[list(band.topics)]),
+                **_over_documents(labels[:, band.topics], values[:, band.topics], cut[..., list(band.topics)]),
             )
-            for band in bands(topics, train_sizes, spec)
+            for band in band_topics
         ),
+        method=method,
+        accuracy=accuracy,
+        confusion=confusion,
+        scores=values,
+        relevant=labels,
+        threshold=cut,
+        band_topics=tuple(band_topics),
     )
 
 
-def _over_topics(band: Band, ranked: TopicRankings, chosen: Decisions, support: ArrayLike | None) -> dict[str, Any]:
+def one_topic(scores: ArrayLike) -> np.ndarray:
+    """Return thresholds that the highest score of each document passes, and no other; of equals, the first topic's.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_documents, n_topics)
+        Scores or probabilities.
+
+    Returns
+    -------
+    ndarray of shape (n_documents, n_topics), float64
+        -inf at the highest score, +inf elsewhere.
+    """
+    values = np.asarray(scores)
+    return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
+
+
+def _confusions(labels: Any, given: np.ndarray) -> tuple[float | None, tuple[tuple[int, ...], ...]]:
+    """Return the accuracy over the documents that have a topic, and the documents per (own topic, chosen topic)."""
+    relevant = labels.tocsr() > 0
+    labelled = np.diff(relevant.indptr) > 0
+    right = relevant.multiply(given).sum(axis=1) > 0
+    counts = (relevant.T.astype(np.int64) @ scipy.sparse.csr_array(given.astype(np.int64))).toarray()
+    accuracy = float(right[labelled].mean()) if labelled.any() else None
+    return accuracy, tuple(map(tuple, counts.tolist()))
+
+
+def _over_topics(band: Band, ranked: _TopicRankings, chosen: Decisions, support: ArrayLike | None) -> dict[str, Any]:
     """Average what is measured per topic over a band."""
     counted, pooled = macro_average(ranked.average_precision, band.topics), chosen.pooled(band.topics)
     macro = {

@@ -14,7 +14,8 @@ import numpy as np
 import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.evaluation.metrics import Places, checked, each_topic
+from textcat.evaluation.metrics import _Places as Places
+from textcat.evaluation.metrics import checked, each_topic
 
 Choice = Callable[[Places], int | None]
 """From the places of a topic's positives to the one that the threshold is to lie under; None: under none of them."""

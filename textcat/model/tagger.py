@@ -13,7 +13,7 @@ import numpy as np
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import DEFAULT_BANDS, Evaluation, evaluate
+from textcat.evaluation.ranking import Evaluation, evaluate
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import Documents, Zoned
@@ -242,16 +242,23 @@ class Tagger:
 
     def evaluate(
         self, corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
-    ) -> tuple[Evaluation, np.ndarray]:
+    ) -> Evaluation:
         """Measure the ranking of a corpus' test documents.
 
         Bands are made by the training sizes the model knows. A topic that the corpus does not have counts as one
         without a positive document.
 
+        Parameters
+        ----------
+        corpus : Corpus
+        bands : str or iterable of str, optional
+            As `spec` in `textcat.evaluation.ranking.bands`.
+        stages : Stages, optional
+            Receives progress and times.
+
         Returns
         -------
-        evaluation : Evaluation
-        scores : ndarray of shape (n_test_documents, n_topics)
+        Evaluation
 
         Raises
         ------
@@ -269,18 +276,43 @@ class Tagger:
                 "evaluate on the corpus the model was trained for."
             )
         with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
-            scores = self.scores(counted(corpus.test, advance))
-            evaluation = evaluate(
-                scores,
-                relevant,
-                self.topics,
-                self.train_sizes,
-                self.train_documents,
-                spec=bands or DEFAULT_BANDS,
-                threshold=self.thresholds,
-                facts=self.facts,
-            )
-        return evaluation, scores
+            return self.measure(self.scores(counted(corpus.test, advance)), relevant, bands=bands)
+
+    def measure(
+        self,
+        scores: np.ndarray,
+        relevant: Any,
+        *,
+        bands: str | Iterable[str] | None = None,
+        method: str = "test documents",
+    ) -> Evaluation:
+        """Measure scores of documents, with the model's decisions.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_documents, n_topics)
+            On the model's scale.
+        relevant : sparse of shape (n_documents, n_topics), 0/1
+        bands : str or iterable of str, optional
+            As in `evaluate`.
+        method : str, default "test documents"
+            How the documents were chosen, in words.
+
+        Returns
+        -------
+        Evaluation
+        """
+        return evaluate(
+            scores,
+            relevant,
+            self.topics,
+            self.train_sizes,
+            self.train_documents,
+            spec=bands,
+            threshold=self.thresholds,
+            facts=self.facts,
+            method=method,
+        )
 
     def relevant(self, corpus: Corpus) -> Any:
         """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import DEFAULT_BANDS, Evaluation, evaluate
+from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import choose
 from textcat.features.store import check_target
 from textcat.model.tagger import Tagger
@@ -160,16 +160,8 @@ def cross_evaluate(
             with _beside(store) as place:
                 scores[of == fold] = _held_out_scores(corpus, recipe, labels, of == fold, n_jobs, place, advance)
     known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
-    return evaluate(
-        scores,
-        labels @ sparse.diags_array(known, dtype=labels.dtype),
-        tagger.topics,
-        tagger.train_sizes,
-        tagger.train_documents,
-        spec=bands or DEFAULT_BANDS,
-        threshold=tagger.thresholds,
-        facts=tagger.facts,
-    )
+    relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
+    return tagger.measure(scores, relevant, bands=bands, method="cross-validation")
 
 
 @contextmanager

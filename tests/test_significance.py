@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from textcat.evaluation import resampling
+from textcat.evaluation import significance
 from textcat.evaluation.ranking import Band, bands, evaluate
-from textcat.evaluation.resampling import MEASURES, interval, resampled, with_intervals
+from textcat.evaluation.significance import MEASURES, interval, resampled, with_intervals
 
 TOPICS = ["acq", "corn", "rye"]
 SIZES = [9, 5, 1]
@@ -61,7 +61,7 @@ def test_with_every_document_drawn_once_a_resample_is_the_evaluation(seed):
     scores, labels = sample(seed)
     ones = np.ones((len(labels), 1), np.int32)
     for t in range(3):
-        ranking = resampling._Ranking.of(scores[:, t], np.flatnonzero(labels[:, t]))
+        ranking = significance._Ranking.of(scores[:, t], np.flatnonzero(labels[:, t]))
         expected = evaluate(scores[:, [t]], labels[:, [t]], ["t"], [1], 1).topics[0].average_precision
         value = ranking.average_precision(ones)[0]
         assert value == pytest.approx(math.nan if expected is None else expected, nan_ok=True)
@@ -71,7 +71,7 @@ def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
     scores, labels = sample()
     chosen = bands(TOPICS, SIZES, ["ALL", "TOP1"])
     whole = resampled(scores, labels, chosen, n_resamples=10)
-    monkeypatch.setattr(resampling, "_BLOCK", 3 * len(labels))
+    monkeypatch.setattr(significance, "_BLOCK", 3 * len(labels))
     for name, values in resampled(scores, labels, chosen, n_resamples=10).items():
         assert values.shape == (2, 10)
         np.testing.assert_allclose(values, whole[name], rtol=1e-12)
@@ -109,8 +109,7 @@ def test_an_evaluation_gets_the_intervals_of_its_bands():
     scores, labels = sample()
     labels[:, 2] = False
     evaluation = evaluate(scores, labels, TOPICS, SIZES, 20, spec=["ALL", "LAST1"])
-    chosen = bands(TOPICS, SIZES, ["ALL", "LAST1"])
-    everything, smallest = with_intervals(evaluation, scores, labels, chosen, n_resamples=100).bands
+    everything, smallest = with_intervals(evaluation, n_resamples=100).bands
     for name, (low, high) in everything.intervals.items():
         assert 0 <= low <= getattr(everything, name) <= high <= 1
     assert smallest.intervals == dict.fromkeys(MEASURES)

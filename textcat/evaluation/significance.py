@@ -1,0 +1,394 @@
+"""Scores and labels → bootstrap intervals of measures, and models compared per band and topic, with p-values."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from textcat.errors import TextcatError
+from textcat.evaluation.metrics import _Places as Places
+from textcat.evaluation.metrics import checked
+from textcat.evaluation.ranking import Band, Evaluation
+
+MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
+
+LEVEL = 0.95
+
+# Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
+_N_FLIPS = 10_000
+
+# Rounding must not decide whether a sum of flipped differences is as large as the sum itself: how much may be missing.
+_ROUNDING = 1e-12
+
+_OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
+
+# How often each document was drawn, for all resamples that are held at the same time: 64 MB of int32.
+_BLOCK = 1 << 24
+
+
+def resampled(
+    scores: ArrayLike,
+    Y: Any,
+    chosen: Sequence[Band],
+    *,
+    threshold: ArrayLike = 0.0,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, NDArray[np.float64]]:
+    """Measure bands of topics on bootstrap resamples of the documents: as many documents, drawn with replacement.
+
+    The same seed and number of documents draw the same resamples, so values of two models can be subtracted. A topic
+    that has lost all its positives in a resample is left out of its macro-averages there.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_documents, n_topics)
+    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
+    chosen : sequence of Band
+    threshold : float or array-like of shape (n_topics,), default 0
+    n_resamples : int, default 1000
+    seed : int, default 0
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_bands, n_resamples), float64
+        The `MEASURES`; nan where no topic of the band has a positive.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score is nan.
+    """
+    positives, values = checked(Y, scores)
+    given = sparse.csc_array(values > np.asarray(threshold))
+    counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
+    rankings = [_Ranking.of(column, of) for column, of in zip(values.T, _columns(positives), strict=True)]
+    blocks = []
+    for drawn in _draws(len(values), n_resamples, seed):
+        precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
+        hits, retrieved, relevant = (counts @ drawn for counts in counted)
+        f1 = np.where(relevant > 0, 2 * hits / np.maximum(retrieved + relevant, 1), np.nan)
+        blocks.append([[_band_values(list(band.topics), precision, f1, hits, retrieved, relevant)] for band in chosen])
+    measured = np.concatenate([np.concatenate(block) for block in blocks], axis=2)
+    return {name: measured[:, k] for k, name in enumerate(MEASURES)}
+
+
+def interval(measured: float, values: ArrayLike, level: float = LEVEL) -> tuple[float, float]:
+    """Return the percentile interval of resampled values, moved so that their mean is the value that was measured.
+
+    Topics of few positives rank better in resamples than they do, for the documents that stand before a positive may
+    be absent: the percentiles alone would often not even hold the measured value.
+
+    Parameters
+    ----------
+    measured : float
+    values : array-like of shape (n_resamples,)
+        Those that are nan are left out.
+    level : float, default 0.95
+
+    Returns
+    -------
+    low, high : float
+        nan if all values are.
+    """
+    known = np.asarray(values)[~np.isnan(values)]
+    if not known.size:
+        return math.nan, math.nan
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) - known.mean() + measured
+    return float(low), float(high)
+
+
+def with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
+    """Return an evaluation with the bootstrap intervals of its bands.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        With its scores, as `evaluate` returns it.
+    n_resamples, seed : int
+        As in `resampled`.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    TextcatError
+        If the evaluation has been read from a model's folder, where scores are not kept.
+    """
+    values = _resampled_evaluation(evaluation, n_resamples, seed)
+    rows = [
+        replace(row, intervals={name: _bounds(getattr(row, name), values[name][place]) for name in MEASURES})
+        for place, row in enumerate(evaluation.bands)
+    ]
+    return replace(evaluation, bands=tuple(rows))
+
+
+def _resampled_evaluation(evaluation: Evaluation, n_resamples: int, seed: int) -> dict[str, NDArray[np.float64]]:
+    if evaluation.scores is None:
+        raise TextcatError("Only the figures of this evaluation were kept, and resampling needs the scores.")
+    chosen, threshold = evaluation.band_topics, evaluation.threshold
+    return resampled(
+        evaluation.scores, evaluation.relevant, chosen, threshold=threshold, n_resamples=n_resamples, seed=seed
+    )
+
+
+def _bounds(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
+    if measured is None:
+        return None
+    low, high = interval(measured, values)
+    return max(low, 0.0), min(high, 1.0)
+
+
+def _draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.int32]]:
+    """Yield how often each document is in each resample, of shape (n_documents, n_in_block)."""
+    random = np.random.default_rng(seed)
+    per_block = max(_BLOCK // max(n_documents, 1), 1)
+    for start in range(0, n_resamples, per_block):
+        drawn = np.empty((n_documents, min(per_block, n_resamples - start)), np.int32)
+        for resample in drawn.T:
+            places = random.integers(0, max(n_documents, 1), n_documents)
+            resample[:] = np.bincount(places, minlength=n_documents)
+        yield drawn
+
+
+def _columns(positives: Any) -> list[NDArray[Any]]:
+    return np.split(positives.indices, positives.indptr[1:-1]) if positives.shape[1] else []
+
+
+class _Ranking(NamedTuple):
+    """A topic's ranking, cut into steps that end with the positives; positives of equal score share a step."""
+
+    order: NDArray[np.intp]
+    """Documents from the highest score down to the lowest positive."""
+    starts: NDArray[np.intp]
+    """Where the steps start in it."""
+    positives: NDArray[np.intp]
+    """Positives from the highest score down."""
+    hit_starts: NDArray[np.intp]
+    """Where the steps start among them."""
+    step: NDArray[np.intp]
+    """The step of each positive."""
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "_Ranking":
+        places = Places.of(scores[positives], scores)
+        ends, first, step = np.unique(places.retrieved, return_index=True, return_inverse=True)
+        return cls(
+            order=np.argsort(-scores, kind="stable")[: ends.max(initial=0)],
+            starts=np.r_[0, ends[:-1]],
+            positives=positives[np.argsort(-scores[positives], kind="stable")],
+            hit_starts=np.r_[0, places.hits[first][:-1]],
+            step=step[::-1],  # places are given from the lowest score up
+        )
+
+    def average_precision(self, drawn: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the average precision in each resample.
+
+        A copy of a document is not another document: where a positive was drawn twice, the precision at it counts it
+        once. Else a topic of few positives would rank much better in a resample than it does.
+        """
+        weights = drawn[self.positives]
+        total = weights.sum(axis=0)
+        if not len(weights):
+            return np.full(drawn.shape[1], np.nan)
+        retrieved = np.cumsum(np.add.reduceat(drawn[self.order], self.starts, axis=0), axis=0)[self.step]
+        hits = np.cumsum(np.add.reduceat(weights, self.hit_starts, axis=0), axis=0)[self.step]
+        others = weights - 1
+        precision = (hits - others) / np.maximum(retrieved - others, 1)
+        return np.where(total > 0, (weights * precision).sum(axis=0) / np.maximum(total, 1), np.nan)
+
+
+def _band_values(topics: list[int], precision: Any, f1: Any, hits: Any, retrieved: Any, relevant: Any) -> Any:
+    """Return the measures of a band, of shape (n_measures, n_resamples)."""
+    hits, retrieved, relevant = (counts[topics].sum(axis=0) for counts in (hits, retrieved, relevant))
+    micro = np.where(relevant > 0, 2 * hits / np.maximum(retrieved + relevant, 1), np.nan)
+    return np.array([_mean(precision[topics]), _mean(f1[topics]), micro])
+
+
+def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Average over topics, those that are nan left out; nan where all are."""
+    known = ~np.isnan(values)
+    n_known = known.sum(axis=0)
+    return np.where(n_known > 0, np.where(known, values, 0).sum(axis=0) / np.maximum(n_known, 1), np.nan)
+
+
+# --- models compared -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a model is better than the first one, and whether that may be chance."""
+
+    difference: float
+    interval: tuple[float, float]
+    """95 % bootstrap interval over documents."""
+    p_documents: float
+    """Would other documents show it? See `paired_bootstrap`."""
+    p_topics: float | None
+    """Would other topics show it? See `sign_flip_test`; None for a micro-average, which is no mean over topics."""
+
+
+@dataclass(frozen=True)
+class MeasureComparison:
+    """A measure of one band; values are None if none of its topics has a positive, differences then, too."""
+
+    band: str
+    measure: str
+    values: tuple[float | None, ...]
+    """A value per model."""
+    differences: tuple[Difference | None, ...]
+    """To the first model, one per other model."""
+
+
+@dataclass(frozen=True)
+class TopicComparison:
+    """A topic that has a positive: its average precision by each model."""
+
+    topic: str
+    train_positives: int
+    test_positives: int
+    average_precision: tuple[float, ...]
+    differences: tuple[float, ...]
+    """To the first model, one per other model."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models side by side: measures band by band, and topics, those of the largest difference first."""
+
+    test_documents: int
+    n_resamples: int
+    seed: int
+    measures: tuple[MeasureComparison, ...]
+    topics: tuple[TopicComparison, ...]
+
+
+def compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
+    """Compare the first of several models with each of the others, on the same documents and topics.
+
+    The p-values are not corrected for the number of comparisons.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+        One per model, with their scores, as `evaluate` returns them; models may have scales of their own.
+    n_resamples : int, default 1000
+        Bootstrap resamples of the documents.
+    seed : int, default 0
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    TextcatError
+        If the evaluations are not of the same documents, topics and bands.
+    """
+    first = evaluations[0]
+    for other in evaluations[1:]:
+        same_bands = [row.band for row in other.bands] == [row.band for row in first.bands]
+        same_topics = [row.topic for row in other.topics] == [row.topic for row in first.topics]
+        if not (same_bands and same_topics and other.test_documents == first.test_documents):
+            raise TextcatError("Models can only be compared on the same documents, topics and bands.")
+    samples = [_resampled_evaluation(evaluation, n_resamples, seed) for evaluation in evaluations]
+    return Comparison(
+        test_documents=first.test_documents,
+        n_resamples=n_resamples,
+        seed=seed,
+        measures=tuple(
+            _measure(band, place, name, evaluations, [sample[name][place] for sample in samples], seed)
+            for place, band in enumerate(first.band_topics)
+            for name in MEASURES
+        ),
+        topics=_topics(evaluations),
+    )
+
+
+def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
+    """Return how often resampled differences are as far from their mean as the measured one is from 0.
+
+    Two-sided, ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift method): under the hypothesis that
+    the models are equally good, differences vary around 0 as they vary around their mean.
+
+    Parameters
+    ----------
+    measured : float
+        The difference on the documents themselves.
+    differences : array-like of shape (n_resamples,)
+        Of two models on the same resamples; those that are nan are left out.
+    """
+    known = np.asarray(differences)[~np.isnan(differences)]
+    mean = known.mean() if known.size else 0.0
+    return _p_value(np.abs(known - mean), abs(measured), rounding=_ROUNDING * np.abs(known).max(initial=0.0))
+
+
+def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
+    """Return how often the mean of differences is as far from 0 if their signs are thrown by a coin.
+
+    The paired randomisation test of information retrieval (Smucker, Allan & Carterette, "A comparison of statistical
+    significance tests for information retrieval evaluation", 2007), two-sided, with 10,000 throws: which of two equally
+    good models ranks a topic better is chance.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n_topics,)
+        Those that are nan are left out.
+    seed : int, default 0
+    """
+    known = np.asarray(differences, np.float64)[~np.isnan(differences)]
+    heads = np.random.default_rng(seed).integers(0, 2, (_N_FLIPS, known.size), dtype=np.int8)
+    # Σ±d = 2·Σ_{heads} d - Σd
+    sums = 2 * np.where(heads, known, 0.0).sum(axis=1) - known.sum()
+    return _p_value(np.abs(sums), abs(float(known.sum())), rounding=_ROUNDING * np.abs(known).sum())
+
+
+def _p_value(extremes: NDArray[np.float64], measured: float, rounding: float) -> float:
+    return (1 + int(np.count_nonzero(extremes >= measured - rounding))) / (1 + len(extremes))
+
+
+def _measure(
+    band: Band,
+    place: int,
+    name: str,
+    evaluations: Sequence[Evaluation],
+    samples: Sequence[NDArray[np.float64]],
+    seed: int,
+) -> MeasureComparison:
+    values = [getattr(evaluation.bands[place], name) for evaluation in evaluations]
+    per_topic = [_of_topics(evaluation, band, name) for evaluation in evaluations]
+    differences = [
+        None
+        if value is None
+        else Difference(
+            difference=value - values[0],
+            interval=interval(value - values[0], sample - samples[0]),
+            p_documents=paired_bootstrap(value - values[0], sample - samples[0]),
+            p_topics=sign_flip_test(of_topics - per_topic[0], seed) if name in _OF_TOPICS else None,
+        )
+        for value, sample, of_topics in zip(values[1:], samples[1:], per_topic[1:], strict=True)
+    ]
+    return MeasureComparison(band.name, name, tuple(values), tuple(differences))
+
+
+def _of_topics(evaluation: Evaluation, band: Band, name: str) -> NDArray[np.float64]:
+    """Return the values that a macro-average is the mean of; nan for a topic without a positive."""
+    rows = [evaluation.topics[topic] for topic in band.topics]
+    return np.array([getattr(row, _OF_TOPICS.get(name, "f1")) for row in rows], dtype=np.float64)
+
+
+def _topics(evaluations: Sequence[Evaluation]) -> tuple[TopicComparison, ...]:
+    rows = []
+    for of_models in zip(*(evaluation.topics for evaluation in evaluations), strict=True):
+        row, values = of_models[0], [of_model.average_precision for of_model in of_models]
+        known = tuple(value for value in values if value is not None)
+        if known:
+            differences = tuple(value - known[0] for value in known[1:])
+            rows.append(TopicComparison(row.topic, row.train_positives, row.test_positives, known, differences))
+    return tuple(sorted(rows, key=lambda row: (-max(map(abs, row.differences), default=0.0), row.topic)))
