@@ -35,6 +35,7 @@ _HOMES = {
     "rules": "margin",
     "save": "model.storage",
     "solve": "margin.solve",
+    "train": "training.train",
     "write_rows": "features.store",
 }
 __all__ = [*_HOMES]

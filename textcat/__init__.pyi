@@ -28,5 +28,6 @@ from textcat.model.storage import save as save
 from textcat.model.tagger import Tagger as Tagger
 from textcat.recipe import Recipe as Recipe
 from textcat.recipe import read_recipe as read_recipe
+from textcat.training.train import train as train
 
 __version__: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -110,9 +109,9 @@ class Tagger:
         TextcatError
             If the corpus has no topic, or the recipe asks for what cannot be.
         """
-        # Loaded only here: training imports this module, and brings scikit-learn, which tagging does not need.
-        train = importlib.import_module("textcat.training.train").train
-        return train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)
+        import textcat  # through the front door: training knows this module, and this module must not know training
+
+        return textcat.train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)
 
     def scores(self, documents: Documents) -> np.ndarray:
         """Score documents for every topic.
