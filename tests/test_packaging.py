@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,13 @@ from pathlib import Path
 
 import pytest
 
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    import tomli as tomllib
+
 import textcat
+from textcat.errors import DISTRIBUTION
 from textcat.shipped import shipped
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +60,39 @@ def sdist(tmp_path_factory):
     built = subprocess.run([sys.executable, "-c", program], cwd=copy, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     return next(copy.parent.glob("textcat_margin-*.tar.gz"))
+
+
+def test_an_editable_install_wins_over_a_folder_of_its_name(sdist, tmp_path):
+    clone = tmp_path / "textcat"
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    next(tmp_path.glob("textcat_margin-*")).rename(clone)
+    for source in clone.glob("textcat/**/*.pyx"):
+        source.unlink()  # nothing to compile
+    program = "from setuptools import build_meta; build_meta.build_editable('..')"
+    built = subprocess.run([sys.executable, "-c", program], cwd=clone, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    zipfile.ZipFile(next(tmp_path.glob("*.whl"))).extractall(tmp_path / "site")
+    program = "import site; site.addsitedir('site'); import textcat; print(textcat.__version__, textcat.__file__)"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-S", "-c", program]  # without this environment's own packages, textcat among them
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment).stdout
+    assert printed.split() == [textcat.__version__, str(clone / "textcat" / "__init__.py")]
+
+
+def test_the_version_and_the_name_stand_in_one_place(sdist):
+    name, metadata = f"textcat_margin-{textcat.__version__}", "PKG-INFO"
+    with tarfile.open(sdist) as archive:
+        lines = archive.extractfile(f"{name}/{metadata}").read().decode().splitlines()
+    assert {f"Name: {DISTRIBUTION}", f"Version: {textcat.__version__}"} <= set(lines)
+
+
+def test_every_extra_that_a_message_advises_is_there():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    sources = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("textcat/**/*.py"))
+    advised = set(re.findall(r"install_hint\(['\"](\w+)", sources))
+    assert advised
+    assert advised <= set(extras)
 
 
 @pytest.fixture(scope="module")
