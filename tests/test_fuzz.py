@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import shutil
-import sys
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -15,27 +14,22 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import zstandard
+from fuzzing import checks, models
+from fuzzing.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-SCRIPTS = Path(__file__).parent.parent / "scripts" / "fuzzing"
-sys.path.insert(0, str(SCRIPTS))
-
-import checks  # noqa: E402
-from targets import TARGETS  # noqa: E402
-
-import models  # noqa: E402
-from textcat.corpus.cards import read_card  # noqa: E402
-from textcat.errors import TextcatError  # noqa: E402
-from textcat.model.storage import load  # noqa: E402
-from textcat.reading.members import Member  # noqa: E402
-from textcat.reading.pieces import read_pieces  # noqa: E402
-from textcat.reading.readers import jsonl  # noqa: E402
-from textcat.reading.records import InputSettings, Rejection  # noqa: E402
-from textcat.reading.streams import Stream  # noqa: E402
-from textcat.reading.windows import Window  # noqa: E402
-from textcat.recipe import read_recipe  # noqa: E402
-from textcat.tagging import journal  # noqa: E402
+from textcat.corpus.cards import read_card
+from textcat.errors import TextcatError
+from textcat.model.storage import load
+from textcat.reading.members import Member
+from textcat.reading.pieces import read_pieces
+from textcat.reading.readers import jsonl
+from textcat.reading.records import InputSettings, Rejection
+from textcat.reading.streams import Stream
+from textcat.reading.windows import Window
+from textcat.recipe import read_recipe
+from textcat.tagging import journal
 
 EXAMPLES = settings(
     max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

@@ -8,6 +8,8 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+import make_archive
+import make_rows
 import numpy as np
 import pytest
 from scipy import sparse
@@ -15,10 +17,6 @@ from scipy import sparse
 import textcat
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-import make_archive  # noqa: E402
-import make_rows  # noqa: E402
 
 
 def written(n, **settings):

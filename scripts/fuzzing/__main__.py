@@ -10,10 +10,9 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from targets import TARGETS
+from .targets import TARGETS
 
 HEAD = "| target | minutes | inputs tried | peak memory | found |\n|---|---:|---:|---:|---|"
-_ONE = Path(__file__).with_name("one.py")
 
 
 def main() -> None:
@@ -41,7 +40,7 @@ def _run(name: str, work: Path, minutes: float) -> tuple[str, bool]:
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with log.open("wb") as file:
-        command = [sys.executable, str(_ONE), name, str(folder), f"-max_total_time={60 * minutes:.0f}"]
+        command = [sys.executable, "-m", "fuzzing.one", name, str(folder), f"-max_total_time={60 * minutes:.0f}"]
         failed = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT).returncode != 0
     return row(name, log, folder, failed), failed
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from target import Target
-
 from textcat.corpus.cards import read_card
 from textcat.corpus.descriptions import read_descriptions
 from textcat.errors import TextcatError
 from textcat.reading.members import Member
 from textcat.recipe import read_recipe
 from textcat.tagging import journal
+
+from .target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 _ENDINGS = (".json", ".tsv", ".csv", ".txt")

@@ -7,15 +7,15 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from checks import Item, check_file
-from target import Target
-
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading.formats import jsonl
 from textcat.reading.members import Member
 from textcat.reading.readers import READERS
 from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+
+from .checks import Item, check_file
+from .target import Target
 
 _BLOCKS = (1, 40, 300, 1 << 20)
 _LARGEST = (30, 500, 1 << 20, 1 << 20)

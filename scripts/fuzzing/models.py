@@ -15,13 +15,14 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from target import Target
 
 import textcat
 from textcat.errors import TextcatError
 from textcat.features import reader
 from textcat.model.manifest import MANIFEST, SUM, read_manifest, sum_of_entries
 from textcat.model.storage import load, save
+
+from .target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 # Making one takes a hundred times longer than all the rest.

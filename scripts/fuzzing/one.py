@@ -1,4 +1,4 @@
-"""Fuzz one target by atheris: `python one.py TARGET FOLDER OPTION…`, with libFuzzer's options; used by __main__.py."""
+"""Fuzz one target by atheris: `python -m fuzzing.one TARGET FOLDER OPTION…`, with the options of libFuzzer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import atheris
 _LONGEST = 8192  # bytes of an input
 
 with atheris.instrument_imports(include=["textcat", "email", "html", "tarfile", "zipfile", "csv", "json"]):
-    from targets import TARGETS
+    from .targets import TARGETS
 
 
 def main() -> None:

@@ -14,13 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
-from checks import Item, check_sources, source
-from inputs import settings_of
-from target import Target
-
 from textcat.errors import TextcatError
 from textcat.reading import compression, members
 from textcat.reading.records import Rejection
+
+from .checks import Item, check_sources, source
+from .inputs import settings_of
+from .target import Target
 
 NAMES = (
     *("a.jsonl.gz", "a.csv.bz2", "a.txt.xz", "a.sgm.zst", "a.zip", "a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz"),

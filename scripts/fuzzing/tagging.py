@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from checks import check_sources, source
-from inputs import settings_of
-from packed import NAMES, built
-from target import Target
-
-from models import models
 from textcat.model.manifest import SUM, read_manifest
 from textcat.reading.records import Record, Rejection
 from textcat.tagging.counts import Counts
 from textcat.tagging.job import Job, Tagged, tag_piece
 from textcat.tagging.output import OutputSettings, encode_rejection
+
+from .checks import check_sources, source
+from .inputs import settings_of
+from .models import models
+from .packed import NAMES, built
+from .target import Target
 
 _PLAIN = ("a.jsonl", "b.csv", "c.tsv", "d.sgm", "e.xml", "f.mbox", "g.txt", "h")
 _BETWEEN = b"\n==\n"  # the files

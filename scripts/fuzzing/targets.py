@@ -1,12 +1,7 @@
 """All targets by name."""
 
-import configs
-import inputs
-import packed
-import tagging
-from target import Target
-
-import models
+from . import configs, inputs, models, packed, tagging
+from .target import Target
 
 TARGETS: dict[str, Target] = {
     "jsonl": inputs.JSONL,
