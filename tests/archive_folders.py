@@ -1,4 +1,4 @@
-"""A run of a few made-up pieces, for tests of what it leaves in its folder."""
+"""A run of a few made-up batches, for tests of what it leaves in its folder."""
 
 from textcat.reading.records import Record, Rejection
 from textcat.tagging.counts import Counts
@@ -11,12 +11,12 @@ ENCODE = {"jsonl": encode_jsonl, "csv": encode_csv, "parquet": encode_parquet}
 JSONL = OutputSettings()
 FACTS = {"model": "a1", "--top": None}
 INPUTS = [{"name": "a.jsonl", "size": 10}, {"name": "b.jsonl", "size": 20}]
-PER_PIECE = 3  # records, of which the last is rejected in every second piece
+PER_PIECE = 3  # records, of which the last is rejected in every second batch
 RULE = Rule(records=5)
 
 
-def piece(number, output):
-    """What became of a piece: the arguments of `Shards.add`."""
+def batch(number, output):
+    """What became of a batch: the arguments of `Shards.add`."""
     ids = [f"{number}-{i}" for i in range(PER_PIECE)]
     rejections = [Rejection("a.jsonl", number, f"It is broken ({ids.pop()}).")] if number % 2 else []
     records = [Record(id, "a.jsonl", number, {"body": ""}) for id in ids]
@@ -27,13 +27,13 @@ def piece(number, output):
 
 
 def write(folder, n_pieces=8, output=JSONL, *, facts=FACTS, inputs=INPUTS, restart=False, rule=RULE):
-    """Write what became of so many pieces, from where the folder was; return how far it had come."""
+    """Write what became of so many batches, from where the folder was; return how far it had come."""
     with opened(folder, facts, inputs, restart=restart) as done:
         if not done.finished:
             shards = Shards(folder, done, form(output), output.suffix, rule)
             try:
-                for number in range(done.cursor[0] if done.cursor else 0, n_pieces):
-                    shards.add(*piece(number, output))
+                for number in range(done.checkpoint[0] if done.checkpoint else 0, n_pieces):
+                    shards.add(*batch(number, output))
                 shards.finish()
             finally:
                 shards.close()

@@ -9,7 +9,7 @@ from textcat.tagging.plan import make_plan
 from textcat.tagging.run import How, tag_to_folder
 from textcat.tagging.shards import Rule
 
-# So small that a run of some hundred documents has many pieces and shards.
+# So small that a run of some hundred documents has many batches and shards.
 READ = InputSettings(block_bytes=3000)
 HOW = How(jobs=1, rule=Rule(records=12))
 BROKEN = ['{"id": "x"}', "{", '{"id": "nul", "text": "a\0b"}', '{"text": 5}']

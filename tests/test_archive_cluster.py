@@ -8,7 +8,7 @@ from functools import partial
 import archive_work
 import pytest
 from archive_runs import HOW, make_archive, run, written
-from archive_work import piece
+from archive_work import batch
 from clusters import two_processes
 
 from textcat.errors import TextcatError
@@ -91,6 +91,6 @@ def test_a_piece_that_kills_its_workers_is_named_by_a_cluster_too(cluster, tmp_p
         with closing(Cluster(cluster.scheduler_address)) as workers:
             assert workers.size == 2
             with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a\.txt:5"):
-                list(in_order(map(piece, range(8)), work, workers))
+                list(in_order(map(batch, range(8)), work, workers))
     finally:
         cluster.scheduler.allowed_failures = 3

@@ -16,19 +16,19 @@ from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
 from textcat.reading import formats
+from textcat.reading.batches import read_batches
 from textcat.reading.compression import COMPRESSIONS
 from textcat.reading.formats import delimited, mbox, reuters
 from textcat.reading.members import Member
-from textcat.reading.pieces import read_pieces
 from textcat.reading.readers import jsonl, read
-from textcat.reading.records import Chunk, InputSettings, Piece, Record, Rejection
+from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection
 from textcat.reading.sources import find
 
 
 def parsed(form, data, position=1, offset=0, header=b"", **how):
-    """What one chunk gives."""
-    chunk = Chunk("a", form, data, position, offset, header)
-    return list(formats.records(Piece((chunk,), (), (), 0), InputSettings(**how)))
+    """What one block gives."""
+    block = Block("a", form, data, position, offset, header)
+    return list(formats.records(Batch((block,), (), (), 0), InputSettings(**how)))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def place(tmp_path):
         (tmp_path / "a").write_bytes(data)
         settings = InputSettings(format=form, **how)
         sources = [source._replace(name="a") for source in find([tmp_path / "a"], settings)]
-        return [found for piece in read_pieces(sources, settings) for found in formats.records(piece, settings)]
+        return [found for batch in read_batches(sources, settings) for found in formats.records(batch, settings)]
 
     return read_as
 
@@ -313,7 +313,7 @@ def test_columns_are_found_by_name_and_a_row_must_have_all(place):
 
 def test_the_stories_are_those_of_the_corpus(reuters_archive):
     how = InputSettings(block_bytes=1 << 18)
-    found = (item for piece in read_pieces(find([reuters_archive], how), how) for item in formats.records(piece, how))
+    found = (item for batch in read_batches(find([reuters_archive], how), how) for item in formats.records(batch, how))
     stories = (item for item in found if item.source.endswith(".sgm"))
     documents = list(islice(read("reuters", reuters_archive), 2500))
     for story, document in zip(stories, documents, strict=False):

@@ -243,9 +243,9 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
 def test_a_worker_that_sees_another_model_refuses(model, archive):
     made = make_plan(model, [str(archive[0])], READ)
     with pytest.raises(TextcatError, match="is not the model that this run has begun with"):
-        tagging.tag_piece(made.job._replace(digest="other"), None)
+        tagging.tag_batch(made.job._replace(digest="other"), None)
     with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, and on .* there is .*: install it there"):
-        tagging.tag_piece(made.job._replace(spacy="0.1"), None)
+        tagging.tag_batch(made.job._replace(spacy="0.1"), None)
 
 
 def test_the_folder_must_not_lie_in_an_input_nor_an_input_in_it(model, tmp_path):

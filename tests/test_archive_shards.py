@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from archive_folders import FACTS, INPUTS, PER_PIECE, content, piece, write
+from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 
 from textcat.errors import TextcatError
 from textcat.tagging import journal
@@ -45,7 +45,7 @@ def refused(out, **changed):
 
 def test_the_shards_hold_what_became_of_the_pieces_in_their_order(out):
     write(out, 8)
-    pieces = [piece(number, JSONL) for number in range(8)]
+    batches = [batch(number, JSONL) for number in range(8)]
     names, written = content(out)
     assert names == [
         ".lock",
@@ -55,7 +55,7 @@ def test_the_shards_hold_what_became_of_the_pieces_in_their_order(out):
         "rejected.jsonl",
     ]
     rows, rejected = (
-        b"".join(b"".join(part) for part in parts) for parts in ([p[0] for p in pieces], [[p[1]] for p in pieces])
+        b"".join(b"".join(part) for part in parts) for parts in ([p[0] for p in batches], [[p[1]] for p in batches])
     )
     assert written == rows + rejected
 
@@ -73,9 +73,9 @@ def test_a_shard_ends_with_the_piece_that_brings_it_to_its_size(out):
 def test_where_all_is_rejected_there_is_no_shard_but_the_journal_goes_on(out):
     with opened(out, FACTS, INPUTS) as done:
         shards = Shards(out, done, form(JSONL), JSONL.suffix, Rule(records=1))
-        _, rejected, counts, *_ = piece(1, JSONL)
+        _, rejected, counts, *_ = batch(1, JSONL)
         shards.add([], rejected, counts, (1, 0), 10)
-        shards.add(*piece(2, JSONL))
+        shards.add(*batch(2, JSONL))
         shards.finish()
         shards.close()
     assert [entry.get("shard") for entry in journal.read(out / "journal.jsonl").lines[1:]] == [
@@ -135,7 +135,7 @@ def test_what_stands_behind_the_journal_is_removed_when_a_run_goes_on(out):
 def test_how_far_a_run_has_come_is_the_sum_of_its_journal(out):
     write(out, 8)
     done = write(out, 8)
-    assert (done.finished, done.shards, done.cursor, done.read) == (True, 4, (8, 0), 80)
+    assert (done.finished, done.shards, done.checkpoint, done.read) == (True, 4, (8, 0), 80)
     assert (done.counts.records, done.counts.tagged, done.counts.rejected) == (24, 20, 4)
     assert done.counts.topics == {"wheat": 20}
     assert done.rejected_bytes == (out / "rejected.jsonl").stat().st_size

@@ -1,4 +1,4 @@
-"""Inputs of all kinds are found, told apart, and read in pieces that can be gone on from anywhere."""
+"""Inputs of all kinds are found, told apart, and read in batches that can be gone on from anywhere."""
 
 import bz2
 import gzip
@@ -34,8 +34,8 @@ from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
 from textcat.reading import formats, streams
-from textcat.reading.pieces import read_pieces
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.batches import read_batches
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 from textcat.reading.sources import find
 
 COMPRESSIONS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
@@ -45,7 +45,7 @@ LINES = b"".join(b'{"id": "%d", "text": "Tin rose by %d."}\n' % (i, i) for i in 
 def read(*inputs, **how):
     """Everything the inputs hold, in order."""
     how = InputSettings(**how)
-    return [found for piece in read_pieces(find(inputs, how), how) for found in formats.records(piece, how)]
+    return [found for batch in read_batches(find(inputs, how), how) for found in formats.records(batch, how)]
 
 
 def ids(found):
@@ -433,7 +433,7 @@ def test_a_file_that_vanishes_or_may_not_be_read_is_rejected_and_the_others_are_
     how = InputSettings()
     sources = find(["a.txt", "b.txt"], how)
     (folder / "a.txt").unlink()
-    found = [item for piece in read_pieces(sources, how) for item in formats.records(piece, how)]
+    found = [item for batch in read_batches(sources, how) for item in formats.records(batch, how)]
     assert faults(found)[0].reason == "The file cannot be read (No such file or directory)."
     assert ids(found) == ["b.txt"]
 
@@ -472,7 +472,7 @@ def test_a_record_that_is_too_long_is_passed_over_in_bounded_memory(folder, endi
     how = InputSettings(max_bytes=1 << 20)
     tracemalloc.start()
     found = [
-        item for piece in read_pieces(find([f"a.jsonl{ending}"], how), how) for item in formats.records(piece, how)
+        item for batch in read_batches(find([f"a.jsonl{ending}"], how), how) for item in formats.records(batch, how)
     ]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -499,8 +499,8 @@ def test_many_small_files_are_one_piece_and_an_empty_one_counts(folder):
     for i in range(300):
         (folder / "in" / f"{i:03}.txt").write_text("")
     how = InputSettings(block_bytes=100 * 256)
-    pieces = list(read_pieces(find(["in"], how), how))
-    assert [len(piece.chunks) for piece in pieces] == [100, 100, 100]
+    batches = list(read_batches(find(["in"], how), how))
+    assert [len(batch.blocks) for batch in batches] == [100, 100, 100]
 
 
 def test_the_bytes_read_grow_up_to_the_size_of_the_sources(folder):
@@ -511,7 +511,7 @@ def test_the_bytes_read_grow_up_to_the_size_of_the_sources(folder):
     (folder / "in" / "d.jpg").write_bytes(b"1234")
     how = InputSettings(block_bytes=300)
     sources = find(["a.jsonl", "b.jsonl.gz", "in"], how)
-    read = [piece.read for piece in read_pieces(sources, how)]
+    read = [batch.read for batch in read_batches(sources, how)]
     assert read == sorted(read)
     assert read[-1] == sum(source.size for source in sources)
 
@@ -590,11 +590,11 @@ def test_from_the_end_of_any_piece_reading_goes_on_with_just_the_pieces_that_fol
             file.truncate(max(os.path.getsize(place) - damage, 0))
     how = InputSettings(format=form, block_bytes=block, max_bytes=longest)
     sources = find([place], how)
-    pieces = list(read_pieces(sources, how))
-    for i in range(0, len(pieces), max(len(pieces) // 7, 1)):
-        start = json.loads(json.dumps(pieces[i].end))
-        assert list(read_pieces(sources, how, start)) == pieces[i + 1 :]
-    assert [piece.start for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
+    batches = list(read_batches(sources, how))
+    for i in range(0, len(batches), max(len(batches) // 7, 1)):
+        start = json.loads(json.dumps(batches[i].end))
+        assert list(read_batches(sources, how, start)) == batches[i + 1 :]
+    assert [batch.start for batch in batches[1:]] == [batch.end for batch in batches[:-1]]
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -618,13 +618,13 @@ def test_reading_goes_on_in_a_parquet_file_from_any_row_on(folder, rows):
     (folder / "b.zip").write_bytes(zipped(("a.parquet", (folder / "a.parquet").read_bytes())))
     how = InputSettings(block_bytes=8000)
     sources = find(["a.parquet", "b.zip"], how)
-    pieces = list(read_pieces(sources, how))
-    found = [record for piece in pieces for record in formats.records(piece, how)]
+    batches = list(read_batches(sources, how))
+    found = [record for batch in batches for record in formats.records(batch, how)]
     assert ids(found) == [str(i) for i in range(rows)] * 2
     assert [record.position for record in found] == list(range(1, rows + 1)) * 2
-    assert len(pieces) >= rows // 100
-    for i in range(0, len(pieces), max(len(pieces) // 10, 1)):
-        assert list(read_pieces(sources, how, pieces[i].end)) == pieces[i + 1 :]
+    assert len(batches) >= rows // 100
+    for i in range(0, len(batches), max(len(batches) // 10, 1)):
+        assert list(read_batches(sources, how, batches[i].end)) == batches[i + 1 :]
 
 
 # Pipes and URLs
@@ -645,23 +645,23 @@ def standard_input(monkeypatch, data=None):
 def test_what_comes_through_a_pipe_is_given_at_once(monkeypatch):
     how = InputSettings()
     with standard_input(monkeypatch) as end:
-        pieces = read_pieces(find(["-"], how), how)
+        batches = read_batches(find(["-"], how), how)
         end.write(b'{"id": ')
         for i in range(3):
             end.write(b'"%d", "text": "Tin"}\n{"id": ' % i)
-            (record,) = formats.records(next(pieces), how)
+            (record,) = formats.records(next(batches), how)
             assert (record.id, record.source, record.position) == (str(i), "-", i + 1)
         end.write(b'"x", "text": "no line end"}')
         end.close()
-        assert [record.id for piece in pieces for record in formats.records(piece, how)] == ["x"]
+        assert [record.id for batch in batches for record in formats.records(batch, how)] == ["x"]
 
 
 def test_what_stands_before_a_pipe_does_not_wait_for_it(folder, monkeypatch):
     (folder / "a.jsonl").write_bytes(LINES)
     how = InputSettings()
     with standard_input(monkeypatch):
-        piece = next(read_pieces(find(["a.jsonl", "-"], how), how))
-    assert len(list(formats.records(piece, how))) == 50
+        batch = next(read_batches(find(["a.jsonl", "-"], how), how))
+    assert len(list(formats.records(batch, how))) == 50
 
 
 @pytest.mark.parametrize(
@@ -772,7 +772,7 @@ def test_errors_of_file_systems_are_rejections(monkeypatch):
         system, "open", lambda path, *_: (_ for _ in ()).throw(KeyError(path)) if "a" in path[:2] else io.BytesIO(LINES)
     )
     try:
-        found = [item for piece in read_pieces(sources, how) for item in formats.records(piece, how)]
+        found = [item for batch in read_batches(sources, how) for item in formats.records(batch, how)]
     finally:
         system.rm(["/a.jsonl", "/b.jsonl"])
     assert faults(found)[0].source == "memory://a.jsonl"
@@ -794,11 +794,11 @@ def test_a_missing_package_is_told_with_what_to_install(folder, monkeypatch):
 def test_pieces_and_chunks_can_be_pickled_as_they_are(folder):
     (folder / "a.jsonl").write_bytes(LINES + b"{")
     how = InputSettings()
-    (piece,) = read_pieces(find(["a.jsonl"], how), how)
-    again = pickle.loads(pickle.dumps(piece))
-    assert (again, again.source, again.size) == (piece, "a.jsonl", len(LINES) + 1)
-    assert isinstance(again.chunks[0], Chunk)
-    assert list(formats.records(again, how)) == list(formats.records(piece, how))
+    (batch,) = read_batches(find(["a.jsonl"], how), how)
+    again = pickle.loads(pickle.dumps(batch))
+    assert (again, again.source, again.size) == (batch, "a.jsonl", len(LINES) + 1)
+    assert isinstance(again.blocks[0], Block)
+    assert list(formats.records(again, how)) == list(formats.records(batch, how))
 
 
 def test_names_that_are_no_text_are_shown_as_one(folder):

@@ -243,8 +243,8 @@ def test_on_a_terminal_progress_is_drawn(model, tmp_path):
     os.close(theirs)
     drawn = b""
     try:
-        while piece := os.read(ours, 1 << 16):
-            drawn += piece
+        while batch := os.read(ours, 1 << 16):
+            drawn += batch
     except OSError:  # how Linux tells that the other end of a terminal is closed
         pass
     out = process.communicate()[0]

@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from textcat.corpus.cards import read_card
 from textcat.errors import TextcatError
 from textcat.model.storage import load
+from textcat.reading.batches import read_batches
+from textcat.reading.lookahead import LookAhead
 from textcat.reading.members import Member
-from textcat.reading.pieces import read_pieces
 from textcat.reading.readers import jsonl
 from textcat.reading.records import InputSettings, Rejection
 from textcat.reading.streams import Stream
-from textcat.reading.windows import Window
 from textcat.recipe import read_recipe
 from textcat.tagging import journal
 
@@ -114,16 +114,16 @@ def test_what_is_read_of_zips_in_zips_grows_from_piece_to_piece_and_is_the_same_
     inner = zipped(("b.txt", b"gold " * 5000), ("c.txt", b"tin"))
     outer = zipped(("in.zip", inner), ("../up.txt", b"no"), ("d.txt", b"a"), ("on.zip", inner))
     how = InputSettings(block_bytes=1)
-    pieces, found = checks.check_sources([checks.source("a.zip", outer, how)], how)
-    assert len(found) == len(pieces) == 6
-    assert [piece.read for piece in pieces] == sorted(piece.read for piece in pieces)
-    assert pieces[-1].read == len(outer)
+    batches, found = checks.check_sources([checks.source("a.zip", outer, how)], how)
+    assert len(found) == len(batches) == 6
+    assert [batch.read for batch in batches] == sorted(batch.read for batch in batches)
+    assert batches[-1].read == len(outer)
 
 
 def test_what_is_read_of_a_pipe_is_not_forgotten_where_it_breaks_off():
     data, how = gzip.compress(b"tin\n" * 9)[:-4], InputSettings(lines=True, block_bytes=1)
-    pieces, _ = checks.check_sources([checks.source("a.txt.gz", data, how, way=2)], how)
-    assert pieces[-1].read == len(data)
+    batches, _ = checks.check_sources([checks.source("a.txt.gz", data, how, way=2)], how)
+    assert batches[-1].read == len(data)
 
 
 BOMB, CUT_OFF = zstandard.compress(bytes(40 << 20)), zstandard.compress(b"id,text\n1,tin\n" * 9)[:-2]
@@ -165,9 +165,9 @@ def test_what_breaks_off_is_let_go_of_at_once(form, data):
     gc.disable()
     try:
         name, how = f"a.{form}.zst", InputSettings(format="" if form in ("tar", "zip") else form)
-        (item,) = [item for piece in read_pieces([checks.source(name, data, how)], how) for item in piece.chunks][-1:]
+        (item,) = [item for batch in read_batches([checks.source(name, data, how)], how) for item in batch.blocks][-1:]
         assert isinstance(item, Rejection)
-        left = [found for found in gc.get_objects() if isinstance(found, Stream | Window)]
+        left = [found for found in gc.get_objects() if isinstance(found, Stream | LookAhead)]
     finally:
         gc.enable()
     assert not left

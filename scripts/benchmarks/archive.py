@@ -343,8 +343,8 @@ def course(shop: Workshop) -> str:
     ]
     return f"""## Time per document
 
-One process that has loaded the model, and reads, tags and encodes piece by piece (recipe best): processor time. The
-first articles bring most of the words, and so most of what has to be learnt about chunks of text.
+One process that has loaded the model, and reads, tags and encodes batch by batch (recipe best): processor time. The
+first articles bring most of the words, and so most of what has to be learnt about blocks of text.
 
 {markdown_table(rows)}
 ![Time per document against documents](archive-benchmark.svg)"""

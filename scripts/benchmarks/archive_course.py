@@ -1,4 +1,4 @@
-"""Tag an archive piece by piece in one process, and write down as JSON how long that has taken at some points.
+"""Tag an archive batch by batch in one process, and write down as JSON how long that has taken at some points.
 
 archive_course.py MODEL ARCHIVE OUT.json
 """
@@ -13,10 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from textcat.model.manifest import SUM, read_manifest
-from textcat.reading.pieces import read_pieces
-from textcat.reading.records import InputSettings, Piece
+from textcat.reading.batches import read_batches
+from textcat.reading.records import Batch, InputSettings
 from textcat.reading.sources import find
-from textcat.tagging.job import Job, tag_piece
+from textcat.tagging.job import Job, tag_batch
 
 PAGE = resource.getpagesize()
 
@@ -24,13 +24,13 @@ PAGE = resource.getpagesize()
 def main(model: str, archive: str, out: str) -> None:
     settings = InputSettings()
     job = Job(model, read_manifest(model)[SUM], version("spacy"), input=settings)
-    tag_piece(job, _small(settings, Path(out).with_name("small.jsonl")))  # loads the model
-    pieces = read_pieces(find([archive], settings), settings)
+    tag_batch(job, _small(settings, Path(out).with_name("small.jsonl")))  # loads the model
+    batches = read_batches(find([archive], settings), settings)
     documents, wanted, before = 0, 10_000, (0, 0.0)
     points: list[dict[str, float]] = []
     started = time.process_time()
-    for piece in pieces:
-        documents += tag_piece(job, piece).counts.records
+    for batch in batches:
+        documents += tag_batch(job, batch).counts.records
         if documents >= wanted:
             taken = time.process_time() - started
             points.append(_point(documents, taken, *before))
@@ -40,9 +40,9 @@ def main(model: str, archive: str, out: str) -> None:
     Path(out).write_text(json.dumps(points))
 
 
-def _small(settings: InputSettings, path: Path) -> Piece:
+def _small(settings: InputSettings, path: Path) -> Batch:
     path.write_text('{"text": "one"}\n')
-    return next(read_pieces(find([str(path)], settings), settings))
+    return next(read_batches(find([str(path)], settings), settings))
 
 
 def _point(documents: int, taken: float, documents_before: int, taken_before: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What must be true of the reading of any input: nothing lost, nothing twice, and the same from any cursor on."""
+"""What must be true of the reading of any input: nothing lost, nothing twice, and the same from any checkpoint on."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import chain
 from typing import Any
 
 from textcat.reading import formats
+from textcat.reading.batches import read_batches
 from textcat.reading.guess import by_name
-from textcat.reading.pieces import read_pieces
-from textcat.reading.records import Chunk, InputSettings, Piece, Record, Rejection
+from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection
 from textcat.reading.sources import Source
 from textcat.reading.streams import of_file, of_pipe
 
@@ -47,34 +47,34 @@ def source(name: str, data: bytes, settings: InputSettings, way: int = 0) -> Sou
     return Source(name, kind, by_name(name, settings), size, 0, 1, lambda: opened(data))
 
 
-def check_sources(sources: Sequence[Source], settings: InputSettings) -> tuple[list[Piece], list[Item]]:
-    """Read sources, check what is true of all, and give their pieces, and what these hold."""
-    pieces = list(read_pieces(sources, settings))
-    _check_chain(pieces, sum(source.size or 0 for source in sources))
+def check_sources(sources: Sequence[Source], settings: InputSettings) -> tuple[list[Batch], list[Item]]:
+    """Read sources, check what is true of all, and give their batches, and what these hold."""
+    batches = list(read_batches(sources, settings))
+    _check_chain(batches, sum(source.size or 0 for source in sources))
     if all(source.kind != "pipe" for source in sources):
-        _check_resuming(sources, settings, pieces)
-    found = [item for piece in pieces for item in formats.records(piece, settings)]
+        _check_resuming(sources, settings, batches)
+    found = [item for batch in batches for item in formats.records(batch, settings)]
     for item in found:
         _check_item(item)
-    _check_rejections_pass(pieces, found)
-    return pieces, found
+    _check_rejections_pass(batches, found)
+    return batches, found
 
 
-def _check_chain(pieces: Sequence[Piece], size: int) -> None:
-    ends = [piece.end for piece in pieces]
-    assert [piece.start for piece in pieces[1:]] == ends[:-1], "a piece begins elsewhere than the one before it ends"
-    assert len(set(ends)) == len(ends), "two pieces end at the same place"
-    read = [piece.read for piece in pieces]
+def _check_chain(batches: Sequence[Batch], size: int) -> None:
+    ends = [batch.end for batch in batches]
+    assert [batch.start for batch in batches[1:]] == ends[:-1], "a batch begins elsewhere than the one before it ends"
+    assert len(set(ends)) == len(ends), "two batches end at the same place"
+    read = [batch.read for batch in batches]
     assert read == sorted(read), f"what is read becomes less: {read}"
     assert not size or not read or read[-1] <= size, f"{read[-1]} bytes read of {size}"
 
 
-def _check_resuming(sources: Sequence[Source], settings: InputSettings, pieces: Sequence[Piece]) -> None:
-    step = max(len(pieces) // _CURSORS, 1)
-    for i in {*range(0, len(pieces), step), len(pieces) - 1} - {-1}:
-        cursor = json.loads(json.dumps(pieces[i].end))
-        again = list(read_pieces(sources, settings, cursor))
-        assert again == list(pieces[i + 1 :]), f"from {cursor} on come {again}, not {pieces[i + 1 :]}"
+def _check_resuming(sources: Sequence[Source], settings: InputSettings, batches: Sequence[Batch]) -> None:
+    step = max(len(batches) // _CURSORS, 1)
+    for i in {*range(0, len(batches), step), len(batches) - 1} - {-1}:
+        checkpoint = json.loads(json.dumps(batches[i].end))
+        again = list(read_batches(sources, settings, checkpoint))
+        assert again == list(batches[i + 1 :]), f"from {checkpoint} on come {again}, not {batches[i + 1 :]}"
 
 
 def _check_item(item: Item) -> None:
@@ -94,15 +94,15 @@ def _check_item(item: Item) -> None:
             text.encode()  # halves of surrogate pairs cannot be written
 
 
-def _check_rejections_pass(pieces: Sequence[Piece], found: Sequence[Item]) -> None:
-    cut = [chunk for piece in pieces for chunk in piece.chunks if isinstance(chunk, Rejection)]
+def _check_rejections_pass(batches: Sequence[Batch], found: Sequence[Item]) -> None:
+    cut = [block for batch in batches for block in batch.blocks if isinstance(block, Rejection)]
     assert len(cut) == sum(any(item is rejection for rejection in cut) for item in found), "a rejection is lost"
 
 
 def check_file(name: str, form: str, data: bytes, settings: InputSettings, way: int) -> list[Item]:
     """Read a plain file of a format and check what is true of such, besides what is true of all sources."""
-    pieces, found = check_sources([source(name, data, settings, way)], settings)
-    items = [item for piece in pieces for item in piece.chunks]
+    batches, found = check_sources([source(name, data, settings, way)], settings)
+    items = [item for batch in batches for item in batch.blocks]
     if form not in formats.WHOLE and form != "parquet":
         _check_cover(items, data)
         _check_block_size(name, found, data, settings)
@@ -112,16 +112,16 @@ def check_file(name: str, form: str, data: bytes, settings: InputSettings, way: 
     return found
 
 
-def _check_cover(items: Sequence[Chunk | Rejection], data: bytes) -> None:
-    """Check that every byte is in the header, a chunk or a rejection, and none in two."""
+def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:
+    """Check that every byte is in the header, a block or a rejection, and none in two."""
     if items and isinstance(items[0], Rejection) and items[0].offset < 0:
         assert len(items) == 1  # the file as a whole is refused
         return
-    place = next((len(item.header) for item in items if isinstance(item, Chunk)), -1)
+    place = next((len(item.header) for item in items if isinstance(item, Block)), -1)
     for item in items:
-        place = item.offset if place < 0 else place  # the header is in no chunk
+        place = item.offset if place < 0 else place  # the header is in no block
         assert item.offset == place, f"between {place} and {item.offset} bytes are lost or given twice"
-        if isinstance(item, Chunk):
+        if isinstance(item, Block):
             assert item.data == data[place : place + len(item.data)]
             assert item.data
             place += len(item.data)
@@ -131,12 +131,12 @@ def _check_cover(items: Sequence[Chunk | Rejection], data: bytes) -> None:
 
 
 def _check_block_size(name: str, found: Sequence[Item], data: bytes, settings: InputSettings) -> None:
-    """Check that where pieces are cut does not change what is in them."""
+    """Check that where batches are cut does not change what is in them."""
     if len(data) > settings.max_bytes:
         return  # what is passed over may be told by another reason
     whole = settings._replace(block_bytes=1 << 20)
-    (piece,) = list(read_pieces([source(name, data, whole)], whole)) or [None]
-    if piece is not None:
-        assert list(found) == list(formats.records(piece, whole)), "the size of blocks changes what is read"
+    (batch,) = list(read_batches([source(name, data, whole)], whole)) or [None]
+    if batch is not None:
+        assert list(found) == list(formats.records(batch, whole)), "the size of blocks changes what is read"
     else:
         assert not found

@@ -12,7 +12,7 @@ from textcat.errors import TextcatError
 from textcat.reading.formats import jsonl
 from textcat.reading.members import Member
 from textcat.reading.readers import READERS
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 
 from .checks import Item, check_file
 from .target import Target
@@ -72,7 +72,7 @@ def _check_agreement(data: bytes) -> None:
     """Check that a line which the reader of corpora takes is tagged with the same texts."""
     for line in data.split(b"\n")[:20]:
         (document, *_) = documents("jsonl", "a.jsonl", line) or [None]
-        found = list(jsonl.records(Chunk("a.jsonl", "jsonl", line), InputSettings()))
+        found = list(jsonl.records(Block("a.jsonl", "jsonl", line), InputSettings()))
         if document is None:
             continue
         if b"\0" in line:

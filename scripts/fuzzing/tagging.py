@@ -1,4 +1,4 @@
-"""From inputs to tags, as `textcat tag` does it: some files of several formats, through pieces, to encoded rows."""
+"""From inputs to tags, as `textcat tag` does it: some files of several formats, through batches, to encoded rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from textcat.model.manifest import SUM, read_manifest
 from textcat.reading.records import Record, Rejection
 from textcat.tagging.counts import Counts
-from textcat.tagging.job import Job, Tagged, tag_piece
+from textcat.tagging.job import Job, Tagged, tag_batch
 from textcat.tagging.output import OutputSettings, encode_rejection
 
 from .checks import check_sources, source
@@ -28,11 +28,11 @@ def check(data: bytes) -> None:
     sources = [
         source(f"{i}/{_name(part)}", _content(part), settings, way=(how >> i) & 1) for i, part in enumerate(parts)
     ]
-    pieces, found = check_sources(sources, settings)
+    batches, found = check_sources(sources, settings)
     model = str(models()[how % len(models())])
     output = OutputSettings(top=1 if how & 32 else None, explain=2 if how & 64 else 0)
     job = Job(model, read_manifest(model)[SUM], input=settings, output=output)
-    done = [tag_piece(job, piece) for piece in pieces]
+    done = [tag_batch(job, batch) for batch in batches]
     _check_counts(done, len(found))
     rows = [json.loads(line) for tagged in done for block in tagged.blocks for line in block.splitlines()]
     _check_rows(rows, [item for item in found if isinstance(item, Record)])

@@ -1,4 +1,4 @@
-"""Sources → pieces: what they hold, one after the other, cut between records, from any cursor on."""
+"""Sources → batches: what they hold, one after the other, cut between records, from any checkpoint on."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from textcat.reading.formats import delimited, parquet
 from textcat.reading.formats.lines import LineCutter
 from textcat.reading.formats.spans import FaultError, is_like_ascii, too_long
 from textcat.reading.guess import ARCHIVES, format_of
-from textcat.reading.records import Chunk, Cursor, InputSettings, Piece, Rejection
+from textcat.reading.lookahead import LookAhead
+from textcat.reading.records import Batch, Block, Checkpoint, InputSettings, Rejection
 from textcat.reading.sources import Source
 from textcat.reading.streams import Stream, UnreadableError, sought_in
-from textcat.reading.windows import Window
 
 _DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
-_OF_ONE = 256  # bytes that a chunk counts for besides its data, as a piece of empty files must end, too
+_OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of empty files must end, too
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
 _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 
 
 class Mark(NamedTuple):
-    """A place inside a source: what a cursor holds besides the source's number.
+    """A place inside a source: what a checkpoint holds besides the source's number.
 
     Parameters
     ----------
@@ -47,56 +47,56 @@ class Mark(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A chunk or what cannot be read, where to go on behind it, None at the end, and the bytes consumed till there."""
+    """A block or what cannot be read, where to go on behind it, None at the end, and the bytes consumed till there."""
 
-    item: Chunk | Rejection
+    item: Block | Rejection
     after: Mark | None
     read: int
 
 
-def read_pieces(
+def read_batches(
     sources: Sequence[Source], settings: InputSettings, start: Iterable[int] | None = None
-) -> Iterator[Piece]:
-    """Cut sources into pieces.
+) -> Iterator[Batch]:
+    """Cut sources into batches.
 
-    For what cannot be read, the pieces have Rejections. Memory stays below a few blocks and the longest record,
+    For what cannot be read, the batches have Rejections. Memory stays below a few blocks and the longest record,
     whatever the sources hold. What comes through a pipe is given as soon as there is a whole record.
 
     Parameters
     ----------
     sources : sequence of Source
     settings : InputSettings
-    start : Cursor, optional
-        The end of a piece of the same sources and settings; by default the beginning.
+    start : Checkpoint, optional
+        The end of a batch of the same sources and settings; by default the beginning.
 
     Yields
     ------
-    Piece
+    Batch
 
     Raises
     ------
     TextcatError
         If a library is missing that reads what is met.
     """
-    begin: Cursor = tuple(start or (0, *Mark()[:3]))
-    held: list[Chunk | Rejection] = []
+    begin: Checkpoint = tuple(start or (0, *Mark()[:3]))
+    held: list[Block | Rejection] = []
     size, end, read = 0, begin, 0
     for step in _steps(sources, settings, begin):
         if step is not None:
             item, end, read = step
             held.append(item)
-            size += _OF_ONE + (len(item.data) if isinstance(item, Chunk) else 0)
+            size += _OF_ONE + (len(item.data) if isinstance(item, Block) else 0)
         if held and (step is None or size >= settings.block_bytes):
-            yield Piece(tuple(held), begin, end, read)
+            yield Batch(tuple(held), begin, end, read)
             begin, held, size = end, [], 0
     if held:
-        yield Piece(tuple(held), begin, end, read)
+        yield Batch(tuple(held), begin, end, read)
 
 
 def _steps(
-    sources: Sequence[Source], settings: InputSettings, start: Cursor
-) -> Iterator[tuple[Chunk | Rejection, Cursor, int] | None]:
-    """Yield what is found with the cursor and the bytes behind it; None where what has been given must not wait."""
+    sources: Sequence[Source], settings: InputSettings, start: Checkpoint
+) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
+    """Yield what is found with the checkpoint and the bytes behind it; None where what has been given must not wait."""
     before = sum(source.size or 0 for source in sources[: start[0]])
     mark = Mark(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
@@ -185,7 +185,7 @@ def _documents(stream: Stream, name: str, form: str, settings: InputSettings, ma
 
 def _whole(stream: Stream, name: str, form: str, settings: InputSettings) -> Iterator[Found]:
     """Yield a file that is one document."""
-    window = Window(stream)
+    window = LookAhead(stream)
     while not window.ended and len(window.data) <= settings.max_bytes:
         window.fill(settings.max_bytes + 1)
     if window.error:
@@ -193,7 +193,7 @@ def _whole(stream: Stream, name: str, form: str, settings: InputSettings) -> Ite
     if len(window.data) > settings.max_bytes:
         raise UnreadableError(f"has more than {settings.max_bytes} bytes and is not read, as no record may have more")
     if window.data or not stream.prompt:
-        yield Found(Chunk(name, form, window.data), None, stream.consumed())
+        yield Found(Block(name, form, window.data), None, stream.consumed())
 
 
 def _tables(stream: Stream, name: str, settings: InputSettings, mark: Mark) -> Iterator[Found]:
@@ -201,20 +201,20 @@ def _tables(stream: Stream, name: str, settings: InputSettings, mark: Mark) -> I
     file, part = sought_in(stream)
     try:
         for batch in parquet.batches(file, name, settings, mark.offset, mark.position):
-            yield Found(batch.chunk, Mark(batch.group, batch.row), part.at(batch.share))
+            yield Found(batch.block, Mark(batch.group, batch.row), part.at(batch.share))
     except UnreadableError as fault:
         yield Found(Rejection(name, 0, f"The file, or the rest of it, {fault}."), None, part.end)
 
 
 def _cut(stream: Stream, name: str, form: str, settings: InputSettings, mark: Mark) -> Iterator[Found]:
     """Yield a file of many records."""
-    window = Window(stream)
+    window = LookAhead(stream)
     header = b""
     if form in delimited.SEPARATORS:
         header = window.head(delimited.head, settings.block_bytes, _largest_window(settings))
         if not header.strip():
             return  # an empty file has no names of columns, either
-    whole = _WholeRecords(window, Chunk(name, form, b"", header=header), settings)
+    whole = _WholeRecords(window, Block(name, form, b"", header=header), settings)
     if mark.position:
         window.move_to(mark.offset)
         whole.position = mark.position
@@ -233,12 +233,12 @@ def _largest_window(settings: InputSettings) -> int:
 class _WholeRecords:
     """Take whole records from a window, a block at a time, or as much as the next one needs."""
 
-    def __init__(self, window: Window, model: Chunk, settings: InputSettings) -> None:
+    def __init__(self, window: LookAhead, model: Block, settings: InputSettings) -> None:
         self.position = 1 + model.header.count(b"\n")
         self._window, self._model, self._settings = window, model, settings
         self._cutter = formats.cutter(model.format, model.header, settings)
 
-    def take(self) -> Chunk | Rejection | None:
+    def take(self) -> Block | Rejection | None:
         """Give the next records, or say that the next one is too long; None at the end, or where an error stands."""
         window, largest = self._window, _largest_window(self._settings)
         size = self._settings.block_bytes
@@ -261,10 +261,10 @@ class _WholeRecords:
         end = self._cutter.cut(self._window.ahead(start, _TAIL))
         return start + end if end else size
 
-    def _chunk(self, n: int) -> Chunk:
-        chunk = self._model._replace(offset=self._window.offset, position=self.position, data=self._window.drop(n))
-        self.position += self._cutter.count(chunk.data)
-        return chunk
+    def _chunk(self, n: int) -> Block:
+        block = self._model._replace(offset=self._window.offset, position=self.position, data=self._window.drop(n))
+        self.position += self._cutter.count(block.data)
+        return block
 
     def _passed_over(self) -> Rejection:
         window, start, position = self._window, self._window.offset, self.position

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from textcat.reading.streams import Stream, UnreadableError
 
 
-class Window:
+class LookAhead:
     """Bytes of a stream from some offset on.
 
     Attributes

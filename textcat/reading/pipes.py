@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.reading.records import Cursor, Piece
+from textcat.reading.records import Batch, Checkpoint
 from textcat.reading.sources import Source
 from textcat.reading.streams import Stream
 
 
-class Heard(NamedTuple):
+class PipeState(NamedTuple):
     """What a pipe has given.
 
     Parameters
@@ -31,42 +31,44 @@ class Pipes:
     Parameters
     ----------
     sources : sequence of Source
-    before : mapping of str to Heard
+    before : mapping of str to PipeState
         What the run had read of each, by its name, when it was broken off.
     """
 
-    def __init__(self, sources: Sequence[Source], before: Mapping[str, Heard]):
-        self._ears = {source.name: _Ear(source, before.get(source.name)) for source in sources if source.kind == "pipe"}
-        self._at: dict[Cursor, dict[str, Heard]] = {}
+    def __init__(self, sources: Sequence[Source], before: Mapping[str, PipeState]):
+        self._ears = {
+            source.name: _Listened(source, before.get(source.name)) for source in sources if source.kind == "pipe"
+        }
+        self._at: dict[Checkpoint, dict[str, PipeState]] = {}
         #: The same, the pipes among them listened to.
         self.sources = [
             source._replace(open=self._ears[source.name].open) if source.name in self._ears else source
             for source in sources
         ]
 
-    def noted(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Yield pieces of the sources, and keep what had been read when each of them was cut."""
-        for piece in pieces:
+    def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yield batches of the sources, and keep what had been read when each of them was cut."""
+        for batch in batches:
             if self._ears:
-                self._at[piece.end] = {name: ear.heard for name, ear in self._ears.items() if ear.heard.n_bytes}
-            yield piece
+                self._at[batch.end] = {name: ear.heard for name, ear in self._ears.items() if ear.heard.n_bytes}
+            yield batch
 
-    def at(self, end: Cursor) -> dict[str, Heard]:
-        """Return what had been read when the piece with this end was cut; it is asked for once."""
+    def at(self, end: Checkpoint) -> dict[str, PipeState]:
+        """Return what had been read when the batch with this end was cut; it is asked for once."""
         return self._at.pop(end, {})
 
 
-class _Ear:
+class _Listened:
     """One pipe."""
 
-    def __init__(self, source: Source, before: Heard | None):
+    def __init__(self, source: Source, before: PipeState | None):
         self._source, self._before = source, before
         self._n, self._sha256 = 0, hashlib.sha256()
 
     @property
-    def heard(self) -> Heard:
+    def heard(self) -> PipeState:
         """What has been read."""
-        return Heard(self._n, self._sha256.hexdigest())
+        return PipeState(self._n, self._sha256.hexdigest())
 
     def open(self) -> Stream:
         """Give the pipe's stream."""

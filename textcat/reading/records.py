@@ -1,16 +1,16 @@
-"""What passes through the tagging of an archive: pieces of input, the records they hold, and what cannot be read."""
+"""What passes through the tagging of an archive: batches of input, the records they hold, and what cannot be read."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-#: Where a piece begins or ends: a few whole numbers whose meaning only the reading side knows. A list of them, as JSON
+#: Where a batch begins or ends: a few whole numbers whose meaning only the reading side knows. A list of them, as JSON
 #: gives it back, serves as well.
-Cursor: TypeAlias = tuple[int, ...]
+Checkpoint: TypeAlias = tuple[int, ...]
 
 
 class InputSettings(NamedTuple):
-    """How inputs are read. The same inputs and settings give the same pieces.
+    """How inputs are read. The same inputs and settings give the same batches.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class InputSettings(NamedTuple):
     max_bytes : int
         The longest record, in bytes as it stands uncompressed in its source; a longer one is rejected.
     block_bytes : int
-        About how much of the input a piece holds.
+        About how much of the input a batch holds.
     """
 
     format: str = ""
@@ -80,7 +80,7 @@ class Rejection(NamedTuple):
     length: int = -1
 
 
-class Chunk(NamedTuple):
+class Block(NamedTuple):
     """Whole records of one source and one format, as they stand in it.
 
     Parameters
@@ -104,33 +104,33 @@ class Chunk(NamedTuple):
     header: bytes = b""
 
 
-class Piece(NamedTuple):
+class Batch(NamedTuple):
     """A stretch of the inputs, cut between records: part of a file, or many small files.
 
-    Reading from `end` gives exactly the pieces that follow this one when nothing disturbs the reading.
+    Reading from `end` gives exactly the batches that follow this one when nothing disturbs the reading.
 
     Parameters
     ----------
-    chunks : tuple of Chunk or Rejection
-        In the order of the inputs. The Rejections are of what could not even be cut into chunks.
-    start, end : Cursor
+    blocks : tuple of Block or Rejection
+        In the order of the inputs. The Rejections are of what could not even be cut into blocks.
+    start, end : Checkpoint
         Where it begins, and what follows begins.
     read : int
         How many bytes of the inputs, as they are stored, are consumed up to its end; all of them are the sum of the
         sources' sizes.
     """
 
-    chunks: tuple[Chunk | Rejection, ...]
-    start: Cursor
-    end: Cursor
+    blocks: tuple[Block | Rejection, ...]
+    start: Checkpoint
+    end: Checkpoint
     read: int
 
     @property
     def source(self) -> str:
-        """The source that the piece ends in."""
-        return self.chunks[-1].source
+        """The source that the batch ends in."""
+        return self.blocks[-1].source
 
     @property
     def size(self) -> int:
         """How many bytes it holds, uncompressed."""
-        return sum(len(chunk.data) for chunk in self.chunks if isinstance(chunk, Chunk))
+        return sum(len(block.data) for block in self.blocks if isinstance(block, Block))

@@ -1,1 +1,1 @@
-"""Archives of any size and many formats, read in pieces, tagged, and written in shards."""
+"""Archives of any size and many formats, read in batches, tagged, and written in shards."""

@@ -11,35 +11,35 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.reading.records import Piece
+from textcat.reading.records import Batch
 from textcat.tagging.workers import Crew, Work, uninterrupted
 
 log = logging.getLogger(__name__)
 
-_LOSSES = 3  # of workers, until a piece is held to be what kills them
-# Pieces under way for each worker: while one is worked on, the next has been read and the last is being written.
+_LOSSES = 3  # of workers, until a batch is held to be what kills them
+# Batches under way for each worker: while one is worked on, the next has been read and the last is being written.
 _EACH = 3
 
 
-def in_order(pieces: Iterable[Piece], work: Work, crew: Crew) -> Generator[tuple[Piece, Any]]:
-    """Let a crew work on pieces, which are read in a thread, and give each with its result as soon as it is its turn.
+def in_order(batches: Iterable[Batch], work: Work, crew: Crew) -> Generator[tuple[Batch, Any]]:
+    """Let a crew work on batches, which are read in a thread, and give each with its result as soon as it is its turn.
 
-    Where a worker was lost, the pieces that were under way are done again, one at a time, so that one which kills its
+    Where a worker was lost, the batches that were under way are done again, one at a time, so that one which kills its
     workers is found.
 
     Yields
     ------
-    piece : Piece
+    batch : Batch
     result : Any
 
     Raises
     ------
     TextcatError
-        If a piece has lost its worker for the third time.
+        If a batch has lost its worker for the third time.
     Exception
-        What reading or working has raised, after all pieces before.
+        What reading or working has raised, after all batches before.
     """
-    reader = _Reader(pieces, _EACH * crew.size)
+    reader = _Reader(batches, _EACH * crew.size)
     tasks: deque[_Task] = deque()
     ended: _End | None = None
     try:
@@ -53,7 +53,7 @@ def in_order(pieces: Iterable[Piece], work: Work, crew: Crew) -> Generator[tuple
                 if tasks[0].is_lost():
                     _do_again(tasks, crew)
                 task = tasks.popleft()
-                yield task.piece, task.future.result()
+                yield task.batch, task.future.result()
                 reader.room.release()
         if ended.error is not None:
             raise ended.error
@@ -68,33 +68,33 @@ class _End(NamedTuple):
 
 
 class _Reader:
-    """A thread that reads as many pieces ahead as there is room for.
+    """A thread that reads as many batches ahead as there is room for.
 
     Attributes
     ----------
-    news : SimpleQueue of Piece, _End or None
-        What has been read; None: some piece has been done.
+    news : SimpleQueue of Batch, _End or None
+        What has been read; None: some batch has been done.
     room : Semaphore
-        To be released for every piece that is done with.
+        To be released for every batch that is done with.
     """
 
-    def __init__(self, pieces: Iterable[Piece], room: int):
-        self.news: SimpleQueue[Piece | _End | None] = SimpleQueue()
+    def __init__(self, batches: Iterable[Batch], room: int):
+        self.news: SimpleQueue[Batch | _End | None] = SimpleQueue()
         self.room = threading.Semaphore(room)
         self._stopped = False
         with uninterrupted():
-            threading.Thread(target=self._read, args=(pieces,), daemon=True).start()
+            threading.Thread(target=self._read, args=(batches,), daemon=True).start()
 
     def stop(self) -> None:
         """Let the thread end after what it is just reading."""
         self._stopped = True
         self.room.release()
 
-    def _read(self, pieces: Iterable[Piece]) -> None:
+    def _read(self, batches: Iterable[Batch]) -> None:
         try:
             self.room.acquire()
-            for piece in pieces:
-                self.news.put(piece)
+            for batch in batches:
+                self.news.put(batch)
                 self.room.acquire()
                 if self._stopped:
                     return
@@ -104,22 +104,22 @@ class _Reader:
 
 
 class _Task:
-    """A piece, and where its result will be."""
+    """A batch, and where its result will be."""
 
-    def __init__(self, piece: Piece, work: Work, crew: Crew, news: SimpleQueue[Any]):
-        self.piece = piece
+    def __init__(self, batch: Batch, work: Work, crew: Crew, news: SimpleQueue[Any]):
+        self.batch = batch
         self._work, self._crew, self._news = work, crew, news
         self._losses = 0
         self.begin()
 
     def begin(self) -> None:
-        """Give the piece to the crew."""
+        """Give the batch to the crew."""
         try:
-            self.future = self._crew.submit(self._work, self.piece)
+            self.future = self._crew.submit(self._work, self.batch)
         except self._crew.lost as error:  # it is known already that a worker was lost
             self.future = Future()
             self.future.set_exception(error)
-        news = self._news  # not the task itself: a circle would keep the piece long after it is done
+        news = self._news  # not the task itself: a circle would keep the batch long after it is done
         self.future.add_done_callback(lambda _: news.put(None))
 
     def is_lost(self) -> bool:
@@ -132,7 +132,7 @@ class _Task:
             return isinstance(error, self._crew.lost)
 
     def do_alone(self) -> None:
-        """Do the piece again while nothing else is done that has been lost, too.
+        """Do the batch again while nothing else is done that has been lost, too.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class _Task:
                 self._crew.renew()
 
     def _told(self) -> str:
-        first = self.piece.chunks[0]
+        first = self.batch.blocks[0]
         return (
             f"A worker was lost {_LOSSES} times at the documents from {first.source}:{first.position} on: one of them "
             "may take more memory than there is. Move it elsewhere and start anew with --restart, or find more memory "
@@ -159,7 +159,7 @@ class _Task:
 
 def _do_again(tasks: Iterable[_Task], crew: Crew) -> None:
     log.warning("A worker was lost; what it was doing is done again.")
-    crew.renew()  # then it is known of all pieces whether they are lost
+    crew.renew()  # then it is known of all batches whether they are lost
     for task in tasks:
         if task.is_lost():
             task.do_alone()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from textcat.errors import TextcatError
-from textcat.reading.pipes import Heard
+from textcat.reading.pipes import PipeState
 from textcat.tagging import durable, journal
 from textcat.tagging.counts import Counts
 from textcat.tagging.shards import JOURNAL, REJECTED, Done
@@ -178,7 +178,7 @@ def _sum_up(entries: list[Line]) -> Done:
         if "cursor" in entry:
             counts.add(Counts.from_dict(entry["counts"]))
             shards += bool(entry["shard"])
-            pipes = {name: Heard(*heard) for name, heard in entry["pipes"].items()}
+            pipes = {name: PipeState(*heard) for name, heard in entry["pipes"].items()}
             last = Done(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"], pipes=pipes)
     return last._replace(finished=any(entry.get("finished") for entry in entries))
 
@@ -194,8 +194,8 @@ def _check_shards(path: Path, entries: list[Line]) -> None:
 def _sum(path: Path) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
+        while batch := file.read(1 << 20):
+            digest.update(batch)
     return digest.hexdigest()
 
 

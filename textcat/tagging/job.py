@@ -1,4 +1,4 @@
-"""A piece of input → the rows of its records' tags, what was rejected, and what it all came to."""
+"""A batch of input → the rows of its records' tags, what was rejected, and what it all came to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from textcat.errors import TextcatError
 from textcat.model.manifest import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import formats
-from textcat.reading.records import InputSettings, Piece, Record, Rejection
+from textcat.reading.records import Batch, InputSettings, Record, Rejection
 from textcat.tagging.counts import Counts, kind
 from textcat.tagging.output import ENCODERS, OutputSettings, encode_jsonl
 
@@ -29,12 +29,12 @@ log = logging.getLogger(__name__)
 
 # Records whose scores are held at the same time: 4096 × 1000 topics are 16 MB.
 _BATCH = 4096
-# Of the memo of chunks of text, in each process. With four times as much, tagging is no faster.
+# Of the memo of blocks of text, in each process. With four times as much, tagging is no faster.
 MEMO_BYTES = 32 << 20
 
 
 class Job(NamedTuple):
-    """What a run does to each of its pieces.
+    """What a run does to each of its batches.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Job(NamedTuple):
 
 
 class Tagged(NamedTuple):
-    """What became of a piece.
+    """What became of a batch.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class Tagged(NamedTuple):
     memory: int
 
 
-def tag_piece(job: Job, piece: Piece) -> Tagged:
-    """Read the records of a piece, tag them, and encode their rows; in any process that sees the model.
+def tag_batch(job: Job, batch: Batch) -> Tagged:
+    """Read the records of a batch, tag them, and encode their rows; in any process that sees the model.
 
     Raises
     ------
@@ -87,11 +87,11 @@ def tag_piece(job: Job, piece: Piece) -> Tagged:
         If there is no model, another one than the job is for, or another spaCy.
     """
     work = _Work(_tagger(job.model, job.digest, job.spacy), job.output)
-    items = formats.records(piece, job.input)
-    while batch := list(islice(items, _BATCH)):
-        work.counts.records += len(batch)
-        work.tag([item for item in batch if isinstance(item, Record)])
-        work.rejections += [item for item in batch if isinstance(item, Rejection)]
+    items = formats.records(batch, job.input)
+    while some := list(islice(items, _BATCH)):
+        work.counts.records += len(some)
+        work.tag([item for item in some if isinstance(item, Record)])
+        work.rejections += [item for item in some if isinstance(item, Rejection)]
     work.counts.rejected = len(work.rejections)
     work.counts.reasons.update(kind(rejection.reason) for rejection in work.rejections)
     return Tagged(tuple(work.blocks), tuple(work.rejections), work.counts, process_name(), peak_memory() or 0)
@@ -103,7 +103,7 @@ def process_name() -> str:
 
 
 class _Work:
-    """What has been made of a piece so far."""
+    """What has been made of a batch so far."""
 
     def __init__(self, tagger: Tagger, output: OutputSettings):
         self.counts = Counts()

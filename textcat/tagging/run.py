@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.reading.pieces import read_pieces
+from textcat.reading.batches import read_batches
 from textcat.reading.pipes import Pipes
-from textcat.reading.records import Piece, Rejection
+from textcat.reading.records import Batch, Rejection
 from textcat.tagging import forms
 from textcat.tagging.counts import Counts
 from textcat.tagging.flow import in_order
 from textcat.tagging.folder import opened
-from textcat.tagging.job import Job, Tagged, tag_piece
+from textcat.tagging.job import Job, Tagged, tag_batch
 from textcat.tagging.output import encode_rejection
 from textcat.tagging.plan import Plan, announce, check_apart, facts, warn_of_changes
 from textcat.tagging.shards import Done, Rule, Shards
@@ -30,7 +30,7 @@ class How(NamedTuple):
     Parameters
     ----------
     jobs : int
-        Pieces worked on at the same time; -1: one a core.
+        Batches worked on at the same time; -1: one a core.
     scheduler : str
         The address of a Dask cluster that does the work.
     strict : bool
@@ -59,7 +59,7 @@ def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = Fals
     restart : bool
         Remove what an earlier run has written there.
     show : callable, optional
-        Is told after each piece how far the run has come.
+        Is told after each batch how far the run has come.
 
     Raises
     ------
@@ -76,12 +76,12 @@ def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = Fals
             return tally.summary(done.shards)
         shards = Shards(out, done, forms.form(plan.job.output), plan.job.output.suffix, how.rule)
         pipes = Pipes(plan.sources, done.pipes)
-        pieces = pipes.noted(read_pieces(pipes.sources, plan.job.input, done.cursor))
-        with closing(shards), closing(_tagged(plan, how, pieces)) as results:
-            for piece, tagged in results:
+        batches = pipes.noted(read_batches(pipes.sources, plan.job.input, done.checkpoint))
+        with closing(shards), closing(_tagged(plan, how, batches)) as results:
+            for batch, tagged in results:
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
-                shards.add(tagged.blocks, rejected, tagged.counts, piece.end, piece.read, pipes.at(piece.end))
-                tally.add(piece, tagged)
+                shards.add(tagged.blocks, rejected, tagged.counts, batch.end, batch.read, pipes.at(batch.end))
+                tally.add(batch, tagged)
             warn_of_changes(plan)
             shards.finish()
         return tally.summary(shards.number)
@@ -90,7 +90,7 @@ def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = Fals
 def tag_to_stream(
     plan: Plan, stream: BinaryIO, how: How = HOW, *, tell: Callable[[Rejection], None], show: Show | None = None
 ) -> Summary:
-    """Tag the inputs into a stream, which is flushed after each piece.
+    """Tag the inputs into a stream, which is flushed after each batch.
 
     Parameters
     ----------
@@ -105,13 +105,13 @@ def tag_to_stream(
     announce(plan, "standard output")
     form, tally = forms.form(plan.job.output), Tally(plan, Done(Counts()), show)
     stream.write(form.begin())
-    with closing(_tagged(plan, how, read_pieces(plan.sources, plan.job.input))) as results:
-        for piece, tagged in results:
+    with closing(_tagged(plan, how, read_batches(plan.sources, plan.job.input))) as results:
+        for batch, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.blocks), form.flush()]))
             stream.flush()
             for rejection in tagged.rejections:
                 tell(rejection)
-            tally.add(piece, tagged)
+            tally.add(batch, tagged)
     stream.write(form.end())
     stream.flush()
     return tally.summary(0)
@@ -123,26 +123,26 @@ def told(rejection: Rejection) -> str:
     return f"{where}: {rejection.reason}"
 
 
-def _tagged(plan: Plan, how: How, pieces: Iterable[Piece]) -> Generator[tuple[Piece, Tagged]]:
+def _tagged(plan: Plan, how: How, batches: Iterable[Batch]) -> Generator[tuple[Batch, Tagged]]:
     with (
         closing(crew(how.jobs, plan.total, how.scheduler)) as workers,
-        closing(in_order(pieces, partial(tag_piece, plan.job), workers)) as results,
+        closing(in_order(batches, partial(tag_batch, plan.job), workers)) as results,
     ):
-        for piece, tagged in results:
-            _check(plan.job, piece, tagged)
+        for batch, tagged in results:
+            _check(plan.job, batch, tagged)
             if how.strict and tagged.rejections:
                 raise TextcatError(f"{told(tagged.rejections[0])} That is the end, as --strict asks.")
-            yield piece, tagged
+            yield batch, tagged
 
 
-def _check(job: Job, piece: Piece, tagged: Tagged) -> None:
-    """Count anew what a piece came to: that nothing is lost must not depend on one count."""
+def _check(job: Job, batch: Batch, tagged: Tagged) -> None:
+    """Count anew what a batch came to: that nothing is lost must not depend on one count."""
     counts = tagged.counts
     written = counts.tagged
     if job.output.to == "jsonl":
         written = sum(block.count(b"\n") for block in tagged.blocks)
     if not counts.records == written + len(tagged.rejections) == counts.tagged + counts.rejected:
         raise RuntimeError(
-            f"{counts.records} records up to {piece.source} were read, but {written} written and "
+            f"{counts.records} records up to {batch.source} were read, but {written} written and "
             f"{len(tagged.rejections)} rejected"
         )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from textcat.reading.pipes import Heard
-from textcat.reading.records import Cursor
+from textcat.reading.pipes import PipeState
+from textcat.reading.records import Checkpoint
 from textcat.tagging import durable, journal
 from textcat.tagging.counts import Counts
 from textcat.tagging.forms import Plain
@@ -18,7 +18,7 @@ REJECTED = "rejected.jsonl"
 
 
 class Rule(NamedTuple):
-    """When a shard is closed: after the piece that brings it to so much. The input alone has a say, not the clock.
+    """When a shard is closed: after the batch that brings it to so much. The input alone has a say, not the clock.
 
     Parameters
     ----------
@@ -39,24 +39,24 @@ class Done(NamedTuple):
     counts : Counts
     shards : int
         Their number; the next one gets it for its name.
-    cursor : Cursor, optional
+    checkpoint : Checkpoint, optional
         Where the input is to be read from; None is its beginning.
     read : int
         Bytes of the inputs up to there.
     rejected_bytes : int
         Length of the file of rejections.
     finished : bool
-    pipes : dict of str to Heard
+    pipes : dict of str to PipeState
         What had been read of each pipe among the inputs.
     """
 
     counts: Counts
     shards: int = 0
-    cursor: Cursor | None = None
+    checkpoint: Checkpoint | None = None
     read: int = 0
     rejected_bytes: int = 0
     finished: bool = False
-    pipes: Mapping[str, Heard] = {}
+    pipes: Mapping[str, PipeState] = {}
 
 
 class Shards:
@@ -96,11 +96,11 @@ class Shards:
         blocks: Iterable[bytes],
         rejected: bytes,
         counts: Counts,
-        cursor: Cursor,
+        checkpoint: Checkpoint,
         read: int,
-        pipes: Mapping[str, Heard] | None = None,
+        pipes: Mapping[str, PipeState] | None = None,
     ) -> None:
-        """Write what became of a piece.
+        """Write what became of a batch.
 
         Parameters
         ----------
@@ -109,12 +109,12 @@ class Shards:
         rejected : bytes
             Lines of rejections.
         counts : Counts
-            Of the piece.
-        cursor : Cursor
-            Where the piece ends.
+            Of the batch.
+        checkpoint : Checkpoint
+            Where the batch ends.
         read : int
             Bytes of the inputs up to there.
-        pipes : mapping of str to Heard, optional
+        pipes : mapping of str to PipeState, optional
             What had been read of pipes.
 
         Raises
@@ -127,7 +127,7 @@ class Shards:
                 self._write(block)
             self._rejected.write(rejected)
             self._counts.add(counts)
-            self._reached = {"cursor": cursor, "read": read, "pipes": pipes or {}}
+            self._reached = {"cursor": checkpoint, "read": read, "pipes": pipes or {}}
             if self._counts.records >= self._rule.records or self._block_bytes >= self._rule.block_bytes:
                 self._end()
 

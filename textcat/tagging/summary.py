@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from textcat.progress import peak_memory
-from textcat.reading.records import Chunk, Piece
+from textcat.reading.records import Batch, Block
 from textcat.tagging.counts import Counts
 from textcat.tagging.drift import Drift, drifts
 from textcat.tagging.job import Tagged, process_name
@@ -64,7 +64,7 @@ class Tally:
     before : Done
         How far earlier runs had come.
     show : callable, optional
-        Is told after each piece.
+        Is told after each batch.
     """
 
     def __init__(self, plan: Plan, before: Done, show: Show | None):
@@ -75,19 +75,19 @@ class Tally:
         self._memory: dict[str, int] = {}
         self._formats: set[str] = set()
 
-    def add(self, piece: Piece, tagged: Tagged) -> None:
-        """Count a piece, and show it."""
+    def add(self, batch: Batch, tagged: Tagged) -> None:
+        """Count a batch, and show it."""
         self._counts.add(tagged.counts)
         self._memory[tagged.process] = tagged.memory
-        self._formats.update(chunk.format for chunk in piece.chunks if isinstance(chunk, Chunk))
+        self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
         if self._show is not None:
             self._show(
                 Reached(
                     self._counts,
-                    piece.read,
+                    batch.read,
                     self._plan.total,
                     self._counts.records - self._before.counts.records,
-                    piece.read - self._before.read,
+                    batch.read - self._before.read,
                     self._seconds(),
                     self._all_memory(),
                 )

@@ -16,13 +16,13 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any
 
-from textcat.reading.records import Piece
+from textcat.reading.records import Batch
 
 # Of input that is done in the process itself, before others are started for more.
 SMALL = 8 << 20
 
 
-Work = Callable[[Piece], Any]
+Work = Callable[[Batch], Any]
 
 
 class Crew:
@@ -31,20 +31,20 @@ class Crew:
     Attributes
     ----------
     size : int
-        How many pieces are worked on at the same time.
+        How many batches are worked on at the same time.
     lost : tuple of exception types
-        What a piece that has not been done raises if its worker was lost.
+        What a batch that has not been done raises if its worker was lost.
     """
 
     size = 1
     lost: tuple[type[BaseException], ...] = ()
 
-    def submit(self, work: Work, piece: Piece) -> Future[Any]:
-        """Take a piece, and return where its result will be."""
+    def submit(self, work: Work, batch: Batch) -> Future[Any]:
+        """Take a batch, and return where its result will be."""
         raise NotImplementedError
 
     def renew(self) -> None:
-        """Replace lost workers; pieces that have not been done must be given anew."""
+        """Replace lost workers; batches that have not been done must be given anew."""
 
     def close(self) -> None:
         """End all workers now, whatever they are doing."""
@@ -55,11 +55,11 @@ class Alone(Crew):
 
     lost = (MemoryError,)
 
-    def submit(self, work: Work, piece: Piece) -> Future[Any]:
+    def submit(self, work: Work, batch: Batch) -> Future[Any]:
         """Work, and return a result that is there."""
         future: Future[Any] = Future()
         try:
-            future.set_result(work(piece))
+            future.set_result(work(batch))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -80,13 +80,13 @@ class Processes(Crew):
         self._context = multiprocessing.get_context("spawn")
         self._begin()
 
-    def submit(self, work: Work, piece: Piece) -> Future[Any]:
+    def submit(self, work: Work, batch: Batch) -> Future[Any]:
         """Give work to the next process that is free."""
-        with uninterrupted():  # at the first piece, the processes are started
-            return self._pool.submit(work, piece)
+        with uninterrupted():  # at the first batch, the processes are started
+            return self._pool.submit(work, batch)
 
     def renew(self) -> None:
-        """End all processes; others are started at the next piece."""
+        """End all processes; others are started at the next batch."""
         self.close()
         self._begin()
 
@@ -116,15 +116,15 @@ class Growing(Crew):
         self._taken = 0
         self._alone, self._others = Alone(), None if size == 1 else Processes(size)
 
-    def submit(self, work: Work, piece: Piece) -> Future[Any]:
+    def submit(self, work: Work, batch: Batch) -> Future[Any]:
         """Work, or give work to another process."""
-        self._taken += piece.size
+        self._taken += batch.size
         if self._others is None or self._taken <= SMALL:
-            return self._alone.submit(work, piece)
-        return self._others.submit(work, piece)
+            return self._alone.submit(work, batch)
+        return self._others.submit(work, batch)
 
     def renew(self) -> None:
-        """End all other processes; others are started at the next piece."""
+        """End all other processes; others are started at the next batch."""
         if self._others is not None:
             self._others.renew()
 
@@ -135,7 +135,7 @@ class Growing(Crew):
 
 
 class Cluster(Crew):
-    """The workers of a Dask cluster, which gives a lost worker's pieces to others by itself, some times.
+    """The workers of a Dask cluster, which gives a lost worker's batches to others by itself, some times.
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ class Cluster(Crew):
 
         self.lost = (KilledWorker, CancelledError, MemoryError)
         self.size = sum(self._client.nthreads().values())
-        # Equal pieces are two pieces.
+        # Equal batches are two batches.
         self._pool = self._client.get_executor(pure=False)
 
-    def submit(self, work: Work, piece: Piece) -> Future[Any]:
+    def submit(self, work: Work, batch: Batch) -> Future[Any]:
         """Give work to the cluster."""
-        return self._pool.submit(work, piece)
+        return self._pool.submit(work, batch)
 
     def close(self) -> None:
         """Forget what the cluster has not done."""
@@ -175,7 +175,7 @@ def crew(jobs: int, n_bytes: int | None, scheduler: str = "") -> Crew:
     Parameters
     ----------
     jobs : int
-        Pieces worked on at the same time; -1: one a core.
+        Batches worked on at the same time; -1: one a core.
     n_bytes : int, optional
         Of the inputs as they are stored, if that is known.
     scheduler : str

@@ -1,6 +1,6 @@
 """One module per format: how its files are cut between records, and how the records of what was cut are read.
 
-``records(chunk, settings)`` yields the records of a chunk, and a Rejection for each that cannot be read; it runs
+``records(block, settings)`` yields the records of a block, and a Rejection for each that cannot be read; it runs
 anywhere. What cuts runs where the inputs are read, and must be cheap: a cutter tells where whole records end. It is
 made anew for every file, as it may keep what it is in the middle of.
 """
@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Protocol
 
 from textcat.reading.formats import delimited, jsonl, lines, mbox, parquet, rcv1, reuters, text
-from textcat.reading.records import InputSettings, Piece, Record, Rejection
+from textcat.reading.records import Batch, InputSettings, Record, Rejection
 
 FORMATS: dict[str, ModuleType] = {
     "jsonl": jsonl,
@@ -52,10 +52,10 @@ def cutter(form: str, header: bytes, settings: InputSettings) -> Cutter:
     return mbox.MessageCutter() if form == "mbox" else lines.LineCutter()
 
 
-def records(piece: Piece, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield what a piece holds, in the order of the input: every record, and a Rejection for all that is none."""
-    for chunk in piece.chunks:
-        if isinstance(chunk, Rejection):
-            yield chunk
+def records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
+    """Yield what a batch holds, in the order of the input: every record, and a Rejection for all that is none."""
+    for block in batch.blocks:
+        if isinstance(block, Rejection):
+            yield block
         else:
-            yield from FORMATS[chunk.format].records(chunk, settings)
+            yield from FORMATS[block.format].records(block, settings)

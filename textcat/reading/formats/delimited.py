@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from textcat.reading.formats.lines import LineCutter
 from textcat.reading.formats.spans import Content, FaultError, Span, read, text_of
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines
@@ -81,13 +81,13 @@ def head(data: bytes, at_end: bool) -> int:
     return len(data) if at_end else 0
 
 
-def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield a document per row that is not blank.
 
     A value may stand in double quotes, which are doubled inside of it; then it may have line ends, too. Where a quote
     is not closed, or text follows the closing one, the line that the row starts on is rejected, and only this line.
     """
-    which = columns(chunk.header, chunk.format, settings)
+    which = columns(block.header, block.format, settings)
 
     def parse(span: Span) -> Content:
         cells = _cells(text_of(span, settings.encoding), which.separator)
@@ -98,15 +98,15 @@ def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejectio
             cells[which.id] if which.id >= 0 else "", {"title": title, "body": body} if title else {"body": body}
         )
 
-    return read(_spans(chunk, which.separator.encode()), parse, chunk, settings, "The row of line {}")
+    return read(_spans(block, which.separator.encode()), parse, block, settings, "The row of line {}")
 
 
-def _spans(chunk: Chunk, separator: bytes) -> Iterator[Span]:
-    start, position = 0, chunk.position
-    for end in _row_ends(chunk.data, separator, final=True):
-        row = chunk.data[start:end]
+def _spans(block: Block, separator: bytes) -> Iterator[Span]:
+    start, position = 0, block.position
+    for end in _row_ends(block.data, separator, final=True):
+        row = block.data[start:end]
         if row.strip():
-            yield Span(position, chunk.offset + start, row)
+            yield Span(position, block.offset + start, row)
         start, position = end, position + row.count(b"\n")
 
 

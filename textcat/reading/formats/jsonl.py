@@ -9,10 +9,10 @@ import orjson
 
 from textcat.reading.formats.spans import Content, Span, is_utf8, read, text_of, without_mark
 from textcat.reading.readers.jsonl import Fields
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 
 
-def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield a document per line that is not blank.
 
     A line has its text in the text field, in ``title`` and ``body``, or in ``zones``; other fields are passed over, and
@@ -23,14 +23,14 @@ def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejectio
         fields = Fields.of_line(text_of(span, settings.encoding))
         return Content(fields.identifier(settings.id_field), _texts(fields.zones(settings.text_field), settings))
 
-    data, offset = without_mark(chunk, settings)
-    source, limit, in_utf8 = chunk.source, settings.max_bytes, is_utf8(settings.encoding)
-    for number, line in enumerate(data.split(b"\n"), chunk.position):
+    data, offset = without_mark(block, settings)
+    source, limit, in_utf8 = block.source, settings.max_bytes, is_utf8(settings.encoding)
+    for number, line in enumerate(data.split(b"\n"), block.position):
         content = _plain(line, settings) if in_utf8 and len(line) <= limit else None
         if content is not None:
             yield Record(content[0] or f"{source}:{number}", source, number, content[1])
         elif line.strip():
-            yield from read([Span(number, offset, line)], parse, chunk, settings, "Line {}")
+            yield from read([Span(number, offset, line)], parse, block, settings, "Line {}")
         offset += len(line) + 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from textcat.reading.formats.spans import Content, Span, read, text_of, without_mark
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 
 _LINE_END = ord("\n")
 
@@ -30,19 +30,19 @@ class LineCutter:
         return end or len(data), end > 0
 
 
-def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield a document per line that is not blank."""
 
     def parse(span: Span) -> Content:
         return Content("", {"body": text_of(span, settings.encoding).strip()})
 
-    return read(spans(chunk, settings), parse, chunk, settings, "Line {}")
+    return read(spans(block, settings), parse, block, settings, "Line {}")
 
 
-def spans(chunk: Chunk, settings: InputSettings) -> Iterator[Span]:
+def spans(block: Block, settings: InputSettings) -> Iterator[Span]:
     """Yield the lines that are not blank, without their ends."""
-    data, offset = without_mark(chunk, settings)
-    for number, line in enumerate(data.split(b"\n"), chunk.position):
+    data, offset = without_mark(block, settings)
+    for number, line in enumerate(data.split(b"\n"), block.position):
         if line.strip():
             yield Span(number, offset, line)
         offset += len(line) + 1

@@ -13,7 +13,7 @@ from html import unescape
 from itertools import pairwise
 
 from textcat.reading.formats.spans import Content, FaultError, Span, is_encoding, read
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 
 #: The line before a message: "From ", an address, and a date with its time.
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
@@ -66,22 +66,22 @@ def _starts(data: bytes, line_end: int) -> bool:
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 
 
-def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield a document per message.
 
     Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
     has none, those of HTML without their tags.
     """
-    return read(_spans(chunk), lambda span: _content(span, settings), chunk, settings, "Message {}")
+    return read(_spans(block), lambda span: _content(span, settings), block, settings, "Message {}")
 
 
-def _spans(chunk: Chunk) -> Iterator[Span]:
-    data, position = chunk.data, chunk.position
+def _spans(block: Block) -> Iterator[Span]:
+    data, position = block.data, block.position
     starts = [0, *_inner_starts(data), len(data)]
     for start, end in pairwise(starts):
         message = data[start:end]
         if message.strip():
-            yield Span(position, chunk.offset + start, message)
+            yield Span(position, block.offset + start, message)
         position += bool(SEPARATOR.match(message))
 
 

@@ -10,7 +10,7 @@ from typing import IO, Any, NamedTuple
 from textcat.errors import TextcatError, install_hint
 from textcat.reading.compression import check_ratio
 from textcat.reading.formats.spans import Content, FaultError, Span, read, too_long
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # of a batch
@@ -26,9 +26,9 @@ class Columns(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A chunk, where the next one begins (its group of rows, and the number of its first row), and the part read."""
+    """A block, where the next one begins (its group of rows, and the number of its first row), and the part read."""
 
-    chunk: Chunk
+    block: Block
     group: int
     row: int
     share: float
@@ -76,9 +76,9 @@ def batches(file: IO[bytes], source: str, settings: InputSettings, group: int, r
             for batch in _rows(pa, file, table, number, which, settings):
                 chunk_start, start = start, start + batch.num_rows
                 if chunk_start >= row:
-                    chunk = Chunk(source, "parquet", _packed(pa, batch), chunk_start, -1)
+                    block = Block(source, "parquet", _packed(pa, batch), chunk_start, -1)
                     done = start - 1
-                    yield Batch(chunk, number, start, done / max(done, starts[-1] - 1, 1))
+                    yield Batch(block, number, start, done / max(done, starts[-1] - 1, 1))
             if start != starts[number + 1]:
                 rows = f"{start - starts[number]} rows where it should have {about[number].num_rows}"
                 raise ValueError(f"group {number + 1} has {rows}")  # which pyarrow passes over
@@ -140,17 +140,17 @@ def _packed(pa: Any, batch: Any) -> bytes:
     return packed
 
 
-def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield a document per row; a row whose text is null is rejected."""
     pa = arrow()
-    with pa.ipc.open_stream(chunk.data) as stream:
+    with pa.ipc.open_stream(block.data) as stream:
         batch = stream.read_next_batch()
     which = _columns(pa, batch.schema, settings)
     names, titles, bodies = (_column(pa, batch, name) for name in which)
-    spans = (Span(row, -1, b"") for row in range(chunk.position, chunk.position + batch.num_rows))
+    spans = (Span(row, -1, b"") for row in range(block.position, block.position + batch.num_rows))
 
     def parse(span: Span) -> Content:
-        i = span.position - chunk.position
+        i = span.position - block.position
         title, body = _text(titles[i], settings), _text(bodies[i], settings)
         if body is None and not title:
             raise FaultError("has no text")
@@ -161,7 +161,7 @@ def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejectio
         name = names[i]
         return Content(str(name) if isinstance(name, int) else _text(name, settings) or "", zones)
 
-    for found in read(spans, parse, chunk, settings, "Row {}"):
+    for found in read(spans, parse, block, settings, "Row {}"):
         yield found._replace(length=-1) if isinstance(found, Rejection) else found
 
 

@@ -11,7 +11,7 @@ from textcat.errors import TextcatError
 from textcat.reading.formats.spans import Content, FaultError, Span, read
 from textcat.reading.members import Member
 from textcat.reading.readers import reuters
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _TAG = re.compile(_OPENING + b"|" + _CLOSING)
@@ -42,26 +42,26 @@ class StoryCutter:
         return (min(ends), True) if ends else (max(len(data) - len(_CLOSING), 0), False)
 
 
-def records(chunk: Chunk, settings: InputSettings) -> Iterator[Record | Rejection]:
+def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield a document per story, as the reader of Reuters-21578 does; its id is NEWID."""
-    return read(_spans(chunk), lambda span: _content(span, chunk, settings), chunk, settings, "Story {}")
+    return read(_spans(block), lambda span: _content(span, block, settings), block, settings, "Story {}")
 
 
-def _spans(chunk: Chunk) -> Iterator[Span]:
+def _spans(block: Block) -> Iterator[Span]:
     """Yield the stories, and what stands between them; a story that is cut off ends where the next one begins."""
-    data, position = chunk.data, chunk.position
+    data, position = block.data, block.position
     ends = (match.start() if match[0] == _OPENING else match.end() for match in _TAG.finditer(data))
     for start, end in pairwise([0, *ends, len(data)]):
         span = data[start:end]
         if _PROLOGUE.fullmatch(span) is None:
-            yield Span(position, chunk.offset + start, span)
+            yield Span(position, block.offset + start, span)
         position += span.startswith(_OPENING)
 
 
-def _content(span: Span, chunk: Chunk, settings: InputSettings) -> Content:
+def _content(span: Span, block: Block, settings: InputSettings) -> Content:
     if not span.data.startswith(_OPENING):
         raise FaultError("has text before it that belongs to no story: mend the file")
-    path = Path(chunk.source)
+    path = Path(block.source)
     member = Member(path, path.name, span.data)
     try:
         (document,) = reuters.parse(member, encoding=settings.encoding or "latin-1")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from textcat.reading.readers.jsonl import FaultError
-from textcat.reading.records import Chunk, InputSettings, Record, Rejection
+from textcat.reading.records import Block, InputSettings, Record, Rejection
 
 __all__ = [
     "Content",
@@ -42,7 +42,7 @@ class Content(NamedTuple):
 def read(
     spans: Iterable[Span],
     parse: Callable[[Span], Content],
-    chunk: Chunk,
+    block: Block,
     settings: InputSettings,
     unit: str,
 ) -> Iterator[Record | Rejection]:
@@ -53,7 +53,7 @@ def read(
     spans : iterable of Span
     parse : callable
         Gives the content of a span or raises FaultError.
-    chunk : Chunk
+    block : Block
         What the spans are from.
     settings : InputSettings
     unit : str
@@ -64,11 +64,11 @@ def read(
             if len(span.data) > settings.max_bytes:
                 raise FaultError(too_long(len(span.data), settings))
             content = parse(span)
-            name = content.id or f"{chunk.source}:{span.position}"
-            yield Record(name, chunk.source, span.position, content.zones)
+            name = content.id or f"{block.source}:{span.position}"
+            yield Record(name, block.source, span.position, content.zones)
         except FaultError as fault:
             reason = f"{unit.format(span.position)} {fault}."
-            yield Rejection(chunk.source, span.position, reason, span.offset, len(span.data))
+            yield Rejection(block.source, span.position, reason, span.offset, len(span.data))
 
 
 def too_long(length: int, settings: InputSettings) -> str:
@@ -76,11 +76,11 @@ def too_long(length: int, settings: InputSettings) -> str:
     return f"has {length} bytes and is not read, as a record may have {settings.max_bytes} at most"
 
 
-def without_mark(chunk: Chunk, settings: InputSettings) -> tuple[bytes, int]:
+def without_mark(block: Block, settings: InputSettings) -> tuple[bytes, int]:
     """Give the data without the byte order mark that a file in UTF-8 may start with, and the data's offset."""
-    if chunk.offset == 0 and chunk.data.startswith(codecs.BOM_UTF8) and is_utf8(settings.encoding):
-        return chunk.data[3:], 3
-    return chunk.data, chunk.offset
+    if block.offset == 0 and block.data.startswith(codecs.BOM_UTF8) and is_utf8(settings.encoding):
+        return block.data[3:], 3
+    return block.data, block.offset
 
 
 def text_of(span: Span, encoding: str) -> str:
