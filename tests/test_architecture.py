@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "documents", "errors", "files", "progress", "shipped"},
+    {"cluster", "documents", "errors", "files", "progress"},
     {"reading"},
     {"corpus", "evaluation", "features", "margin"},
     {"recipe"},

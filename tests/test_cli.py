@@ -200,7 +200,7 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
     if form == "card":
         Path("pets.toml").write_text('reader = "folders"\nfiles = ["own"]\n')
     elif form == "sgm":
-        shutil.copy(textcat.shipped.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
+        shutil.copy(textcat.files.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
     path = {"folder": own, "card": "pets.toml", "sgm": "wire.sgm"}[form]
     assert run("train", path, "--out", "m").code == 0
     assert run("evaluate", "m", path).code == (0 if form == "sgm" else 1)
@@ -538,7 +538,7 @@ def test_ctrl_c_between_two_stages_leaves_no_half_written_model(run, monkeypatch
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        monkeypatch.setattr("textcat.model.storage._sync", interrupted)
+        monkeypatch.setattr("os.fsync", interrupted)
         run("train", "newswire", "--out", "m")
     finally:
         signal.signal(signal.SIGINT, before)

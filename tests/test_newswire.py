@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from textcat.corpus.catalogue import card, open_corpus
+from textcat.files import shipped
 from textcat.reading.readers import read
-from textcat.shipped import shipped
 
 FILE = shipped("corpora") / "newswire" / "newswire.sgm"
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_newswire.py"

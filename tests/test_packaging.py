@@ -19,7 +19,7 @@ except ImportError:  # Python 3.10
 
 import textcat
 from textcat.errors import DISTRIBUTION
-from textcat.shipped import shipped
+from textcat.files import shipped
 
 ROOT = Path(__file__).parent.parent
 BUILD_TOOLS = ("Cython", "setuptools", "pip")
@@ -130,8 +130,8 @@ def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
 def test_the_wheel_trains_away_from_the_checkout(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     program = (
-        "import textcat.shipped, sys\n"
-        "print(textcat.shipped.shipped('corpora'))\n"
+        "import textcat.files, sys\n"
+        "print(textcat.files.shipped('corpora'))\n"
         "sys.argv = ['textcat', 'train', 'newswire', '--out', 'm']\n"
         "from textcat.cli import main; main()"
     )

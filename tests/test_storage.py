@@ -1,6 +1,7 @@
 """A model folder gives back the tagger to the bit, is replaced whole, and tells damage in a sentence."""
 
 import ctypes
+import hashlib
 import json
 import os
 import resource
@@ -15,8 +16,7 @@ import pytest
 import textcat
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
-from textcat.model import storage
-from textcat.model.manifest import FORMAT, ModelError, read_manifest, sum_of_entries
+from textcat.model.manifest import MODEL, ModelError, read_manifest
 from textcat.model.storage import check_target, load, save
 
 FILES = ["bias.npy", "calibration.npy", "idf.npy", "manifest.json", "thresholds.npy", "vocabulary.json", "weights.npy"]
@@ -61,10 +61,14 @@ def test_a_loaded_tagger_gives_the_probabilities_of_the_saved_one(tagger, tmp_pa
     assert all(0 < tag.probability <= 1 for tag in loaded.tag([text])[0])
 
 
+def sha256_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def rewrite(model, **entries):
     """Change entries of the manifest, and seal it as `save` does."""
     manifest = {**json.loads((model / "manifest.json").read_text()), **entries}
-    manifest["sha256"] = sum_of_entries(manifest)
+    manifest["sha256"] = MODEL.sum_of_entries(manifest)
     (model / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -196,7 +200,7 @@ def test_a_file_name_cannot_lead_out_of_the_folder(model):
     secret = model.parent / "secret.npy"
     np.save(secret, np.zeros(1))
     files = read_manifest(model)["files"]
-    rewrite(model, files={**files, "../secret.npy": storage._sum(secret)})
+    rewrite(model, files={**files, "../secret.npy": sha256_of(secret)})
     with pytest.raises(ModelError, match=r"is damaged"):
         load(model)
 
@@ -204,7 +208,7 @@ def test_a_file_name_cannot_lead_out_of_the_folder(model):
 def test_files_that_do_not_fit_together_are_noticed(model):
     np.save(model / "bias.npy", np.zeros(5, np.float32))
     files = read_manifest(model)["files"]
-    rewrite(model, files={**files, "bias.npy": storage._sum(model / "bias.npy")})
+    rewrite(model, files={**files, "bias.npy": sha256_of(model / "bias.npy")})
     with pytest.raises(ModelError, match=r"do not fit together"):
         load(model)
 
@@ -216,14 +220,14 @@ def test_pickled_objects_are_never_loaded(model):
 
     np.save(model / "bias.npy", np.array([Trap(), Trap()], object), allow_pickle=True)
     files = read_manifest(model)["files"]
-    rewrite(model, files={**files, "bias.npy": storage._sum(model / "bias.npy")})
+    rewrite(model, files={**files, "bias.npy": sha256_of(model / "bias.npy")})
     with pytest.raises(ModelError, match=r"is damaged"):
         load(model)
     assert not (model / "sprung").exists()
 
 
 def test_a_newer_format_asks_for_a_newer_textcat(model):
-    rewrite(model, format=FORMAT + 1, files={"something": "else"})
+    rewrite(model, format=MODEL.version + 1, files={"something": "else"})
     with pytest.raises(ModelError, match=r"has model format 3, .* reads up to 2: upgrade textcat\."):
         load(model)
 
@@ -255,7 +259,7 @@ def test_a_damaged_model_can_be_replaced(small, model):
 
 
 def test_without_the_exchange_of_folders_a_model_is_replaced_all_the_same(small, model, monkeypatch):
-    monkeypatch.setattr(storage, "_exchange", lambda *_: False)
+    monkeypatch.setattr("textcat.files._exchange", lambda *_: False)
     save(small, model)
     assert load(model).topics == small.topics
     assert [path.name for path in model.parent.iterdir()] == ["model"]

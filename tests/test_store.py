@@ -114,7 +114,9 @@ def test_a_store_takes_the_place_of_an_older_one_and_of_nothing_else(folder, X, 
     assert len(write_rows(folder, [X[:5]])) == 5
     assert os.listdir(tmp_path) == ["rows"]
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(StoreError, match="is no store of rows: name another folder"):
+    with pytest.raises(
+        StoreError, match=r"The store of rows .*rows is not replaced, for notes\.txt would be lost: name another folder"
+    ):
         write_rows(folder, [X])
     assert (folder / "notes.txt").exists()
 

@@ -1,13 +1,137 @@
-"""Text → a file that is replaced whole: a reader sees the old one or the new one, never half."""
+"""Files and folders that are replaced whole, checksums, journals, and settings in TOML."""
 
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+import sys
+import tempfile
+import types
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, Union, get_args, get_origin
 
 from textcat.errors import TextcatError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+MANIFEST = "manifest.json"
+UNFINISHED = ".part"  # ends the name of a file that is still being written
+_PACKAGE = Path(__file__).parent
+_EXCHANGE, _CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2(2)
+_ATTEMPTS = 100  # to open the files of a folder that others keep replacing
+_PARTS_PER_WRITE = 10_000
+_CHECKSUM = "crc32"  # of the other entries of a journal's line
+
+
+def shipped(folder: str) -> Path:
+    """Return the path of a shipped folder: ``"corpora"`` or ``"models"``.
+
+    A wheel carries them inside the package, a checkout has them at its top level.
+    """
+    inside = _PACKAGE / "_shipped" / folder
+    return inside if inside.is_dir() else _PACKAGE.parent / folder
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` with the nearest known name, or an empty string if none is near.
+
+    Parameters
+    ----------
+    wrong : str
+    known : iterable of str
+    """
+    near = get_close_matches(wrong, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What the file is, for messages: "recipe", "card".
+
+    Raises
+    ------
+    TextcatError
+        If the file cannot be read or is not valid TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.") from error
+    # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
+    except (ValueError, RecursionError) as error:
+        raise TextcatError(f"The {what} {path} is not valid TOML: {error}.") from error
+
+
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+_COLLECTIONS = {dict: "a table", Mapping: "a table", list: "a list", Sequence: "a list", tuple: "a list"}
+_ENTRIES = {int: "integers", float: "numbers", str: "strings"}
+
+
+def has_type(value: Any, annotation: Any) -> bool:
+    """Return whether a value of a TOML file has the type of a parameter.
+
+    A whole number passes for a float, but true and false do not pass for numbers.
+
+    Parameters
+    ----------
+    value : object
+    annotation : type
+        Such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
+    """
+    for kind in _alternatives(annotation):
+        origin, arguments = get_origin(kind) or kind, get_args(kind)
+        if kind is Any or (origin is float and type(value) is int):
+            return True
+        if origin in _COLLECTIONS:
+            plain = dict if _COLLECTIONS[origin] == "a table" else list
+            entries = value.values() if isinstance(value, dict) else value
+            if type(value) is plain and (not arguments or all(has_type(e, arguments[plain is dict]) for e in entries)):
+                return True
+        elif type(value) is origin:
+            return True
+    return False
+
+
+def describe_type(annotation: Any) -> str:
+    """Return a type in words, such as "a number or a text" or "a list of strings"."""
+    words = []
+    for kind in _alternatives(annotation):
+        origin, arguments = get_origin(kind) or kind, get_args(kind)
+        if origin in _COLLECTIONS:
+            collection = _COLLECTIONS[origin]
+            entries = _ENTRIES.get(arguments[collection == "a table"]) if arguments else None
+            words.append(f"{collection} of {entries}" if entries else collection)
+        elif kind is not type(None):
+            words.append(_KINDS.get(kind, "a value"))
+    return " or ".join(words)
+
+
+def _alternatives(annotation: Any) -> Sequence[Any]:
+    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+
+
+# --- a file that is replaced whole -----------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -33,13 +157,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """
     path = Path(path)
     if path.exists() and not path.is_file():
-        with _opened(path, "w") as file:
+        with _open_to_write(path, "w") as file:
             yield file
         return
     # The file a symbolic link points to is replaced, the link stays.
     path = path.resolve()
-    sibling = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    file = _opened(sibling, "x")
+    sibling = _sibling(path)
+    file = _open_to_write(sibling, "x")
     try:
         with file:
             yield file
@@ -50,16 +174,437 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file whole, or not at all; parameters and errors as in `replacing`."""
+    """Write a text file whole, or not at all.
+
+    Parameters
+    ----------
+    path : str or path-like
+    text : str
+
+    Raises
+    ------
+    TextcatError
+        If nothing can be written there.
+    """
     with replacing(path) as file:
         file.write(text)
 
 
-def _opened(path: Path, mode: Literal["w", "x"]) -> TextIO:
+def _open_to_write(path: Path, mode: Literal["w", "x"]) -> TextIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return open(path, mode, encoding="utf-8", newline="\n")
     except OSError as error:
-        raise TextcatError(
-            f"Cannot write in {path.parent} ({error.strerror}): name a folder that you may write to."
-        ) from error
+        raise TextcatError(_cannot_write_in(path.parent, error)) from error
+
+
+def _cannot_write_in(folder: Path, error: OSError) -> str:
+    return f"Cannot write in {folder} ({error.strerror}): name a folder that you may write to."
+
+
+def _sibling(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
+
+
+# --- a folder that is replaced whole ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FolderFormat:
+    """A kind of folder that is written whole, with a manifest that has a checksum of its own entries.
+
+    Parameters
+    ----------
+    name : str
+        As sentences name one: "model".
+    negation : str
+        As in "FOLDER is not a model".
+    error : type of TextcatError
+        What is raised.
+    version : int
+        The newest format that is read, and the one that is written; the manifest's entry ``format``.
+    files : frozenset of str
+        Names of the files besides the manifest.
+    checksum : str
+        The manifest's entry that holds the sha256 of its other entries.
+    origin, remedy : str
+        What to do if there is no manifest, and if the folder is damaged.
+    """
+
+    name: str
+    negation: str
+    error: type[TextcatError]
+    version: int
+    files: frozenset[str]
+    checksum: str
+    origin: str
+    remedy: str
+
+    @contextmanager
+    def replacing(self, folder: Path) -> Iterator[Path]:
+        """Yield an empty sibling of a folder, which takes the folder's place when the block ends well.
+
+        On Linux the two are exchanged in one step, so a reader always finds the old folder or the new one.
+
+        Parameters
+        ----------
+        folder : Path
+            An older folder of this format there is replaced. The folder a link points to is replaced, the link stays.
+
+        Raises
+        ------
+        TextcatError
+            If the folder is something else's, as for `check_target`.
+        OSError
+            If it cannot be written.
+        """
+        folder = Path(folder).expanduser().resolve()
+        self.check_target(folder)
+        sibling = _sibling(folder)
+        try:
+            sibling.mkdir(parents=True)
+            yield sibling
+            for path in sibling.iterdir():
+                with open(path, "rb+") as file:
+                    os.fsync(file.fileno())
+            _put_in_place(sibling, folder)
+        finally:
+            shutil.rmtree(sibling, ignore_errors=True)
+
+    def check_target(self, folder: str | os.PathLike[str]) -> None:
+        """Refuse to write over anything but an older folder of this format, even a damaged one, or where one may not.
+
+        Parameters
+        ----------
+        folder : path
+
+        Raises
+        ------
+        TextcatError
+            If something else is there, or the folder cannot be made.
+        """
+        folder = Path(folder).expanduser().resolve()
+        if folder == Path.cwd():
+            raise self.error(
+                f"{folder} is the current folder, which a {self.name} cannot take the place of: name another one."
+            )
+        if folder.exists():
+            there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
+            others = sorted(there - self.files - {MANIFEST})
+            if there and not there & self.files:
+                raise self.error(f"{folder} exists and is {self.negation}: name another folder.")
+            if others:
+                raise self.error(
+                    f"The {self.name} {folder} is not replaced, for {others[0]} would be lost: name another folder."
+                )
+        above = next(parent for parent in folder.parents if parent.exists())
+        try:
+            tempfile.TemporaryDirectory(prefix=".", suffix=UNFINISHED, dir=above).cleanup()
+        except OSError as error:
+            raise self.error(_cannot_write_in(above, error)) from error
+
+    def write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
+        """Write the manifest, sealed.
+
+        Parameters
+        ----------
+        folder : Path
+        entries : mapping of str to object
+            Besides the format and the checksum.
+        """
+        manifest = {"format": self.version, **entries}
+        manifest[self.checksum] = self.sum_of_entries(manifest)
+        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+    def sum_of_entries(self, manifest: Mapping[str, Any]) -> str:
+        """Return the sha256 of a manifest's entries, but for the one that holds it."""
+        entries = {key: value for key, value in manifest.items() if key != self.checksum}
+        return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+    @contextmanager
+    def open(self, folder: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, BinaryIO]]]:
+        """Open the files of a folder, all of one moment: of a folder that is replaced meanwhile, all old or all new.
+
+        Parameters
+        ----------
+        folder : path
+
+        Yields
+        ------
+        manifest : dict of str to object
+        files : dict of str to BinaryIO
+            By name, those that are there.
+
+        Raises
+        ------
+        TextcatError
+            If the folder has no manifest, the manifest is damaged or of a newer format, or a file cannot be read.
+        """
+        folder = Path(folder).expanduser()
+        for _ in range(_ATTEMPTS):
+            with ExitStack() as stack:
+                try:
+                    files = _open_at_once(stack, folder, sorted(self.files | {MANIFEST}))
+                    content = None if files is None or MANIFEST not in files else files[MANIFEST].read()
+                except OSError as error:
+                    raise self.error(f"Cannot read {folder / (error.filename or '')}: {error.strerror}.") from error
+                if files is not None and content is None:
+                    raise self.error(f"{folder} is {self.negation}: it has no {MANIFEST}. {self.origin}")
+                if files is not None and content is not None:
+                    yield self._parsed(folder, content), files
+                    return
+        raise self.error(f"The {self.name} {folder} keeps being replaced: wait until whatever writes it has ended.")
+
+    def _parsed(self, folder: Path, content: bytes) -> dict[str, Any]:
+        try:
+            manifest = json.loads(content)
+        except (ValueError, RecursionError):
+            manifest = None
+        if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
+            raise self.error(f"{folder / MANIFEST} is damaged, or not a {self.name}'s manifest: {self.remedy}.")
+        if manifest["format"] > self.version:
+            raise self.error(
+                f"{folder} has {self.name} format {manifest['format']}, and this version of textcat reads up to "
+                f"{self.version}: upgrade textcat."
+            )
+        if manifest["format"] < 1 or manifest.get(self.checksum) != self.sum_of_entries(manifest):
+            raise self.damaged_manifest(folder)
+        return manifest
+
+    def damaged_manifest(self, folder: str | os.PathLike[str]) -> TextcatError:
+        """Return the error for a manifest that is not as it was written."""
+        return self.error(f"{Path(folder) / MANIFEST} is damaged, it is not as it was written: {self.remedy}.")
+
+
+def sha256_of_file(file: BinaryIO) -> str:
+    """Return the sha256 of what follows in a file, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    while data := file.read(1 << 20):
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[str, BinaryIO] | None:
+    """Open the named files that are there; return None if the folder has been replaced meanwhile."""
+    # Through a descriptor, which stays that of the old folder when another one takes its name.
+    descriptor = None
+    if os.open in os.supports_dir_fd and folder.is_dir():
+        descriptor = os.open(folder, os.O_RDONLY)
+        stack.callback(os.close, descriptor)
+    before = _identity(folder if descriptor is None else descriptor)
+
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags, dir_fd=descriptor)
+
+    files: dict[str, BinaryIO] = {}
+    for name in names:
+        try:
+            file = open(folder / name, "rb") if descriptor is None else open(name, "rb", opener=opener)  # noqa: SIM115
+            files[name] = stack.enter_context(file)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return files if _identity(folder) == before else None
+
+
+def _identity(folder: Path | int) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _put_in_place(new: Path, old: Path) -> None:
+    if not old.exists():
+        os.rename(new, old)
+    elif not _exchange(new, old):
+        aside = new.with_suffix(".old")
+        os.rename(old, aside)
+        os.rename(new, old)
+        os.rename(aside, new)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here = _CURRENT_FOLDER
+    return renameat2(here, os.fsencode(one), here, os.fsencode(other), ctypes.c_uint(_EXCHANGE)) == 0
+
+
+# --- the steps by which files change on a disk: each may fail or be the last, and nothing else is written -------------
+
+
+def create(path: Path) -> BinaryIO:
+    """Open an empty file for writing, without a buffer: what `write` has written is the system's."""
+    return open(path, "wb", buffering=0)
+
+
+def reopen(path: Path) -> BinaryIO:
+    """Open a file for writing at its end; it is made if it is not there."""
+    return open(path, "ab", buffering=0)
+
+
+def write(file: BinaryIO, data: bytes) -> None:
+    """Write all of the data to a file without a buffer."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def sync(file: BinaryIO) -> None:
+    """Wait until what has been written outlasts a loss of power."""
+    os.fsync(file.fileno())
+
+
+def rename(old: Path, new: Path) -> None:
+    """Rename a file; an older file of the new name is replaced in the same step."""
+    os.replace(old, new)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it is there."""
+    path.unlink(missing_ok=True)
+
+
+def cut(path: Path, length: int) -> None:
+    """Shorten a file to its first `length` bytes; it must not be shorter already."""
+    with open(path, "rb+") as file:
+        file.truncate(length)
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of the files in a folder outlast a loss of power."""
+    if os.name == "nt":  # where a folder cannot be opened, and renaming waits by itself
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file whole or not at all, so that it outlasts a loss of power."""
+    unfinished = path.with_name(path.name + UNFINISHED)
+    parts = iter(parts)
+    with create(unfinished) as file:
+        while data := b"".join(islice(parts, _PARTS_PER_WRITE)):
+            write(file, data)
+        sync(file)
+    rename(unfinished, path)
+    sync_folder(path.parent)
+
+
+# --- journals --------------------------------------------------------------------------------------------------------
+
+
+class Journal(NamedTuple):
+    """Hold what a journal says: a file of JSON objects, one a line, each with a checksum and synced when written.
+
+    Parameters
+    ----------
+    lines : list of dict
+        Those before the first that is not whole; the header first.
+    length : int
+        Their bytes.
+    damaged : bool
+        Whether something follows that no crash leaves: more than one line that was being written.
+    """
+
+    lines: list[dict[str, Any]]
+    length: int
+    damaged: bool
+
+
+def create_journal(path: Path, header: Mapping[str, Any]) -> None:
+    """Write a journal of one line; an older one is replaced in the same step."""
+    write_whole(path, [_journal_line(header)])
+
+
+def append_to_journal(file: BinaryIO, line: Mapping[str, Any]) -> None:
+    """Add a line to a journal that `reopen` has opened; when this returns, it outlasts a loss of power."""
+    write(file, _journal_line(line))
+    sync(file)
+
+
+def read_journal(path: Path) -> Journal | None:
+    """Read a journal as far as it is whole; return None if there is none."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    *ended, unended = content.split(b"\n")
+    lines: list[dict[str, Any]] = []
+    for data in ended:
+        line = _parse_line(data)
+        if line is None or line.pop(_CHECKSUM, None) != _crc32(line):
+            break
+        lines.append(line)
+    n = len(lines)
+    damaged = len(ended) > n + 1 or (len(ended) > n and bool(unended)) or not n
+    return Journal(lines, sum(len(data) + 1 for data in ended[:n]), damaged)
+
+
+class KeptResults:
+    """Results in a file of JSON lines, by key, so that work that was interrupted resumes.
+
+    A line that is not whole is passed over: its result is computed again.
+
+    Parameters
+    ----------
+    path : Path, optional
+        The file; its folder is made. None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None):
+        self._path = path
+        self._results: dict[str, dict[str, Any]] = {}
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for data in path.read_bytes().split(b"\n") if path.exists() else []:
+            line = _parse_line(data)
+            # Lines of earlier versions have no checksum.
+            if line is not None and line.pop(_CHECKSUM, _crc32(line)) == _crc32(line) and "key" in line:
+                self._results[line["key"]] = line
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return the result of a key, if there is one."""
+        return self._results.get(key)
+
+    def add(self, key: str, result: Mapping[str, Any]) -> None:
+        """Keep a result.
+
+        Parameters
+        ----------
+        key : str
+        result : mapping of str to object
+            What JSON can hold.
+        """
+        line = {"key": key, **result}
+        self._results[key] = line
+        if self._path is None:
+            return
+        with open(self._path, "ab+", buffering=0) as file:
+            if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
+                write(file, b"\n")  # after a line that a killed process has left unfinished
+            append_to_journal(file, line)
+
+
+def _journal_line(line: Mapping[str, Any]) -> bytes:
+    return json.dumps({**line, _CHECKSUM: _crc32(line)}).encode() + b"\n"
+
+
+def _parse_line(data: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return line if isinstance(line, dict) else None
+
+
+def _crc32(line: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(line, sort_keys=True).encode())

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
-import sys
-import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.shipped import shipped
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+from textcat.files import describe_type, did_you_mean, has_type, read_toml, shipped
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
@@ -159,10 +151,9 @@ class Recipe:
                 raise TextcatError(
                     f"Recipe {self.name}: [{section}] has no parameter {key!r}. {_known('parameters', key, known)}"
                 )
-            if not _is_a(value, types_of[key]):
-                raise TextcatError(
-                    f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; {_wanted(types_of[key])}"
-                )
+            if not has_type(value, types_of[key]):
+                wanted = describe_type(types_of[key])
+                raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {wanted}.")
         return cls(**{**settings, **more})
 
     @staticmethod
@@ -206,13 +197,7 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     path = known.get(str(name_or_path), Path(name_or_path).expanduser())
     if path.suffix != ".toml":
         raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TextcatError(f"Cannot read the recipe {path}: {error.strerror}.") from error
-    # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
-    except (ValueError, RecursionError) as error:
-        raise TextcatError(f"The recipe {path} is not valid TOML: {error}.") from error
+    entries = read_toml(path, "recipe")
     for key, value in entries.items():
         if key not in (*_SECTIONS, "title"):
             raise TextcatError(f"The recipe {path} has an unknown entry {key!r}. {_known('entries', key, _SECTIONS)}")
@@ -221,40 +206,5 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     return Recipe(name=path.stem, **entries)
 
 
-# The kinds of values a TOML file has, by Python's types.
-_KINDS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    Mapping: "a table",
-    Sequence: "a list",
-}
-
-
-def _kinds(wanted: Any) -> list[Any]:
-    return [*get_args(wanted)] if get_origin(wanted) in (Union, types.UnionType) else [wanted]
-
-
-def _is_a(value: Any, wanted: Any) -> bool:
-    """Tell whether a value of a TOML file is of a parameter's type."""
-    for kind in _kinds(wanted):
-        origin = get_origin(kind) or kind
-        if kind is Any or (origin is float and type(value) is int) or type(value) is origin:
-            return True
-        if origin is Mapping and isinstance(value, dict):
-            return all(_is_a(entry, get_args(kind)[1]) for entry in value.values())
-        if origin is Sequence and isinstance(value, list):
-            return all(_is_a(entry, get_args(kind)[0]) for entry in value)
-    return False
-
-
-def _wanted(wanted: Any) -> str:
-    kinds = [_KINDS[get_origin(kind) or kind] for kind in _kinds(wanted) if kind is not type(None)]
-    return f"give {' or '.join(kinds)}."
-
-
-def _known(what: str, wrong: str, known: Any) -> str:
-    near = difflib.get_close_matches(wrong, list(known), n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"Known {what}: {', '.join(sorted(known))}.{hint}"
+def _known(what: str, wrong: str, known: Iterable[str]) -> str:
+    return f"Known {what}: {', '.join(sorted(known))}.{did_you_mean(wrong, known)}"

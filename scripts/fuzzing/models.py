@@ -19,7 +19,9 @@ import numpy as np
 import textcat
 from textcat.errors import TextcatError
 from textcat.features import reader
-from textcat.model.manifest import MANIFEST, SUM, read_manifest, sum_of_entries
+from textcat.files import MANIFEST
+from textcat.model.manifest import MODEL as FORMAT
+from textcat.model.manifest import SUM, read_manifest
 from textcat.model.storage import load, save
 
 from .target import Target
@@ -83,7 +85,7 @@ def _seal(folder: Path) -> None:
             with suppress(OSError, ValueError):
                 manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     with suppress(RecursionError):
-        manifest[SUM] = sum_of_entries(manifest)
+        manifest[SUM] = FORMAT.sum_of_entries(manifest)
         (folder / MANIFEST).write_text(json.dumps(manifest))
 
 

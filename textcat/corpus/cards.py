@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, get_type_hints
 
 from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError
+from textcat.files import describe_type, did_you_mean, has_type, read_toml, shipped
 from textcat.reading.readers import READERS
-from textcat.shipped import shipped
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 
 @dataclass(frozen=True)
@@ -82,14 +75,8 @@ class Card:
         return bool(self.descriptions) and f"/{name}".endswith(f"/{self.descriptions}")
 
 
-# The types of the TOML values, for messages: (type, type of the entries, in words).
-_TYPES: dict[str, tuple[type, type, str]] = {
-    "str": (str, str, "a string"),
-    "list[str]": (list, str, "a list of strings"),
-    "dict[str, str]": (dict, str, "a table of strings"),
-    "dict[str, int]": (dict, int, "a table of integers"),
-}
 _KEYS = {f.name: f for f in fields(Card) if f.name not in ("name", "folder")}
+_TYPES = get_type_hints(Card)
 
 
 def cards() -> dict[str, Card]:
@@ -116,9 +103,8 @@ def card(name_or_path: str | Path) -> Card:
         return read_card(Path(name_or_path))
     known = sorted(path.stem for path in shipped("corpora").glob("*.toml"))
     if str(name_or_path) not in known:
-        raise TextcatError(
-            f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{_hint(str(name_or_path), known)}"
-        )
+        hint = did_you_mean(str(name_or_path), known)
+        raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{hint}")
     return read_card(shipped("corpora") / f"{name_or_path}.toml")
 
 
@@ -130,13 +116,7 @@ def read_card(path: Path) -> Card:
     TextcatError
         If the file is missing, is not TOML, or has a key that is unknown, missing or of the wrong type.
     """
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TextcatError(f"The card {path} cannot be read ({error.strerror}): check the path.") from None
-    # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
-    except (ValueError, RecursionError) as error:
-        raise TextcatError(f"The card {path} is not valid TOML ({error}): mend it.") from None
+    entries = read_toml(path, "card")
     _check(path, entries)
     return Card(name=path.stem, folder=path.parent, **entries)
 
@@ -165,8 +145,9 @@ def tree_digest(sums: Mapping[str, str]) -> str:
 def _check(path: Path, entries: Mapping[str, Any]) -> None:
     for key, value in entries.items():
         if key not in _KEYS:
-            raise TextcatError(f"The card {path} has an unknown key {key!r}.{_hint(key, list(_KEYS))}")
-        _check_type(path, key, value)
+            raise TextcatError(f"The card {path} has an unknown key {key!r}.{did_you_mean(key, list(_KEYS))}")
+        if not has_type(value, _TYPES[key]):
+            raise TextcatError(f"In the card {path}, {key!r} is {value!r}: it must be {describe_type(_TYPES[key])}.")
     for key, declared in _KEYS.items():
         if key not in entries and declared.default is MISSING and declared.default_factory is MISSING:
             raise TextcatError(f"The card {path} has no {key!r}: add it.")
@@ -179,21 +160,8 @@ def _check(path: Path, entries: Mapping[str, Any]) -> None:
         raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")
 
 
-def _check_type(path: Path, key: str, value: object) -> None:
-    kind, entry, words = _TYPES[str(_KEYS[key].type)]
-    values = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
-    # bool is an int to Python, not to a reader of cards.
-    if not isinstance(value, kind) or not all(isinstance(v, entry) and not isinstance(v, bool) for v in values):
-        raise TextcatError(f"In the card {path}, {key!r} is {value!r}: it must be {words}.")
-
-
 def _check_choice(path: Path, key: str, value: str, known: list[str]) -> None:
     if value not in known:
         raise TextcatError(
-            f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{_hint(value, known)}"
+            f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{did_you_mean(value, known)}"
         )
-
-
-def _hint(wrong: str, known: list[str]) -> str:
-    close = get_close_matches(wrong, known, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,20 +15,30 @@ import scipy  # its parts load at their first use
 from numpy.lib import format as npy
 
 from textcat.errors import TextcatError
+from textcat.files import FolderFormat, sha256_of_file
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-FORMAT = 1
-MANIFEST = "manifest.json"
 PARTS = ("data", "indices", "indptr")
 ROWS_PER_BLOCK = 4096
-_FILES = {MANIFEST, *(f"{part}.npy" for part in PARTS)}
-_PIECE = 1 << 22
 
 
 class StoreError(TextcatError, ValueError):
     """A folder that is no store of rows, or is damaged; or what cannot be written to one."""
+
+
+ROWS = FolderFormat(
+    name="store of rows",
+    negation="no store of rows",
+    error=StoreError,
+    version=1,
+    files=frozenset(f"{part}.npy" for part in PARTS),
+    checksum="sum",
+    origin="Write one with `write_rows`.",
+    remedy="write the rows again",
+)
+check_target = ROWS.check_target
 
 
 class StoredRows:
@@ -114,31 +121,12 @@ def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> 
         something else's or cannot be written.
     """
     folder = Path(folder).expanduser().resolve()
-    check_target(folder)
-    sibling = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
     try:
-        sibling.mkdir(parents=True)
-        _write(sibling, blocks)
-        _replace(sibling, folder)
+        with ROWS.replacing(folder) as sibling:
+            _write(sibling, blocks)
     except OSError as error:
         raise StoreError(f"Cannot write rows to {folder}: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(sibling, ignore_errors=True)
     return open_rows(folder, verify=False)
-
-
-def check_target(folder: str | os.PathLike[str]) -> None:
-    """Refuse to write rows over anything but older rows: asked before long work.
-
-    Raises
-    ------
-    StoreError
-        If something else is there.
-    """
-    folder = Path(folder).expanduser()
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."} if folder.exists() else set()
-    if there and (there - _FILES or MANIFEST not in there):
-        raise StoreError(f"{folder} exists and is no store of rows: name another folder.")
 
 
 def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredRows:
@@ -156,11 +144,13 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
         If the folder is no store of rows, or a file is missing or not as it was written.
     """
     folder = Path(folder).expanduser()
-    manifest = _read_manifest(folder)
-    rows = StoredRows(folder, manifest)
-    if verify:
-        for part in PARTS:
-            if _sum_of_file(folder / f"{part}.npy") != manifest["parts"][part]["sha256"]:
+    with ROWS.open(folder) as (manifest, files):
+        rows = StoredRows(folder, manifest)
+        for part in PARTS if verify else ():
+            file = files[f"{part}.npy"]
+            npy.read_magic(file)
+            npy.read_array_header_1_0(file)
+            if sha256_of_file(file) != manifest["parts"][part]["sha256"]:
                 raise _damaged(folder, f"{part}.npy is not as it was written")
     return rows
 
@@ -200,10 +190,10 @@ class _Part:
         self.length += len(array)
 
     def finish(self) -> dict[str, Any]:
-        """Write the length into the header, wait until all is on the disk, and return what the manifest says of it."""
+        """Write the length into the header, and return what the manifest says of it."""
         self._file.seek(0)
         self._write_header()
-        _sync(self._file)
+        self._file.flush()
         return {"length": self.length, "dtype": self.dtype.str, "sha256": self._digest.hexdigest()}
 
 
@@ -230,20 +220,7 @@ def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
         if not parts:
             raise StoreError("There is no block of rows to write: give at least one, even one without a row.")
         shape = [parts["indptr"].length - 1, n_features]
-        _write_manifest(folder, shape, {name: part.finish() for name, part in parts.items()})
-
-
-def _write_manifest(folder: Path, shape: list[int], parts: dict[str, Any]) -> None:
-    manifest = {"format": FORMAT, "shape": shape, "parts": parts}
-    manifest["sum"] = _sum_of_entries(manifest)
-    with open(folder / MANIFEST, "xb") as file:
-        file.write(json.dumps(manifest, indent=1).encode())
-        _sync(file)
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+        ROWS.write_manifest(folder, {"shape": shape, "parts": {name: part.finish() for name, part in parts.items()}})
 
 
 def _checked(number: int, block: Any) -> csr_matrix:
@@ -259,37 +236,6 @@ def _checked(number: int, block: Any) -> csr_matrix:
     return block
 
 
-def _replace(new: Path, old: Path) -> None:
-    if old.exists():
-        aside = new.with_suffix(".old")
-        os.rename(old, aside)
-        os.rename(new, old)
-        shutil.rmtree(aside)
-    else:
-        os.rename(new, old)
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(f"{folder} is no store of rows, it has no {MANIFEST}: write one with `write_rows`.") from None
-    except OSError as error:
-        raise StoreError(f"Cannot read {folder / MANIFEST}: {error.strerror}.") from error
-    except (ValueError, RecursionError):
-        manifest = None
-    if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
-        raise _damaged(folder, f"{MANIFEST} is not as it was written")
-    if manifest["format"] > FORMAT:
-        raise StoreError(
-            f"{folder} is a store of format {manifest['format']}, and this version of textcat reads up to {FORMAT}: "
-            "upgrade textcat."
-        )
-    if manifest.get("sum") != _sum_of_entries(manifest):
-        raise _damaged(folder, f"{MANIFEST} is not as it was written")
-    return manifest
-
-
 def _mapped(folder: Path, part: str, facts: dict[str, Any]) -> np.ndarray:
     path = folder / f"{part}.npy"
     try:
@@ -301,22 +247,6 @@ def _mapped(folder: Path, part: str, facts: dict[str, Any]) -> np.ndarray:
     if (array.shape, array.dtype.str) != ((facts["length"],), facts["dtype"]):
         raise _damaged(folder, f"{path.name} is not as it was written")
     return array
-
-
-def _sum_of_file(path: Path) -> str:
-    """Return the checksum of what follows an array's header."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        npy.read_magic(file)
-        npy.read_array_header_1_0(file)
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def _sum_of_entries(manifest: dict[str, Any]) -> str:
-    entries = {key: value for key, value in manifest.items() if key != "sum"}
-    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
 def _damaged(folder: Path, what: str) -> StoreError:

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
-import hashlib
 import json
 import os
-import secrets
-import shutil
-import tempfile
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.lib import format as npy
 
 from textcat import __version__
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
-from textcat.model.manifest import (
-    ARRAYS,
-    CALIBRATION,
-    FILES,
-    FORMAT,
-    MANIFEST,
-    MAY_BE,
-    SUM,
-    VOCABULARY,
-    ModelError,
-    read_manifest,
-    sum_of_entries,
-)
+from textcat.files import sha256_of_file
+from textcat.model.manifest import ARRAYS, CALIBRATION, MODEL, VOCABULARY, ModelError, check_entries
 from textcat.model.tagger import Tagger
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
-_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
-_HERE = -100  # AT_FDCWD
-_ATTEMPTS = 10  # to read a model that others keep replacing
+check_target = MODEL.check_target
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
 # What comes of files that are not as `save` writes them.
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
@@ -64,63 +48,30 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     TextcatError
         If the folder is no model's, or cannot be written.
     """
-    folder = Path(folder).expanduser().resolve()  # the folder a link points to is replaced, the link stays
-    check_target(folder)
-    sibling = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    folder = Path(folder).expanduser().resolve()
     try:
-        sibling.mkdir(parents=True)
-        arrays = {
-            "weights": tagger.weights,
-            "bias": tagger.bias,
-            "thresholds": tagger.thresholds,
-            "idf": tagger.features.idf_,
-        }
-        if tagger.calibration is not None:
-            arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
-        for name, array in arrays.items():
-            np.save(sibling / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
-        vocabulary = tagger.features.vocabulary_  # None where columns are hashes
-        terms = None if vocabulary is None else list(vocabulary)
-        (sibling / VOCABULARY).write_text(json.dumps(terms), encoding="utf-8")
-        (sibling / MANIFEST).write_text(json.dumps(_manifest(tagger, sibling), indent=1), encoding="utf-8")
-        for path in sibling.iterdir():
-            _sync(path)
-        _replace(sibling, folder)
+        with MODEL.replacing(folder) as sibling:
+            _write(tagger, sibling)
     except OSError as error:
         raise ModelError(f"Cannot write the model to {folder}: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(sibling, ignore_errors=True)
     return folder
 
 
-def check_target(folder: str | os.PathLike[str]) -> None:
-    """Refuse to write a model over anything but an older model, or where nothing can be written: asked before training.
-
-    Raises
-    ------
-    TextcatError
-        If something else is there, or the folder cannot be made.
-    """
-    folder = Path(folder).expanduser().resolve()
-    if folder.exists():
-        _check_replaceable(folder)
-    above = next(parent for parent in folder.parents if parent.exists())
-    try:
-        tempfile.TemporaryDirectory(prefix=".", suffix=".part", dir=above).cleanup()
-    except OSError as error:
-        raise ModelError(f"Cannot write in {above} ({error.strerror}): name a folder that you may write to.") from error
-
-
-def _check_replaceable(folder: Path) -> None:
-    """Let an empty folder pass, and a model, even a damaged one, with nothing else beside it: that would be lost."""
-    if folder == Path.cwd():
-        raise ModelError(f"{folder} is the current folder, which a model cannot take the place of: name another one.")
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
-    others = sorted(there - FILES - MAY_BE - {MANIFEST})
-    if there and not there & FILES:
-        raise ModelError(f"{folder} exists and is not a model: name another folder.")
-    if others:
-        raise ModelError(f"The model {folder} is not replaced, for {others[0]} would be lost: name another folder.")
+def _write(tagger: Tagger, folder: Path) -> None:
+    arrays = {
+        "weights": tagger.weights,
+        "bias": tagger.bias,
+        "thresholds": tagger.thresholds,
+        "idf": tagger.features.idf_,
+    }
+    if tagger.calibration is not None:
+        arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+    vocabulary = tagger.features.vocabulary_  # None where columns are hashes
+    terms = None if vocabulary is None else list(vocabulary)
+    (folder / VOCABULARY).write_text(json.dumps(terms), encoding="utf-8")
+    MODEL.write_manifest(folder, _manifest(tagger, folder))
 
 
 def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:
@@ -141,29 +92,20 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
         If the folder is no model, a file is missing or changed, or the format is newer than this version knows.
     """
     folder = Path(folder).expanduser()
-    manifest = read_manifest(folder)
-    for _ in range(_ATTEMPTS):
-        try:
-            tagger, problem = _load(folder, manifest, mapped), None
-        except ModelError as error:
-            tagger, problem = None, error
-        # Someone may have put a new model in its place between two reads.
-        before, manifest = manifest, read_manifest(folder)
-        if manifest == before:
-            break
-    else:
-        raise ModelError(f"The model {folder} keeps being replaced: wait until whatever trains it has ended.")
-    if tagger is None:
-        assert problem is not None
-        raise problem
+    with MODEL.open(folder) as (manifest, files):
+        check_entries(folder, manifest)
+        tagger = _load(folder, manifest, files, mapped)
     if prepare:
         tagger.features.tokens_.prepare()
     return tagger
 
 
 def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
-    manifest = {
-        "format": FORMAT,
+    sums = {}
+    for path in sorted(folder.iterdir()):
+        with open(path, "rb") as file:
+            sums[path.name] = sha256_of_file(file)
+    return {
         "versions": {"textcat": __version__, **{name: version(name) for name in _LIBRARIES}},
         "corpus": tagger.corpus,
         "recipe": tagger.recipe,
@@ -176,18 +118,25 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
             "n_terms": len(tagger.features.idf_),
             "average_lengths": tagger.features.average_lengths_,
         },
-        "files": {path.name: _sum(path) for path in sorted(folder.iterdir())},
+        "files": sums,
     }
-    return {**manifest, SUM: sum_of_entries(manifest)}
 
 
-def _load(folder: Path, manifest: dict[str, Any], mapped: bool) -> Tagger:
+def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], mapped: bool) -> Tagger:
     try:
         for name, expected in manifest["files"].items():
-            _check_file(folder / name, expected)
+            if name not in files:
+                raise ModelError(f"The model {folder} is damaged, {name} is missing: train the model again.")
+            if sha256_of_file(files[name]) != expected:
+                raise ModelError(
+                    f"The model {folder} is damaged, {name} is not as it was written: train the model again."
+                )
+            files[name].seek(0)
         names = [*ARRAYS, *([CALIBRATION] if f"{CALIBRATION}.npy" in manifest["files"] else [])]
-        arrays = {name: _array(folder / f"{name}.npy") for name in names}
-        terms = json.loads((folder / VOCABULARY).read_bytes())
+        arrays: dict[str, np.ndarray] = {
+            name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names
+        }
+        terms = json.loads(files[VOCABULARY].read())
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         if not _fit_together(manifest, terms, arrays):
             raise ModelError(f"The model {folder} is damaged, its files do not fit together: train the model again.")
@@ -214,16 +163,25 @@ def _load(folder: Path, manifest: dict[str, Any], mapped: bool) -> Tagger:
         raise ModelError(f"The model {folder} is damaged ({error}): train the model again.") from error
 
 
-def _array(path: Path) -> np.ndarray:
+def _map_array(path: Path, file: BinaryIO) -> np.memmap:
+    """Map the array of an open file into memory: its path may name another model's file by now."""
     try:
-        return np.lib.format.open_memmap(path, mode="r")
+        if npy.read_magic(file) != (1, 0):
+            raise ValueError("an unknown version of the format")
+        shape, fortran_order, dtype = npy.read_array_header_1_0(file)
+        if dtype not in _NUMBERS:
+            raise ValueError(f"numbers of type {dtype}")
+        order: Any = "F" if fortran_order else "C"
+        array = np.memmap(file, dtype, "r", file.tell(), shape, order)
     except OSError:
         raise
     except Exception as error:  # numpy takes the header for Python, and lets through what comes of that
         raise ValueError(f"{path.name}: {error}") from None
+    array.filename = str(path)  # joblib asks for it
+    return array
 
 
-def _fit_together(manifest: dict[str, Any], terms: Any, arrays: dict[str, np.ndarray]) -> bool:
+def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.ndarray]) -> bool:
     """Tell whether what the files hold is what `save` writes: a model may be changed, and its sums made to fit."""
     n_topics, learnt = len(manifest["topics"]), manifest["features"]
     n_terms = learnt["n_terms"] if terms is None else len(terms)
@@ -234,7 +192,7 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: dict[str, np.nda
     lengths = learnt.get("average_lengths", {})
     return (
         {name: array.shape for name, array in arrays.items()} == shapes
-        and all(array.dtype in _NUMBERS and array.flags.c_contiguous for array in arrays.values())
+        and all(array.flags.c_contiguous for array in arrays.values())
         and _are_names(manifest["topics"])
         and (terms is None or _are_names(terms))
         and all(isinstance(values, list) and len(values) == n_topics for values in of_topics)
@@ -258,51 +216,3 @@ def _are_names(names: Any) -> bool:
 def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, learnt: dict[str, Any]) -> Vectorizer:
     averages = learnt.get("average_lengths")  # format 1 has none
     return Vectorizer.restore(terms, idf, learnt["n_documents"], averages, **recipe.feature_settings())
-
-
-def _check_file(path: Path, expected: str) -> None:
-    try:
-        found = _sum(path)
-    except FileNotFoundError:
-        raise ModelError(
-            f"The model {path.parent} is damaged, {path.name} is missing: train the model again."
-        ) from None
-    except OSError as error:
-        raise ModelError(f"Cannot read {path}: {error.strerror}.") from error
-    if found != expected:
-        raise ModelError(
-            f"The model {path.parent} is damaged, {path.name} is not as it was written: train the model again."
-        )
-
-
-def _sum(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
-
-
-def _replace(new: Path, old: Path) -> None:
-    """Put a folder in another's place. On Linux the two are exchanged in one step: a reader always finds a model."""
-    if not old.exists():
-        os.rename(new, old)
-        return
-    if not _exchange(new, old):
-        aside = new.with_suffix(".old")
-        os.rename(old, aside)
-        os.rename(new, old)
-        os.rename(aside, new)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    return renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), ctypes.c_uint(_EXCHANGE)) == 0

@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,14 +16,10 @@ import numpy as np
 from textcat import __version__
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, install_hint
+from textcat.files import KeptResults, read_toml
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.selection import EXPECTED, Trial, cross_validate, margin_settings
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
@@ -107,12 +102,7 @@ def read_space(path: Path) -> Space:
     TextcatError
         If there is no such file, or it is not one of a space.
     """
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TextcatError(f"Cannot read the space {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TextcatError(f"The space {path} is not valid TOML: {error}.") from error
+    entries = read_toml(path, "space")
     varied: dict[tuple[str, str], Sequence[Any] | Range] = {}
     for section, parameters in entries.items():
         if section not in _SECTIONS or not isinstance(parameters, dict):
@@ -152,34 +142,18 @@ class Journal:
     """
 
     def __init__(self, folder: Path | None, study: Mapping[str, Any]):
-        path = None
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / "trials.jsonl"
-        self._path = path
+        self._kept = KeptResults(None if folder is None else folder / "trials.jsonl")
         self._study = dict(study)
-        self._known: dict[str, dict[str, Any]] = {}
-        if path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    entry = json.loads(line)
-                    self._known[entry["key"]] = entry
-                except (ValueError, KeyError, TypeError):
-                    continue  # the last line of a study that was killed: its trial is run again
 
     def get(self, recipe: Recipe) -> Trial | None:
         """Return a recipe's trial, if it is known."""
-        entry = self._known.get(self.key(recipe))
+        entry = self._kept.get(self.key(recipe))
         return None if entry is None else Trial(recipe, entry["macro_average_precision"], entry["average_sparsity"])
 
     def add(self, trial: Trial) -> None:
         """Keep a trial."""
-        if self._path is None:
-            return
         figures = {key: value for key, value in asdict(trial).items() if key != "recipe"}
-        entry = {"key": self.key(trial.recipe), "recipe": trial.recipe.as_dict(), **figures}
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        self._kept.add(self.key(trial.recipe), {"recipe": trial.recipe.as_dict(), **figures})
 
     def key(self, recipe: Recipe) -> str:
         """Return what tells recipes of this study apart: their settings, whatever their names."""
