@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from make_archive import BLOCK, FUNCTION_WORDS, SEED, TOPICS, WORDS, Drawn, Language, drawn
+from invented import BLOCK, FUNCTION_WORDS, SEED, TOPICS, WORDS, Drawn, Language, drawn
 from scipy import sparse
 
 _TOGETHER = 64  # blocks whose words are counted together
@@ -39,8 +39,8 @@ class Columns(NamedTuple):
     idf: np.ndarray
 
 
-def learn(archive: Archive, n: int) -> Columns:
-    """Learn which words more than one of the first n documents has."""
+def fit_columns(archive: Archive, n: int) -> Columns:
+    """Return the words that more than one of the first n documents has."""
     ranks, df = np.zeros(0, np.int64), np.zeros(0, np.int64)
     blocks = archive.blocks(n)
     while together := list(islice(blocks, _TOGETHER)):

@@ -8,6 +8,7 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+import invented
 import make_archive
 import make_rows
 import numpy as np
@@ -63,12 +64,12 @@ def test_new_words_keep_coming(articles):
     halves = len(set(words[: len(words) // 2])), len(set(words))
     assert halves[1] > 1.35 * halves[0]
     assert 0.04 < words.count("the") / len(words) < 0.08
-    assert 0.3 < sum(word in make_archive.FUNCTION_WORDS for word in words) / len(words) < 0.5
+    assert 0.3 < sum(word in invented.FUNCTION_WORDS for word in words) / len(words) < 0.5
 
 
 def test_no_two_ranks_have_the_same_word():
     ranks = [*range(120_000), *(7**k for k in range(8, 18))]
-    assert len({make_archive.spell(rank) for rank in ranks}) == len(ranks)
+    assert len({invented.spell(rank) for rank in ranks}) == len(ranks)
 
 
 @pytest.mark.parametrize(("name", "opened"), [("a.jsonl", open), ("a.jsonl.gz", gzip.open), ("a.jsonl.zst", None)])
@@ -92,12 +93,12 @@ def test_rows_are_the_words_of_the_same_articles(articles, tmp_path):
         article = articles[i]
         assert [make_archive.topic_name(k) for k in topics[[i]].indices] == article["topics"]
         words = {word.strip(".,").lower() for word in f"{article['title']} {article['text']}".split()}
-        assert 0.7 < rows[i : i + 1].nnz / len(words - set(make_archive.FUNCTION_WORDS)) <= 1
+        assert 0.7 < rows[i : i + 1].nnz / len(words - set(invented.FUNCTION_WORDS)) <= 1
 
 
 def test_rows_of_other_documents_have_the_same_columns():
     archive = make_rows.Archive(topics=20)
-    columns = make_rows.learn(archive, 2000)
+    columns = make_rows.fit_columns(archive, 2000)
     together = sparse.vstack(list(make_rows.rows(archive, columns, 2048)))
     assert (together[1024:] != next(make_rows.rows(archive, columns, 1024, start=1024))).nnz == 0
     assert (make_rows.labels(archive, 2048)[1024:] != make_rows.labels(archive, 1024, start=1024)).nnz == 0

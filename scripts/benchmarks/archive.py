@@ -17,9 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -27,71 +26,25 @@ from typing import Any
 
 import archive_peers as peers
 from machine import described
+from workspace import HERE, JOBS, TRAINED_ON, Run, Workspace, environment, interleaved, measured, run, tag
 
 from textcat.cli.tables import markdown_table
 from textcat.files import write_atomically
 
-HERE = Path(__file__).parent
-GENERATOR = HERE.parent / "make_archive.py"
-TRAINED_ON = 10_000  # articles that follow all those that are tagged
 SLOWER = 5  # of how many parts of the archive the peers get one
-JOBS = 2
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a command took in one round."""
-
-    seconds: float
-    cpu_seconds: float
-    rss_bytes: int
-    pss_bytes: int
-
-
-class Workshop:
-    """A folder with the archives and models that everything below works with, each made when it is first asked for."""
-
-    def __init__(self, folder: Path, documents: int, runs: int):
-        self.folder, self.documents, self.runs = folder, documents, runs
-
-    def archive(self, documents: int) -> Path:
-        """Return an archive of so many articles."""
-        path = self.folder / f"articles-{documents}.jsonl"
-        if not path.exists():
-            generate(path, documents, 0)
-        return path
-
-    @property
-    def train(self) -> Path:
-        """Return the articles that models are trained on."""
-        path = self.folder / "train.jsonl"
-        if not path.exists():
-            generate(path, TRAINED_ON, 10_000_000)
-        return path
-
-    def model(self, recipe: str) -> Path:
-        """Return a model."""
-        path = self.folder / recipe
-        if not path.exists():
-            run(["textcat", "train", self.train, "--recipe", recipe, "--out", path])
-        return path
-
-    def out(self, name: str) -> Path:
-        """Return a place for output."""
-        return self.folder / "out" / name
 
 
 def main(arguments: list[str]) -> None:
     options = _options(arguments)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        shop = Workshop(Path(folder), options.documents, options.runs)
-        shop.out("").mkdir()
-        parts = [part(shop) for letter, part in PARTS.items() if letter in options.only]
-        text = "\n".join([_head(shop, arguments), *parts])
+        space = Workspace(Path(folder), options.documents, options.runs)
+        space.out("").mkdir()
+        parts = [part(space) for letter, part in PARTS.items() if letter in options.only]
+        text = "\n".join([_head(space, arguments), *parts])
         print(text, end="")
         if options.out:
             write_atomically(options.out, text)
-            _draw(shop, options.out.with_suffix(".svg"))
+            _draw(space, options.out.with_suffix(".svg"))
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
@@ -112,80 +65,38 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _head(shop: Workshop, arguments: list[str]) -> str:
-    size = shop.archive(shop.documents).stat().st_size / 1e6
+def _head(space: Workspace, arguments: list[str]) -> str:
+    size = space.archive(space.documents).stat().st_size / 1e6
     return f"""# Benchmark of archives
 
 Written by `{shlex.join(["scripts/benchmark", "archive", *arguments])}` on {date.today()}.
 
-- Archive: {shop.documents:,} articles of `scripts/make_archive.py`, about 150 words each, one JSON object a line,
+- Archive: {space.documents:,} articles of `scripts/make_archive.py`, about 150 words each, one JSON object a line,
   {size:,.0f} MB. Their words are invented, with the frequencies of English and new ones without an end.
 - Models: trained on {TRAINED_ON:,} other articles of 90 topics.
 {described()}
-- Rounds: {shop.runs}. In each round everything in a table runs once, in turn, as a whole process, from its start to its
-  end: the import of libraries and the loading of models count. Seconds are medians; a ratio is the median of the
+- Rounds: {space.runs}. In each round everything in a table runs once, in turn, as a whole process, from its start to
+  its end: the import of libraries and the loading of models count. Seconds are medians; a ratio is the median of the
   rounds' ratios. Memory is the peak of all processes of a run together: "added up" counts what they share once for
   each, "shared once" does not.
 """
 
 
-# --- whole runs ------------------------------------------------------------------------------------------------------
-
-
-def generate(path: Path, documents: int, start: int) -> None:
-    """Write an archive."""
-    run([sys.executable, GENERATOR, path, "--documents", documents, "--start", start])
-
-
-def run(command: list[Any], **options: Any) -> None:
-    """Run a command that must succeed."""
-    print(shlex.join(map(str, command)), file=sys.stderr)
-    subprocess.run([*map(str, command)], check=True, stdout=subprocess.DEVNULL, env=_environment(), **options)
-
-
-def measured(command: list[Any]) -> Run:
-    """Run a command that must succeed, and tell what it took."""
-    around = [sys.executable, HERE / "process_tree.py", *command]
-    done = subprocess.run([*map(str, around)], check=True, stdout=subprocess.PIPE, env=_environment())
-    result = Run(**json.loads(done.stdout))
-    print(f"{shlex.join(map(str, command))}: {result.seconds:.1f} s", file=sys.stderr)
-    return result
-
-
-def _environment() -> dict[str, str]:
-    """Let the commands that are installed beside this Python be found first."""
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-
-
-def interleaved(commands: Mapping[str, list[Any]], rounds: int) -> dict[str, list[Run]]:
-    """Run all commands in turn, round by round."""
-    runs: dict[str, list[Run]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, command in commands.items():
-            runs[name].append(measured(command))
-    return runs
-
-
-def tag(model: Path, archive: Path, out: Path) -> list[Any]:
-    """Give the command that tags an archive into a folder."""
-    return ["textcat", "tag", model, archive, "--out", out, "--restart", "--jobs", JOBS, "--quiet"]
-
-
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def speed(shop: Workshop) -> str:
+def speed(space: Workspace) -> str:
     """Compare with what one would write with scikit-learn or fastText."""
-    few = shop.documents // SLOWER
-    all_, some = shop.archive(shop.documents), shop.archive(few)
+    few = space.documents // SLOWER
+    all_, some = space.archive(space.documents), space.archive(few)
     commands = {
-        f"textcat, recipe {recipe}, {JOBS} processes": tag(shop.model(recipe), all_, shop.out(recipe))
+        f"textcat, recipe {recipe}, {JOBS} processes": tag(space.model(recipe), all_, space.out(recipe))
         for recipe in ("best", "paum")
     }
-    counts = dict.fromkeys(commands, shop.documents)
-    for name, command in peers.commands(shop, some).items():
+    counts = dict.fromkeys(commands, space.documents)
+    for name, command in peers.commands(space, some).items():
         commands[name], counts[name] = command, few
-    runs = interleaved(commands, shop.runs)
+    runs = interleaved(commands, space.runs)
     ours = next(iter(runs))
     rows = [
         {
@@ -225,13 +136,13 @@ def _short(value: Any) -> Any:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def memory(shop: Workshop) -> str:
+def memory(space: Workspace) -> str:
     """Tag twice as many."""
-    sizes = [shop.documents // 10, shop.documents, 2 * shop.documents]
+    sizes = [space.documents // 10, space.documents, 2 * space.documents]
     rows = []
     for documents in sizes:
-        archive = shop.archive(documents)
-        taken = measured(tag(shop.model("best"), archive, shop.out("memory")))
+        archive = space.archive(documents)
+        taken = measured(tag(space.model("best"), archive, space.out("memory")))
         rows.append(
             {
                 "documents": f"{documents:,}",
@@ -241,7 +152,7 @@ def memory(shop: Workshop) -> str:
                 "MB, shared once": _short(taken.pss_bytes / 1e6),
             }
         )
-        if documents > shop.documents:
+        if documents > space.documents:
             archive.unlink()
     return f"""## Memory
 
@@ -250,16 +161,16 @@ One run each, recipe best.
 {markdown_table(rows)}"""
 
 
-def overhead(shop: Workshop) -> str:
+def overhead(space: Workspace) -> str:
     """Compare shards and their journal with a stream."""
-    archive, model, shards = shop.archive(shop.documents), shop.model("best"), shop.out("shards")
-    stream = shop.out("stream.jsonl")
+    archive, model, shards = space.archive(space.documents), space.model("best"), space.out("shards")
+    stream = space.out("stream.jsonl")
     words = shlex.join(map(str, ["textcat", "tag", model, archive, "--jobs", JOBS, "--quiet"]))
     commands = {
         "shards and journal": tag(model, archive, shards),
         "standard output": ["sh", "-c", f"{words} > {shlex.quote(str(stream))}"],
     }
-    runs = interleaved(commands, shop.runs)
+    runs = interleaved(commands, space.runs)
     rows = [{"what": name, "seconds": _short(median(each.seconds for each in of_it))} for name, of_it in runs.items()]
     first, second = runs.values()
     ratio = _ratio(first, 1, second, 1)
@@ -271,12 +182,12 @@ Shards take {ratio:.3f} times as long as a stream. The bytes are {"the same" if 
 """
 
 
-def resuming(shop: Workshop) -> str:
-    """Kill a run half-way, and go on."""
-    archive, model = shop.archive(shop.documents), shop.model("best")
+def resuming(space: Workspace) -> str:
+    """Kill a run half-way, and resume it."""
+    archive, model = space.archive(space.documents), space.model("best")
     rows, shares = [], []
-    for _ in range(shop.runs):
-        whole, broken = shop.out("whole"), shop.out("broken")
+    for _ in range(space.runs):
+        whole, broken = space.out("whole"), space.out("broken")
         shutil.rmtree(broken, ignore_errors=True)
         full = measured(tag(model, archive, whole))
         at = _killed_half_way(tag(model, archive, broken), broken, _size(whole))
@@ -292,7 +203,7 @@ def resuming(shop: Workshop) -> str:
                 "output": "the same" if same else "DIFFERENT",
             }
         )
-    return f"""## Going on after a kill
+    return f"""## Resuming after a kill
 
 The run and its processes are killed (SIGKILL) when half of the output is on disk; then the same command is given again.
 
@@ -302,7 +213,7 @@ The median is {median(shares):.1%}.
 
 
 def _killed_half_way(command: list[Any], folder: Path, size: int) -> float:
-    process = subprocess.Popen([*map(str, command)], start_new_session=True, env=_environment())
+    process = subprocess.Popen([*map(str, command)], start_new_session=True, env=environment())
     while process.poll() is None and (not folder.exists() or _size(folder) < size / 2):
         time.sleep(0.02)
     if process.poll() is None:
@@ -329,9 +240,9 @@ def digest(paths: list[Path]) -> str:
     return found.hexdigest()
 
 
-def course(shop: Workshop) -> str:
+def course(space: Workspace) -> str:
     """Time a process as it goes through the archive."""
-    points = _course(shop)
+    points = _course(space)
     rows = [
         {
             "documents": f"{each['documents']:,}",
@@ -350,17 +261,17 @@ first articles bring most of the words, and so most of what has to be learnt abo
 ![Time per document against documents](archive-benchmark.svg)"""
 
 
-def _course(shop: Workshop) -> list[dict[str, Any]]:
-    path = shop.folder / "course.json"
+def _course(space: Workspace) -> list[dict[str, Any]]:
+    path = space.folder / "course.json"
     if not path.exists():
-        run([sys.executable, HERE / "archive_course.py", shop.model("best"), shop.archive(shop.documents), path])
+        run([sys.executable, HERE / "archive_course.py", space.model("best"), space.archive(space.documents), path])
     points: list[dict[str, Any]] = json.loads(path.read_text())
     return points
 
 
-def _draw(shop: Workshop, path: Path) -> None:
+def _draw(space: Workspace, path: Path) -> None:
     """Draw the time per document, where the part has run and matplotlib is installed."""
-    if not (shop.folder / "course.json").exists():
+    if not (space.folder / "course.json").exists():
         return
     from textcat.errors import TextcatError
     from textcat.papers import pictures
@@ -370,7 +281,7 @@ def _draw(shop: Workshop, path: Path) -> None:
     except TextcatError as error:
         print(error, file=sys.stderr)
         return
-    points = _course(shop)
+    points = _course(space)
     documents = [each["documents"] for each in points]
     drawn.plot(documents, [each["so_far"] for each in points], marker="o", label="on average so far")
     drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
@@ -379,7 +290,7 @@ def _draw(shop: Workshop, path: Path) -> None:
     pictures.save(drawn, path)
 
 
-PARTS: dict[str, Callable[[Workshop], str]] = {
+PARTS: dict[str, Callable[[Workspace], str]] = {
     "s": speed,
     "m": memory,
     "o": overhead,

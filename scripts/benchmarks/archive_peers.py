@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import joblib
 import numpy as np
@@ -15,14 +15,11 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 from spacy.lang.en.stop_words import STOP_WORDS
+from workspace import HERE, Workspace
 
 from textcat.features.tokens import Tokens
 from textcat.model import storage
 
-if TYPE_CHECKING:
-    from archive import Workshop
-
-HERE = Path(__file__).parent
 DESCRIPTION = """with scikit-learn, a pool of two processes that gets 2,000 lines at a time, a
 vectorizer, one product with the weights of all topics, thresholds; once the TfidfVectorizer has textcat's own
 vocabulary, idf and weights, once a HashingVectorizer (2^18 columns) has those of SGDClassifier. With fastText (ova,
@@ -31,25 +28,25 @@ orjson."""
 HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=sorted(STOP_WORDS))
 
 
-def commands(shop: Workshop, archive: Path) -> dict[str, list[Any]]:
-    """Give the peers' commands; the models are made before."""
+def commands(space: Workspace, archive: Path) -> dict[str, list[Any]]:
+    """Return the commands of the peers; their models are trained before."""
     found: dict[str, list[Any]] = {}
     for recipe in ("best", "paum"):
         name = f"scikit-learn, TfidfVectorizer of recipe {recipe}, 2 processes"
-        found[name] = _sklearn(shop, f"sklearn-{recipe}", archive, lambda recipe=recipe: _ours(shop.model(recipe)))
+        found[name] = _sklearn(space, f"sklearn-{recipe}", archive, lambda recipe=recipe: _ours(space.model(recipe)))
     name = "scikit-learn, HashingVectorizer, 2 processes"
-    found[name] = _sklearn(shop, "sklearn-hashing", archive, lambda: _hashing(shop.train))
+    found[name] = _sklearn(space, "sklearn-hashing", archive, lambda: _hashing(space.train))
     if installed("fasttext"):
-        model, lines = _fasttext(shop), _lines(shop, archive)
+        model, lines = _fasttext(space), _lines(space, archive)
         for processes in (2, 1):
             plural = "es" if processes > 1 else ""
-            found[f"fastText, {processes} process{plural}"] = _peer(shop, "fasttext", model, archive, processes)
-        found["fastText, 1 process, from lines of tokens to labels"] = _peer(shop, "fasttext", model, lines, 1)
+            found[f"fastText, {processes} process{plural}"] = _peer(space, "fasttext", model, archive, processes)
+        found["fastText, 1 process, from lines of tokens to labels"] = _peer(space, "fasttext", model, lines, 1)
     return found
 
 
-def _peer(shop: Workshop, peer: str, model: Path, archive: Path, processes: int) -> list[Any]:
-    return [sys.executable, HERE / f"archive_{peer}.py", model, archive, shop.out(peer), processes]
+def _peer(space: Workspace, peer: str, model: Path, archive: Path, processes: int) -> list[Any]:
+    return [sys.executable, HERE / f"archive_{peer}.py", model, archive, space.out(peer), processes]
 
 
 def _documents(path: Path) -> list[dict[str, Any]]:
@@ -60,11 +57,11 @@ def _documents(path: Path) -> list[dict[str, Any]]:
 # --- scikit-learn ----------------------------------------------------------------------------------------------------
 
 
-def _sklearn(shop: Workshop, name: str, archive: Path, make: Any) -> list[Any]:
-    path = shop.folder / f"{name}.joblib"
+def _sklearn(space: Workspace, name: str, archive: Path, make: Any) -> list[Any]:
+    path = space.folder / f"{name}.joblib"
     if not path.exists():
         joblib.dump(make(), path)
-    return _peer(shop, "sklearn", path, archive, 2)
+    return _peer(space, "sklearn", path, archive, 2)
 
 
 def _ours(model: Path) -> dict[str, Any]:
@@ -103,21 +100,21 @@ def _hashing(train: Path) -> dict[str, Any]:
 # --- fastText --------------------------------------------------------------------------------------------------------
 
 
-def _fasttext(shop: Workshop) -> Path:
-    path = shop.folder / "fasttext.bin"
+def _fasttext(space: Workspace) -> Path:
+    path = space.folder / "fasttext.bin"
     if not path.exists():
-        lines = shop.folder / "fasttext.txt"
+        lines = space.folder / "fasttext.txt"
         with lines.open("w", encoding="utf-8") as file:
-            for each in _documents(shop.train):
+            for each in _documents(space.train):
                 text = f"{each['title']} {each['text']}".lower().replace("\n", " ")
                 print(*(f"__label__{topic}" for topic in each["topics"]), text, file=file)
         train_fasttext(lines).save_model(str(path))
     return path
 
 
-def _lines(shop: Workshop, archive: Path) -> Path:
+def _lines(space: Workspace, archive: Path) -> Path:
     """Write an archive as lines of spaCy's tokens, in lower case."""
-    path = shop.folder / f"{archive.stem}.txt"
+    path = space.folder / f"{archive.stem}.txt"
     if not path.exists():
         tokens = Tokens()
         with path.open("w", encoding="utf-8") as file, archive.open(encoding="utf-8") as lines:

@@ -82,11 +82,11 @@ def _say(what: str) -> None:
 def _make(place: Place) -> None:
     archive, most = make_rows.Archive(topics=TOPICS), int(place.n * SIZES[-1])
     beyond = -(-most // make_rows.BLOCK) * make_rows.BLOCK
-    columns = make_rows.learn(archive, place.n)
+    columns = make_rows.fit_columns(archive, place.n)
     for name, n, start in (("rows", place.n, 0), ("test", TESTED, beyond)):
         textcat.write_rows(place.folder / name, make_rows.rows(archive, columns, n, start))
         sparse.save_npz(place.folder / f"{name}.npz", make_rows.labels(archive, n, start))
-    textcat.write_rows(place.folder / "more", make_rows.rows(archive, make_rows.learn(archive, most), most))
+    textcat.write_rows(place.folder / "more", make_rows.rows(archive, make_rows.fit_columns(archive, most), most))
     sparse.save_npz(place.folder / "more.npz", make_rows.labels(archive, most))
 
 
