@@ -7,7 +7,9 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-PACKAGES = ("textcat", "numpy", "scipy", "scikit-learn", "spacy")
+from textcat import __version__
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "spacy")
 
 
 def described() -> str:
@@ -16,7 +18,7 @@ def described() -> str:
     load = os.getloadavg()[0]
     return f"""- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};
   load {load:.1f} at the start.
-- Software: Python {platform.python_version()}, {versions}."""
+- Software: Python {platform.python_version()}, textcat {__version__}, {versions}."""
 
 
 def _processor() -> str:
