@@ -10,9 +10,17 @@ from hypothesis import strategies as st
 from test_tokens import LANGUAGES, PIECES
 
 from textcat.features._affixes import Infixes, Prefixes, Suffixes
-from textcat.features.affixes import ABSENT, ASCII, OTHER, Affixes, UnreadableError, alternatives, required
+from textcat.features.affixes import (
+    ABSENT,
+    ASCII,
+    OTHER,
+    _AffixTables,
+    _UnmodelledRegexError,
+    alternatives,
+    required_characters,
+)
 
-AFFIXES = {lang: Affixes.of(naive.nlp_of(lang).tokenizer) for lang in LANGUAGES}
+AFFIXES = {lang: _AffixTables.of(naive.nlp_of(lang).tokenizer) for lang in LANGUAGES}
 # With all their pieces, whatever way spaCy cuts them.
 SPECIALS = {lang: {"".join(rule.split()) for rule in naive.nlp_of(lang).tokenizer.rules} for lang in LANGUAGES}
 chunks = st.one_of(
@@ -109,7 +117,7 @@ def test_a_string_without_a_required_character_does_not_match(parts, string):
     held = 0
     for character in string:
         held |= 1 << ord(character) if ord(character) < 128 else OTHER
-    if any(not mask & held for mask in required(regex)):
+    if any(not mask & held for mask in required_characters(regex)):
         assert regex.search(string) is None
 
 
@@ -126,7 +134,7 @@ def test_a_string_without_a_required_character_does_not_match(parts, string):
 )
 def test_what_cannot_be_read_is_left_to_the_regex(pattern, role, flags):
     regex = re.compile(pattern, flags)
-    with pytest.raises(UnreadableError):
+    with pytest.raises(_UnmodelledRegexError):
         alternatives(regex, role)
 
 
@@ -146,7 +154,7 @@ def test_a_tokenizer_without_regexes_has_no_affixes():
     class Bare:
         prefix_search = suffix_search = infix_finditer = url_match = token_match = None
 
-    affixes = Affixes.of(Bare)
+    affixes = _AffixTables.of(Bare)
     assert affixes.url_match is None
     assert affixes.cut(["(a-b)."], set())[0] == ["(a-b)."]
 
@@ -157,7 +165,7 @@ def test_other_callables_than_regexes_are_always_asked():
         infix_finditer = staticmethod(lambda string: iter(()))
         url_match = token_match = staticmethod(lambda string: None)
 
-    affixes = Affixes.of(Custom)
+    affixes = _AffixTables.of(Custom)
     assert affixes.cut(["word"], set())[1].tolist() == [0]
     assert affixes.url_match is Custom.url_match
     assert affixes.prefixes("a").end() == 1

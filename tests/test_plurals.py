@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.features.plurals import singular, words_of
+from textcat.features.language import singular, words_with_singular
 
 words = st.one_of(
     st.text(), st.builds(str.__add__, st.text("abceiou"), st.sampled_from(["s", "es", "ies", "us", "ss"]))
@@ -40,9 +40,9 @@ def test_the_rules_are_those_of_the_table(word):
 
 @given(words)
 def test_a_word_is_among_those_that_become_its_singular(word):
-    assert word in words_of(singular(word))
+    assert word in words_with_singular(singular(word))
 
 
 @given(words)
 def test_all_words_of_a_term_become_it(term):
-    assert {singular(word) for word in words_of(term)} <= {term}
+    assert {singular(word) for word in words_with_singular(term)} <= {term}

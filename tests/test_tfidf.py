@@ -21,11 +21,10 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 from textcat.errors import TextcatError
-from textcat.features.columns import Hashed, known_by, ngram_names
-from textcat.features.reader import OTHER
-from textcat.features.tfidf import TfIdf, row_bytes
-from textcat.features.tokens import TermCounts, Tokens
-from textcat.features.vectorizer import Vectorizer
+from textcat.features.tfidf import TfIdf
+from textcat.features.tokens import OTHER, TermCounts, Tokens
+from textcat.features.vectorizer import Vectorizer, row_bytes
+from textcat.features.zones import hashes_of, ngram_names, vocabulary_of
 
 Zones = namedtuple("Zones", "zones")
 TOKENS = Tokens()
@@ -175,7 +174,7 @@ def test_columns_by_hash_are_bounded_and_have_numbers_for_names():
 
 def test_the_hash_is_murmurhash3_to_the_published_values():
     # Of the reference implementation, seed 0.
-    assert Hashed(28).of_terms("", ["", "hello"]).tolist() == [0, 0x248BFA47]
+    assert hashes_of(["", "hello"]).tolist() == [0, 0x248BFA47]
 
 
 def test_bm25_saturates_and_feels_length():
@@ -262,7 +261,7 @@ def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():
 def test_rows_do_not_depend_on_the_block(monkeypatch):
     transformer = TfIdf(TOKENS).fit(TRAIN)
     whole = transformer.transform(NEW)
-    monkeypatch.setattr("textcat.features.vectorizer.DOCUMENTS_PER_BLOCK", 2)
+    monkeypatch.setattr("textcat.features.vectorizer._DOCUMENTS_PER_BLOCK", 2)
     parts = transformer.transform(NEW)
     assert parts.has_sorted_indices
     assert (whole != parts).nnz == 0
@@ -270,30 +269,30 @@ def test_rows_do_not_depend_on_the_block(monkeypatch):
 
 
 @pytest.mark.parametrize("more", [{}, {"hash_bits": 10}])
-def test_rows_stay_right_when_the_memo_forgets_its_numbering(more):
+def test_rows_stay_right_when_the_token_cache_drops_its_ids(more):
     transformer = TfIdf(Tokens(memo_bytes=0), ngrams=3, chars=3, ngram_min_df=1, **more).fit(TRAIN)
     expected = transformer.transform(NEW)
     transformer.transform(["quite other words come first", "and then more of them"])
     assert (transformer.transform(NEW) != expected).nnz == 0
 
 
-def test_terms_that_can_have_no_column_take_no_memory():
+def test_terms_that_can_have_no_column_take_no_counter():
     transformer = TfIdf(Tokens(), ngrams=2, ngram_min_df=1).fit(TRAIN)
     expected = transformer.transform(TRAIN)
     transformer.transform([f"new{'x' * i} words traders{'y' * i}" for i in range(200)])
-    reader = transformer.tokens_._memory
-    assert set(reader.terms) == {*transformer.vocabulary_, OTHER}
+    counter = transformer.tokens_._counter
+    assert set(counter.terms) == {*transformer.vocabulary_, OTHER}
     np.testing.assert_array_equal(transformer.transform(TRAIN).toarray(), expected.toarray())
 
 
 def test_names_are_read_in_every_way_there_is():
-    known = known_by(["a:b c d", "x", " "], 3, apart=True)
+    known = vocabulary_of(["a:b c d", "x", " "], 3, apart=True)
     assert set(known.terms) == {"a:b", "c", "d", "a:b c", "c d", "a:b c d", "b", "b c", "b c d", "x", " "}
     assert known.terms[-1] == " "
     counts = TermCounts(*[np.zeros(0, np.int32)] * 3, known.terms, known.ngrams, np.zeros(0, np.int32))
     names = ngram_names(counts, np.arange(len(known.ngrams)))
     assert {"a:b c", "a:b c d", "b c d", "b c", "c d", "   "} >= set(names) >= {"a:b c", "a:b c d", "b c d", "   "}
-    assert known_by(["a:b"], 1, apart=False).terms == ["a:b", " "]
+    assert vocabulary_of(["a:b"], 1, apart=False).terms == ["a:b", " "]
 
 
 def test_a_zone_counts_sublinearly_before_it_is_weighted():
@@ -343,7 +342,7 @@ def test_what_a_transformer_has_learnt_gives_the_same_rows_without_it():
         assert each.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
 
 
-def test_copies_give_the_same_rows_and_share_no_memo():
+def test_copies_give_the_same_rows_and_share_no_token_cache():
     fitted = TfIdf(ngrams=2).fit(TRAIN)
     expected = fitted.transform(NEW)
     for copied in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), clone(fitted).fit(TRAIN)):

@@ -1,4 +1,4 @@
-"""The tokens are spaCy's, whatever the text, the language, the batch and the memo."""
+"""The tokens are spaCy's, whatever the text, the language, the batch and the token cache."""
 
 import copy
 import html
@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from textcat.errors import TextcatError
-from textcat.features.language import Language, MissingPackageError
-from textcat.features.reader import OTHER, Known
+from textcat.features.language import MissingPackageError, _Language
 from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import Tokens
+from textcat.features.tokens import OTHER, Tokens, _Vocabulary
 
 LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
 TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
-KNOWN = Known(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
+KNOWN = _Vocabulary(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
 PIECES = r"""
 :) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ (o: =) o.O O.o (╯°□°）╯︵┻━┻ ' '' 's n't don't can't
 I'm we'll 'Cause a.m. 10a.m. 5pm p.m. . .. ... U.S. U.K. Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14
@@ -69,7 +68,7 @@ plain = st.lists(st.tuples(before, core, behind, gaps).map("".join), max_size=8)
 @settings(max_examples=50, deadline=None)
 @example(text="The word, (word) 'Word' word. Of:) (x) co. 12km")
 def test_tokens_of_plain_chunks_are_those_of_spacy_where_only_known_terms_count(lang, text):
-    found = TOKENS[lang].count_terms([text], known=KNOWN)
+    found = TOKENS[lang].count_terms([text], vocabulary=KNOWN)
     assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
     terms = [term if term in KNOWN.terms else OTHER for term in naive.terms(text, lang)]
     entries = zip([KNOWN.terms[i] for i in found.ids.tolist()], found.counts.tolist(), strict=True)
@@ -102,7 +101,7 @@ ways = st.fixed_dictionaries(
 @example(["Prices price 1980s -- x_ _ ½"], {"alphabetic": False, "alphanumeric": True, "fold_plurals": True}, 2, 0)
 def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams, chars):
     counts = Tokens(**how)
-    counts._memory = _reader_for(counts)
+    counts._counter = _counter_for(counts)
     found = counts.count_terms(documents, ngrams=ngrams, chars=chars)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
@@ -130,15 +129,15 @@ def test_plurals_of_other_languages_are_left_alone():
     assert Tokens("de", fold_plurals=True).count_terms(["Autos"]).terms == ["autos"]
 
 
-_READERS = {}
+_COUNTERS = {}
 
 
-def _reader_for(tokens):
-    """One reader per settings: loading a language takes longer than the examples."""
+def _counter_for(tokens):
+    """One counter per settings: loading a language takes longer than the examples."""
     key = tuple(sorted(tokens.get_params().items()))
-    if key not in _READERS:
-        _READERS[key] = tokens._reader()
-    return _READERS[key]
+    if key not in _COUNTERS:
+        _COUNTERS[key] = tokens._prepared()
+    return _COUNTERS[key]
 
 
 def _name(found, i):
@@ -152,7 +151,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     documents = list(_reuters_texts(reuters_archive))
     assert len(documents) == 21578
     ours = Tokens()
-    ours.count_terms([], known=KNOWN)  # so that plain chunks are cut without strings, too
+    ours.count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
     totals = ours.count(documents)
     nlp = spacy.blank("en")
     # Neither changes tokens: both save time.
@@ -170,10 +169,10 @@ def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
         assert TOKENS["en"].tokenize(text) == naive.tokens(text)
 
 
-def test_results_do_not_depend_on_batches_or_on_what_the_memo_holds(monkeypatch):
+def test_results_do_not_depend_on_batches_or_on_what_the_token_cache_holds(monkeypatch):
     documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
     whole = Tokens().count_terms(documents, ngrams=3, chars=3)
-    monkeypatch.setattr("textcat.features.reader.BATCH_CHARACTERS", 100)
+    monkeypatch.setattr("textcat.features.tokens._BATCH_CHARACTERS", 100)
     small = Tokens(memo_bytes=0)
     for _ in range(2):
         found = small.count_terms(documents, ngrams=3, chars=3)
@@ -194,8 +193,8 @@ def test_what_is_not_known_counts_as_the_last_term_and_the_last_ngram(learnt, do
     words = list(dict.fromkeys(gram for text in learnt for gram in naive.grams(naive.terms(text, **how), ngrams)))
     known = _known(words[::2])
     counts = Tokens(**how)
-    counts._memory = _reader_for(counts)
-    found = counts.count_terms(documents, ngrams=ngrams, known=known)
+    counts._counter = _counter_for(counts)
+    found = counts.count_terms(documents, ngrams=ngrams, vocabulary=known)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         grams = [tuple(gram) for gram in naive.grams(naive.terms(text, **how), ngrams)]
@@ -217,7 +216,7 @@ def _known(grams):
         left = places[gram[0]]
         for word in gram[1:]:
             left = ~numbers.setdefault((left, places[word]), len(numbers))
-    return Known(list(terms), np.array(list(numbers), np.int32))
+    return _Vocabulary(list(terms), np.array(list(numbers), np.int32))
 
 
 def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
@@ -225,8 +224,8 @@ def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
     tokens, known = Tokens(), _known([("word", "word"), ("said",)])
     tokens.count_terms(documents)
     asked = _asked(tokens, monkeypatch)
-    found = tokens.count_terms(documents, known=known)
-    fresh = Tokens().count_terms(documents, known=known)
+    found = tokens.count_terms(documents, vocabulary=known)
+    fresh = Tokens().count_terms(documents, vocabulary=known)
     assert asked == []
     assert all(np.array_equal(*each) for each in zip(found[:3], fresh[:3], strict=True))
     assert tokens.count_terms(documents).terms == Tokens().count_terms(documents).terms
@@ -234,31 +233,31 @@ def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
 
 def _asked(tokens, monkeypatch):
     """The spans that the language is asked about from now on."""
-    language, asked = tokens._reader()._language, []
+    language, asked = tokens._prepared()._language, []
     cut_spans = language.cut_spans
     monkeypatch.setattr(language, "cut_spans", lambda spans: (asked.extend(spans), cut_spans(spans))[1])
     return asked
 
 
-def test_a_full_memo_is_emptied(monkeypatch):
-    monkeypatch.setattr("textcat.features.reader.BATCH_TEXTS", 100)
+def test_a_full_token_cache_is_emptied(monkeypatch):
+    monkeypatch.setattr("textcat.features.tokens._BATCH_TEXTS", 100)
     tokens = Tokens(memo_bytes=100_000)
     for start in range(0, 20_000, 2_000):
         tokens.count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
-    assert tokens._memory.memo.span_bytes < 250_000
-    assert len(tokens._memory.terms) < 10_000
+    assert tokens._counter.cache.span_bytes < 250_000
+    assert len(tokens._counter.terms) < 10_000
 
 
 @pytest.mark.parametrize("memo_bytes", [0, 50_000, 200_000])
-def test_a_full_memo_keeps_what_comes_again(monkeypatch, memo_bytes):
-    monkeypatch.setattr("textcat.features.reader.BATCH_TEXTS", 20)
+def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
+    monkeypatch.setattr("textcat.features.tokens._BATCH_TEXTS", 20)
     # Chunks that are not of ASCII letters, so that the language is asked about them.
     documents = [f"öfter {'lóng' * 20} Word{i} isn't, éternel{i} saïd" for i in range(2_000)]
     known = _known([("öfter", "word1"), ("saïd",)])
-    expected = Tokens().count_terms(documents, ngrams=2, known=known)
+    expected = Tokens().count_terms(documents, ngrams=2, vocabulary=known)
     tokens = Tokens(memo_bytes=memo_bytes)
     asked = _asked(tokens, monkeypatch)
-    found = tokens.count_terms(documents, ngrams=2, known=known)
+    found = tokens.count_terms(documents, ngrams=2, vocabulary=known)
     assert all(np.array_equal(*each) for each in zip(found[:3], expected[:3], strict=True))
     for span in ("öfter", "lóng" * 20, "isn't,", "saïd"):
         assert asked.count(span) == (1 if memo_bytes else 100)
@@ -267,11 +266,11 @@ def test_a_full_memo_keeps_what_comes_again(monkeypatch, memo_bytes):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch, lang):
-    monkeypatch.setattr("textcat.features.language.MOST_LEXEMES", 3_000)
+    monkeypatch.setattr("textcat.features.language._MAX_LEXEMES", 3_000)
     tokens, sizes = Tokens(lang), []
     for start in range(0, 6_000, 500):
-        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], known=KNOWN)
-        sizes.append(len(tokens._memory._language._nlp.vocab))
+        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], vocabulary=KNOWN)
+        sizes.append(len(tokens._counter._language._nlp.vocab))
     assert max(sizes) < 3_000 + 500 * 20  # and what a batch brings
     for text in ("nové1-x, don't stop :) )", "Mr. X said 5km. Word"):
         assert tokens.tokenize(text) == naive.tokens(text, lang)
@@ -280,18 +279,18 @@ def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch, lang):
 def test_endless_new_words_take_no_more_memory_than_allowed():
     tokens, known = Tokens(memo_bytes=500_000), _known([("known", "word")])
     for start in range(0, 50_000, 1_000):
-        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], known=known)
+        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], vocabulary=known)
         assert found.terms is known.terms
-    reader = tokens._memory
-    assert reader.terms == ["known", "word", OTHER]
-    assert len(reader._places) == 3
-    assert reader.memo.nbytes < 500_000 + 2_000 * 200  # and what a batch brings
+    counter = tokens._counter
+    assert counter.terms == ["known", "word", OTHER]
+    assert len(counter._ids) == 3
+    assert counter.cache.nbytes < 500_000 + 2_000 * 200  # and what a batch brings
 
 
 def test_the_string_store_of_spacy_does_not_grow():
     tokens = Tokens()
     tokens.count_terms(["warm up, please."])
-    strings = tokens._memory._language._nlp.vocab.strings
+    strings = tokens._counter._language._nlp.vocab.strings
     before = len(strings)
     tokens.count_terms([f"word{i}, (x{i})" for i in range(1000)])
     assert len(strings) == before
@@ -344,14 +343,14 @@ def test_a_missing_package_is_named(monkeypatch):
 
     monkeypatch.setattr("spacy.util.get_lang_class", missing)
     with pytest.raises(MissingPackageError, match=r"pip install 'spacy\[ja\]'"):
-        Language("ja")
+        _Language("ja")
 
 
 def test_an_error_half_way_leaves_no_trace(monkeypatch):
     tokens = Tokens()
     tokens.tokenize("a")
     with monkeypatch.context() as patch:
-        patch.setattr(tokens._memory._language, "cut_spans", lambda spans: 1 / 0)
+        patch.setattr(tokens._counter._language, "cut_spans", lambda spans: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             tokens.tokenize("never-seen, chunks.")
     assert tokens.tokenize("never-seen, chunks.") == naive.tokens("never-seen, chunks.")
@@ -362,12 +361,12 @@ def test_a_text_that_is_no_string_is_refused():
         Tokens().count_terms([b"bytes"])
 
 
-def test_copies_share_settings_and_not_the_memo():
+def test_copies_share_settings_and_not_the_token_cache():
     tokens = Tokens("de", lowercase=False)
     tokens.tokenize("Guten Tag")
     for copied in (clone(tokens), pickle.loads(pickle.dumps(tokens)), copy.deepcopy(tokens)):
         assert copied.get_params() == tokens.get_params()
-        assert not hasattr(copied, "_memory")
+        assert not hasattr(copied, "_counter")
         assert copied.tokenize("Guten Tag, z.B.") == naive.tokens("Guten Tag, z.B.", "de")
 
 
@@ -390,7 +389,7 @@ def test_parameters_are_those_that_scikit_learn_would_see():
         tokens.set_params(language="fr")
 
 
-def test_threads_may_share_the_memo():
+def test_threads_may_share_the_token_cache():
     documents = [[f"thread{k} word{i}, said U.S. Mr. {i}k :) )" for i in range(200)] for k in range(4)]
     shared = Tokens()
     results = [None] * 4

@@ -18,7 +18,7 @@ import numpy as np
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.features import reader
+from textcat.features import tokens
 from textcat.files import MANIFEST
 from textcat.model.manifest import MODEL as FORMAT
 from textcat.model.manifest import SUM, read_manifest
@@ -28,7 +28,7 @@ from .target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 # Making one takes a hundred times longer than all the rest.
-_language = cache(reader.Language)
+_language = cache(tokens._Language)
 _TEXTS = (
     ("Wheat and corn exports rose, the ministry said.", "grain"),
     ("Gold fell; silver and tin were steady.", "metal"),
@@ -69,7 +69,7 @@ def check(data: bytes) -> None:
     (folder / names[head[1] % len(names)]).write_bytes(data[2:])
     if head[0] & _SEALED:
         _seal(folder)
-    with suppress(TextcatError), patch.object(reader, "Language", _language):
+    with suppress(TextcatError), patch.object(tokens, "_Language", _language):
         _use(load(folder, mapped=not head[0] & _COPIED))
 
 

@@ -1,4 +1,4 @@
-"""Compiled: tell from tables of character sets what affix a string has, and ask the regex where they cannot tell."""
+"""Compiled: find the affixes of strings by tables of character sets, and ask the regex where they cannot tell."""
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND
 from libc.stdint cimport int32_t, uint64_t
@@ -13,7 +13,7 @@ cdef extern from "Python.h":
     Py_UCS4 PyUnicode_READ(int kind, const void* data, Py_ssize_t index) noexcept nogil
 
 
-cdef class Found:
+cdef class AffixMatch:
     """Stands for the `re.Match` of an affix."""
 
     cdef Py_ssize_t _start, _end
@@ -25,8 +25,8 @@ cdef class Found:
         return self._end
 
 
-cdef Found found(Py_ssize_t start, Py_ssize_t end):
-    cdef Found match = Found.__new__(Found)
+cdef AffixMatch matched(Py_ssize_t start, Py_ssize_t end):
+    cdef AffixMatch match = AffixMatch.__new__(AffixMatch)
     match._start = start
     match._end = end
     return match
@@ -157,7 +157,7 @@ cdef class Prefixes(Tables):
         cdef Answer answer = self.first(&seen, 0, &width)
         if answer == NO:
             return None
-        return found(0, width) if answer == YES else self.ask(string)
+        return matched(0, width) if answer == YES else self.ask(string)
 
 
 cdef class Suffixes(Tables):
@@ -171,7 +171,7 @@ cdef class Suffixes(Tables):
         cdef Answer answer = self.widest(&seen, &width)
         if answer == NO:
             return None
-        return found(seen.length - width, seen.length) if answer == YES else self.ask(string)
+        return matched(seen.length - width, seen.length) if answer == YES else self.ask(string)
 
 
 cdef class Infixes(Tables):
@@ -188,7 +188,7 @@ cdef class Infixes(Tables):
             if answer == PERHAPS:
                 return self.ask(string)
             if answer == YES:
-                matches.append(found(point, point + width))
+                matches.append(matched(point, point + width))
                 point += width
             else:
                 point += 1
@@ -207,9 +207,9 @@ cdef bint none_within(Infixes infixes, const String* string) noexcept nogil:
 cdef bint surely_cut(
     Prefixes prefixes, Suffixes suffixes, Infixes infixes, bint whole, String string, int* before, int* behind
 ) noexcept nogil:
-    """Tell the widths of a chunk's only prefix and only suffix, 0 if none, and whether the tables alone show them.
+    """Compute the widths of a span's only prefix and suffix, 0 if none; return whether the tables alone show them.
 
-    They cannot if there may be more affixes, or an infix, or if a chunk that has affixes may stay `whole` nevertheless.
+    They cannot if there may be more affixes, or an infix, or if a span that has affixes may stay `whole` nevertheless.
     """
     cdef String rest, core
     cdef int width
@@ -230,56 +230,56 @@ cdef bint surely_cut(
     )
 
 
-def cut(list chunks, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes):
-    """Cut chunks into their tokens where the tables alone can tell: where there is at most a prefix and a suffix.
+def cut(list spans, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes):
+    """Split spans into their tokens where the tables alone can tell: where there is at most a prefix and a suffix.
 
     Parameters
     ----------
-    chunks : list of str
+    spans : list of str
     specials : set of str
-        What may be no run of tokens of a chunk, for it might be a special case.
+        What may be no run of tokens of a span, for it might be a special case.
     whole : bool
-        Whether a chunk with an affix is not to be cut, for something may keep it whole.
+        Whether a span with an affix is not to be cut, for something may keep it whole.
 
     Returns
     -------
     tokens : list of str
-        Those of the first chunk, of the second, and so on.
-    lengths : ndarray of shape (n_chunks,), int32
-        How many tokens each chunk has; 0 where the tables cannot tell.
+        Those of the first span, of the second, and so on.
+    lengths : ndarray of shape (n_spans,), int32
+        How many tokens each span has; 0 where the tables cannot tell.
     """
     cdef Py_ssize_t i
     cdef list tokens = []
-    lengths = np.zeros(len(chunks), np.int32)
+    lengths = np.zeros(len(spans), np.int32)
     cdef int32_t[::1] length = lengths
-    for i in range(len(chunks)):
-        length[i] = cut_chunk(chunks[i], tokens, specials, whole, prefixes, suffixes, infixes)
+    for i in range(len(spans)):
+        length[i] = cut_span(spans[i], tokens, specials, whole, prefixes, suffixes, infixes)
     return tokens, lengths
 
 
-cdef int cut_chunk(
-    str chunk, list tokens, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes
+cdef int cut_span(
+    str span, list tokens, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes
 ) except -1:
-    cdef Py_ssize_t n = len(chunk)
+    cdef Py_ssize_t n = len(span)
     cdef int before, behind
     cdef str core
-    if chunk in specials or not surely_cut(prefixes, suffixes, infixes, whole, view(chunk), &before, &behind):
+    if span in specials or not surely_cut(prefixes, suffixes, infixes, whole, view(span), &before, &behind):
         return 0
     if not before and not behind:
-        tokens.append(chunk)
+        tokens.append(span)
         return 1
-    core = chunk[before : n - behind]
+    core = span[before : n - behind]
     if core in specials:
         return 0
-    if before and (chunk[:before] in specials or chunk[before:] in specials):
+    if before and (span[:before] in specials or span[before:] in specials):
         return 0
-    if behind and (chunk[n - behind :] in specials or chunk[: n - behind] in specials):
+    if behind and (span[n - behind :] in specials or span[: n - behind] in specials):
         return 0
     if before:
-        tokens.append(chunk[:before])
+        tokens.append(span[:before])
     tokens.append(core)
     if behind:
-        tokens.append(chunk[n - behind :])
+        tokens.append(span[n - behind :])
     return 1 + (before > 0) + (behind > 0)
 
 

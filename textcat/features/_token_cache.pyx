@@ -1,7 +1,7 @@
-"""Compiled: split texts into spans as spaCy does, remember the tokens of every distinct span, and count terms.
+"""Compiled: split texts into spans as spaCy does, cache the tokens of every distinct span, and count terms.
 
 A span is what spaCy's tokenizer works on: a run of characters other than whitespace, or a run of whitespace less the
-one space that follows a word. A span met before costs one look-up in a hash table. What the look-ups of the next spans
+one space that follows a word. A span that occurred before costs one look-up in a hash table. What the look-ups of the next spans
 will touch is fetched ahead: with many spans, the table lies in slow memory.
 """
 
@@ -24,12 +24,12 @@ cdef extern from "../_memory.h":
 cdef extern from *:
     """
     #if defined(__GNUC__)
-    #define FETCH(place) __builtin_prefetch(place)
+    #define PREFETCH(position) __builtin_prefetch(position)
     #else
-    #define FETCH(place) ((void)(place))
+    #define PREFETCH(position) ((void)(position))
     #endif
     """
-    void fetch "FETCH"(const void* place) noexcept nogil
+    void prefetch "PREFETCH"(const void* position) noexcept nogil
 
 ctypedef fused character:
     uint8_t
@@ -39,13 +39,13 @@ ctypedef fused character:
 cdef enum:
     OTHER = 128  # stands for all non-ASCII characters
     SHORT = 32   # bytes of a key that stands in its span
-    WINDOW = 32  # spans that are looked up together
+    LOOKAHEAD = 32  # spans that are looked up together
     FILTER = 1 << 12  # words of 64 bits
     UNKNOWN = -2
     _LETTERS
     _LETTERS_OR_DIGITS
     _ANYTHING
-    LONGEST = 256        # bytes of a chunk that is cut here
+    LONGEST = 256        # bytes of a span that is cut here
     AHEAD = 8    # spans
 
 cdef struct Buffer:
@@ -57,7 +57,7 @@ cdef struct Text:
     const void* data
     Py_ssize_t length
     int width           # bytes per character
-    size_t stop         # where its spans end in the reading
+    size_t stop         # where its spans end in the sequence
     int32_t whole       # the one span that stands for the whole text, or -1
 
 cdef struct Piece:      # of a text, before it is looked up
@@ -74,24 +74,24 @@ cdef struct Span:       # one line of the processor's cache
     int32_t n_terms
     int32_t term        # the only one
     uint8_t width
-    uint8_t again       # whether it has been met again since the last thinning
+    uint8_t reused       # whether it has occurred again since the last eviction
 
 cdef struct Word:
     size_t start        # of its letters
     uint32_t length
-    int32_t number
+    int32_t id_
 
 cdef struct Slot:
     uint32_t hash
     int32_t span        # -1: free
 
 cdef struct Ngram:
-    uint64_t parts      # what stands before the last term, and the last term
-    int32_t place       # its number + 1; 0: free
+    uint64_t parts      # what precedes the last term, and the last term
+    int32_t entry       # its id + 1; 0: free
 
 cdef struct Suspect:
     size_t text
-    size_t position     # of the right-hand span in the reading
+    size_t position     # of the right-hand span in the sequence
 
 cdef uint8_t[256] WHITE
 for _code in range(256):
@@ -134,7 +134,7 @@ cdef inline uint32_t hash_of(const char* key, size_t n_bytes) noexcept nogil:
     return <uint32_t>mixed((h ^ word(key, n)) * 0xFF51AFD7ED558CCDULL)
 
 
-cdef inline void* room(Buffer* buffer, size_t more) except NULL nogil:
+cdef inline void* reserve(Buffer* buffer, size_t more) except NULL nogil:
     """Make room for `more` bytes behind those in use, and point at it."""
     cdef size_t capacity
     cdef char* data
@@ -150,7 +150,7 @@ cdef inline void* room(Buffer* buffer, size_t more) except NULL nogil:
 
 
 cdef inline int push(Buffer* buffer, int32_t value) except -1 nogil:
-    (<int32_t*>room(buffer, sizeof(int32_t)))[0] = value
+    (<int32_t*>reserve(buffer, sizeof(int32_t)))[0] = value
     buffer.used += sizeof(int32_t)
     return 0
 
@@ -168,22 +168,22 @@ cdef object as_array(const Buffer* buffer):
 LETTERS, LETTERS_OR_DIGITS, ANYTHING = _LETTERS, _LETTERS_OR_DIGITS, _ANYTHING
 
 
-cdef class Words:
-    """What chunks of ASCII characters stand for, where their tokens can be told without the language.
+cdef class WordTable:
+    """The terms of spans of ASCII characters whose tokens are plain without asking the language.
 
     Each has one token that may be a term, and may have a prefix and a suffix that are none.
 
     Parameters
     ----------
-    numbers : dict of str to int
-        The numbers of the terms of tokens, in lower case; -1 for tokens that are none. All others have `other`.
+    ids : dict of str to int
+        The ids of the terms of tokens, in lower case; -1 for tokens that are no terms. All others have `other`.
     other : int
     kind : {LETTERS, LETTERS_OR_DIGITS, ANYTHING}
         Of which characters a term consists alone, or has one of, or any.
     specials : set of str
-        What may be no run of tokens of a chunk.
+        What may be no run of tokens of a span.
     whole : bool
-        Whether chunks with affixes are to be left alone.
+        Whether spans with affixes are to be left to the language.
     prefixes, suffixes, infixes
         The tables of affixes.
     """
@@ -199,7 +199,7 @@ cdef class Words:
     cdef int32_t* slots            # words by hash; -1: free
     cdef size_t n_slots
 
-    def __cinit__(self, dict numbers, int32_t other, int kind, set specials, bint whole, prefixes, suffixes, infixes):
+    def __cinit__(self, dict ids, int32_t other, int kind, set specials, bint whole, prefixes, suffixes, infixes):
         cdef size_t bit
         self.prefixes, self.suffixes, self.infixes = prefixes, suffixes, infixes
         self.whole, self.other, self.kind = whole, other, kind
@@ -208,15 +208,15 @@ cdef class Words:
             bit = special_bit(<const char*>key, len(key))
             self.special[bit >> 6] |= <uint64_t>1 << (bit & 63)
         self.n_slots = 1 << 8
-        while self.n_slots < 2 * <size_t>len(numbers):
+        while self.n_slots < 2 * <size_t>len(ids):
             self.n_slots *= 2
         self.slots = <int32_t*>malloc(self.n_slots * sizeof(int32_t))
         if self.slots == NULL:
             raise MemoryError
         memset(self.slots, 0xFF, self.n_slots * sizeof(int32_t))
-        for word, number in numbers.items():
+        for word, id_ in ids.items():
             if word.isascii():
-                add_word(self, word.encode(), number)
+                add_word(self, word.encode(), id_)
 
     def __dealloc__(self):
         free(self.slots)
@@ -224,17 +224,17 @@ cdef class Words:
         free(self.words.data)
 
 
-cdef int add_word(Words words, bytes key, int32_t number) except -1:
+cdef int add_word(WordTable words, bytes key, int32_t id_) except -1:
     cdef Word* word
     cdef const char* letters = key
-    cdef size_t place
-    memcpy(room(&words.letters, len(key)), letters, len(key))
-    word = <Word*>room(&words.words, sizeof(Word))
-    word.start, word.length, word.number = words.letters.used, <uint32_t>len(key), number
-    place = hash_of(letters, len(key)) & (words.n_slots - 1)
-    while words.slots[place] >= 0:
-        place = (place + 1) & (words.n_slots - 1)
-    words.slots[place] = <int32_t>(words.words.used // sizeof(Word))
+    cdef size_t position
+    memcpy(reserve(&words.letters, len(key)), letters, len(key))
+    word = <Word*>reserve(&words.words, sizeof(Word))
+    word.start, word.length, word.id_ = words.letters.used, <uint32_t>len(key), id_
+    position = hash_of(letters, len(key)) & (words.n_slots - 1)
+    while words.slots[position] >= 0:
+        position = (position + 1) & (words.n_slots - 1)
+    words.slots[position] = <int32_t>(words.words.used // sizeof(Word))
     words.letters.used += len(key)
     words.words.used += sizeof(Word)
     return 0
@@ -244,15 +244,15 @@ cdef inline size_t special_bit(const char* key, size_t n) noexcept nogil:
     return hash_of(key, n) & (64 * FILTER - 1)
 
 
-cdef inline bint is_special(Words words, const char* key, size_t n) noexcept nogil:
+cdef inline bint is_special(WordTable words, const char* key, size_t n) noexcept nogil:
     cdef size_t bit = special_bit(key, n)
     return words.special[bit >> 6] >> (bit & 63) & 1
 
 
-cdef int32_t plain_term(Words words, String chunk, int* before, int* behind) noexcept nogil:
-    """Give the number of a chunk's term, -1 if it has none, or UNKNOWN, and the widths of its affixes."""
-    cdef const char* key = <const char*>chunk.data
-    cdef size_t n = chunk.length, core
+cdef int32_t plain_term(WordTable words, String string, int* before, int* behind) noexcept nogil:
+    """Return the id of a span's term, -1 if it has none, or UNKNOWN, and the widths of its affixes."""
+    cdef const char* key = <const char*>string.data
+    cdef size_t n = string.length, core
     cdef char[LONGEST] letters
     cdef size_t k
     cdef uint8_t letter
@@ -263,7 +263,7 @@ cdef int32_t plain_term(Words words, String chunk, int* before, int* behind) noe
             return UNKNOWN
     if is_special(words, key, n):
         return UNKNOWN
-    if not surely_cut(words.prefixes, words.suffixes, words.infixes, words.whole, chunk, before, behind):
+    if not surely_cut(words.prefixes, words.suffixes, words.infixes, words.whole, string, before, behind):
         return UNKNOWN
     core = n - before[0] - behind[0]
     if before[0] or behind[0]:
@@ -282,10 +282,10 @@ cdef int32_t plain_term(Words words, String chunk, int* before, int* behind) noe
     for k in range(core):
         letter = key[before[0] + k]
         letters[k] = letter | 32 if c"A" <= letter <= c"Z" else letter
-    return number_of(words, letters, core)
+    return id_of(words, letters, core)
 
 
-cdef inline bint may_be_term(Words words, const char* key, size_t n) noexcept nogil:
+cdef inline bint may_be_term(WordTable words, const char* key, size_t n) noexcept nogil:
     cdef size_t k, n_letters = 0, n_digits = 0, n_spaces = 0
     for k in range(n):
         n_letters += c"a" <= <uint8_t>key[k] | 32 <= c"z"
@@ -296,23 +296,23 @@ cdef inline bint may_be_term(Words words, const char* key, size_t n) noexcept no
     return n_letters + n_digits > 0 if words.kind == _LETTERS_OR_DIGITS else n_spaces < n
 
 
-cdef inline int32_t number_of(Words words, const char* key, size_t n) noexcept nogil:
-    cdef size_t place = hash_of(key, n) & (words.n_slots - 1)
+cdef inline int32_t id_of(WordTable words, const char* key, size_t n) noexcept nogil:
+    cdef size_t position = hash_of(key, n) & (words.n_slots - 1)
     cdef const Word* word
-    while words.slots[place] >= 0:
-        word = <const Word*>words.words.data + words.slots[place]
+    while words.slots[position] >= 0:
+        word = <const Word*>words.words.data + words.slots[position]
         if word.length == n and memcmp(words.letters.data + word.start, key, n) == 0:
-            return word.number
-        place = (place + 1) & (words.n_slots - 1)
+            return word.id_
+        position = (position + 1) & (words.n_slots - 1)
     return words.other
 
 
-cdef class Memo:
-    """The spans met so far with their terms, and the batch of texts in hand.
+cdef class TokenCache:
+    """The spans that occurred so far with their terms, and the present batch of texts.
 
     Parameters
     ----------
-    clashes : ndarray of shape (n, 4), uint32
+    edges : ndarray of shape (n, 4), uint32
         The last two characters of a span and the first two of the next one with which they might together form a special
         case; 0 stands for any character before the last one or after the first one, and for none.
     """
@@ -321,72 +321,72 @@ cdef class Memo:
     cdef size_t n_slots
     cdef Buffer arena, pool
     cdef Span* spans
-    cdef size_t n_spans, n_places
-    cdef size_t n_learnt      # spans before it have tokens
-    cdef bint lent            # whether what lies behind that kept belongs to the batch alone
-    cdef size_t kept_spans, kept_ids, kept_keys
-    cdef uint8_t[129][129] clash  # by the last and the first character; 128 stands for all that are not ASCII
-    cdef Buffer clashes
-    cdef Buffer texts, reading, suspects, narrow
-    cdef Ngram* ngrams
+    cdef size_t n_spans, span_capacity
+    cdef size_t n_stored      # spans before it have tokens
+    cdef bint overridden      # whether spans, ids and keys beyond the next three belong to the batch alone
+    cdef size_t n_kept_spans, n_kept_ids, n_kept_keys
+    cdef uint8_t[129][129] edge_pairs  # by the last and the first character; 128 stands for all that are not ASCII
+    cdef Buffer edges
+    cdef Buffer texts, sequence, suspect_list, narrow
+    cdef Ngram* ngram_table
     cdef size_t n_ngram_slots
-    cdef bint closed          # whether all n-grams without a number are counted as the last one
+    cdef bint restricted      # whether all n-grams without an id are counted as the last one
     cdef int32_t last_ngram
-    cdef uint64_t[FILTER] likely  # a bit for some of the n-grams; where there is none, there is no such n-gram
+    cdef uint64_t[FILTER] ngram_filter  # a bit for some of the n-grams; where there is none, there is no such n-gram
     cdef Buffer ngram_parts, tally, ngram_tally
-    cdef list held
+    cdef list batch
 
-    def __cinit__(self, const uint32_t[:, ::1] clashes):
+    def __cinit__(self, const uint32_t[:, ::1] edges):
         cdef size_t i
-        for i in range(clashes.shape[0]):
-            self.clash[min(clashes[i, 1], OTHER)][min(clashes[i, 2], OTHER)] = True
-            memcpy(room(&self.clashes, 4 * sizeof(uint32_t)), &clashes[i, 0], 4 * sizeof(uint32_t))
-            self.clashes.used += 4 * sizeof(uint32_t)
-        self.held = []
-        self.forget_ngrams()
-        self.forget_spans()
+        for i in range(edges.shape[0]):
+            self.edge_pairs[min(edges[i, 1], OTHER)][min(edges[i, 2], OTHER)] = True
+            memcpy(reserve(&self.edges, 4 * sizeof(uint32_t)), &edges[i, 0], 4 * sizeof(uint32_t))
+            self.edges.used += 4 * sizeof(uint32_t)
+        self.batch = []
+        self.clear_ngrams()
+        self.clear_spans()
 
     def __dealloc__(self):
         aligned_free(self.slots)
-        free(self.ngrams)
+        free(self.ngram_table)
         free(self.arena.data)
         aligned_free(self.spans)
         free(self.pool.data)
         free(self.texts.data)
-        free(self.reading.data)
-        free(self.suspects.data)
+        free(self.sequence.data)
+        free(self.suspect_list.data)
         free(self.narrow.data)
-        free(self.clashes.data)
+        free(self.edges.data)
         free(self.ngram_parts.data)
         free(self.tally.data)
         free(self.ngram_tally.data)
 
-    def forget_spans(self):
-        """Start anew with an empty hash table; n-grams keep their numbers."""
-        self.put_down()
+    def clear_spans(self):
+        """Drop all spans; n-grams keep their ids."""
+        self.release()
         free(self.arena.data)
         aligned_free(self.spans)
         free(self.pool.data)
-        start_spans(self)
+        reset_spans(self)
         new_table(self, 1 << 8)
 
-    def forget_ngrams(self):
-        """Number n-grams anew."""
-        self.closed = False
+    def clear_ngrams(self):
+        """Drop all n-grams."""
+        self.restricted = False
         self.ngram_parts.used = 0
-        free(self.ngrams)
+        free(self.ngram_table)
         self.n_ngram_slots = 1 << 12
-        self.ngrams = <Ngram*>calloc(self.n_ngram_slots, sizeof(Ngram))
-        if self.ngrams == NULL:
+        self.ngram_table = <Ngram*>calloc(self.n_ngram_slots, sizeof(Ngram))
+        if self.ngram_table == NULL:
             raise MemoryError
 
-    def thin(self):
-        """Forget the spans that have not been met again since they came or since the last thinning."""
-        self.put_down()
+    def evict(self):
+        """Drop the spans that have not occurred again since they came or since the last eviction."""
+        self.release()
         cdef Buffer arena = self.arena, pool = self.pool
         cdef Span* spans = self.spans
-        cdef size_t i, n = self.n_learnt
-        start_spans(self)
+        cdef size_t i, n = self.n_stored
+        reset_spans(self)
         try:
             with nogil:
                 for i in range(n):
@@ -395,63 +395,63 @@ cdef class Memo:
             free(arena.data)
             aligned_free(spans)
             free(pool.data)
-        self.n_learnt = self.n_spans
+        self.n_stored = self.n_spans
         new_table(self, 1 << 8)
 
-    def know(self, const int32_t[:, ::1] parts, const int32_t[::1] places):
-        """Count from now on all other n-grams as the last of these, and give the terms in the memo other numbers.
+    def restrict(self, const int32_t[:, ::1] parts, const int32_t[::1] new_ids):
+        """Count from now on all other n-grams as the last of these, and change the ids of the terms in the cache.
 
         Parameters
         ----------
         parts : ndarray of shape (n_ngrams, 2), int32
-            As `parts_of_ngrams`.
-        places : ndarray of shape (n_terms,), int32
-            The new number of each term.
+            As `ngrams`.
+        new_ids : ndarray of shape (n_terms,), int32
+            The new id of each term.
         """
         cdef size_t i, bit
         cdef int k
         cdef Span* span
         cdef int32_t* terms
-        self.put_down()
-        self.forget_ngrams()
-        memset(self.likely, 0, sizeof(self.likely))
+        self.release()
+        self.clear_ngrams()
+        memset(self.ngram_filter, 0, sizeof(self.ngram_filter))
         for i in range(parts.shape[0]):
-            ngram_number(self, parts[i, 0], parts[i, 1])
+            ngram_id(self, parts[i, 0], parts[i, 1])
             bit = filter_bit(parts_of(parts[i, 0], parts[i, 1]))
-            self.likely[bit >> 6] |= <uint64_t>1 << (bit & 63)
-        self.closed, self.last_ngram = True, <int32_t>parts.shape[0] - 1
+            self.ngram_filter[bit >> 6] |= <uint64_t>1 << (bit & 63)
+        self.restricted, self.last_ngram = True, <int32_t>parts.shape[0] - 1
         zeros(&self.ngram_tally, parts.shape[0])
-        for i in range(self.n_learnt):
+        for i in range(self.n_stored):
             span = self.spans + i
             terms = terms_of(self, span)
             for k in range(span.n_terms):
-                terms[k] = places[terms[k]]
+                terms[k] = new_ids[terms[k]]
 
     @property
     def span_bytes(self):
-        """How many bytes the spans and their tokens take."""
+        """The bytes that the spans and their tokens take."""
         return self.n_slots * sizeof(Slot) + self.arena.used + self.n_spans * sizeof(Span) + self.pool.used
 
     @property
     def nbytes(self):
-        """How many bytes the spans, their tokens, and the n-grams take."""
+        """The bytes that the spans, their tokens, and the n-grams take."""
         return self.span_bytes + self.n_ngram_slots * sizeof(Ngram) + self.ngram_parts.used
 
     @property
-    def parts_of_ngrams(self):
-        """Array of shape (n_ngrams, 2), int32: by number, what stands before the last term, and that term.
+    def ngrams(self):
+        """Array of shape (n_ngrams, 2), int32: by id, what precedes the last term, and that term.
 
-        Before the last term stands a term, or `~number` of an n-gram of one term less.
+        A term precedes it, or `~id` of an n-gram of one term less.
         """
         return as_array(&self.ngram_parts).reshape(-1, 2)
 
-    def read(self, list texts):
-        """Take a batch of texts in hand and look every span up."""
+    def load(self, list texts):
+        """Load a batch of texts and look every span up."""
         cdef Text* text
         cdef size_t i, n = len(texts)
-        self.put_down()
-        self.held = texts
-        room(&self.texts, n * sizeof(Text))
+        self.release()
+        self.batch = texts
+        reserve(&self.texts, n * sizeof(Text))
         self.texts.used = n * sizeof(Text)
         for i in range(n):
             string = <str?>texts[i]
@@ -464,39 +464,39 @@ cdef class Memo:
             for i in range(n):
                 text = <Text*>self.texts.data + i
                 if text.width == 1:
-                    read_text(self, <const uint8_t*>text.data, text.length, i)
+                    scan_text(self, <const uint8_t*>text.data, text.length, i)
                 elif text.width == 2:
-                    read_text(self, <const uint16_t*>text.data, text.length, i)
+                    scan_text(self, <const uint16_t*>text.data, text.length, i)
                 else:
-                    read_text(self, <const uint32_t*>text.data, text.length, i)
-                text.stop = self.reading.used // sizeof(int32_t)
+                    scan_text(self, <const uint32_t*>text.data, text.length, i)
+                text.stop = self.sequence.used // sizeof(int32_t)
 
-    def put_down(self):
-        """Forget the batch."""
-        if self.lent:
-            self.n_spans = self.n_learnt = self.kept_spans
-            self.pool.used = self.kept_ids
-            self.arena.used = self.kept_keys
-            self.lent = False
-        self.held = []
-        self.texts.used = self.reading.used = self.suspects.used = 0
+    def release(self):
+        """Drop the batch."""
+        if self.overridden:
+            self.n_spans = self.n_stored = self.n_kept_spans
+            self.pool.used = self.n_kept_ids
+            self.arena.used = self.n_kept_keys
+            self.overridden = False
+        self.batch = []
+        self.texts.used = self.sequence.used = self.suspect_list.used = 0
 
-    def learn_plain(self, Words words):
-        """Give those of the unknown spans their tokens that need no language for it."""
+    def store_plain(self, WordTable words):
+        """Store the tokens of those unknown spans that need no language for it."""
         cdef size_t i
         with nogil:
-            for i in range(self.n_learnt, self.n_spans):
-                learn_span(self, words, self.spans + i)
+            for i in range(self.n_stored, self.n_spans):
+                store_span(self, words, self.spans + i)
 
     def unknown(self):
-        """List the spans without tokens, as strings, in the order in which they were met."""
+        """Return the spans without tokens, as strings, in the order in which they occurred."""
         cdef size_t i
         return [
-            span_text(self, self.spans + i) for i in range(self.n_learnt, self.n_spans) if not self.spans[i].n_tokens
+            span_text(self, self.spans + i) for i in range(self.n_stored, self.n_spans) if not self.spans[i].n_tokens
         ]
 
-    def learn(self, list tokens, dict terms, const int32_t[::1] lengths):
-        """Give the unknown spans their tokens.
+    def store(self, list tokens, dict terms, const int32_t[::1] lengths):
+        """Store the tokens of the unknown spans.
 
         Parameters
         ----------
@@ -508,26 +508,26 @@ cdef class Memo:
             How many tokens each span has.
         """
         cdef size_t i, k = 0, start = 0
-        for i in range(self.n_learnt, self.n_spans):
+        for i in range(self.n_stored, self.n_spans):
             if not self.spans[i].n_tokens:
                 store_tokens(self, self.spans + i, tokens, terms, start, lengths[k])
                 start += lengths[k]
                 k += 1
-        self.n_learnt = self.n_spans
+        self.n_stored = self.n_spans
 
-    def suspected(self):
-        """List (text, place, left span, right span) where two neighbours might form a special case together."""
+    def suspects(self):
+        """Return (text, position, left span, right span) where two neighbours might form a special case together."""
         cdef size_t i
         cdef Suspect* suspect
-        cdef const int32_t* reading = <int32_t*>self.reading.data
-        found = []
-        for i in range(self.suspects.used // sizeof(Suspect)):
-            suspect = <Suspect*>self.suspects.data + i
-            found.append((suspect.text, suspect.position, reading[suspect.position - 1], reading[suspect.position]))
-        return found
+        cdef const int32_t* sequence = <int32_t*>self.sequence.data
+        pairs = []
+        for i in range(self.suspect_list.used // sizeof(Suspect)):
+            suspect = <Suspect*>self.suspect_list.data + i
+            pairs.append((suspect.text, suspect.position, sequence[suspect.position - 1], sequence[suspect.position]))
+        return pairs
 
     def span(self, int32_t i):
-        """Give a span by number, its first token, and its last one."""
+        """Return a span by its position, its first token, and its last one."""
         cdef Span* span = self.spans + i
         cdef const int32_t* lengths = <const int32_t*>(self.pool.data + span.ids)
         string = span_text(self, span)
@@ -535,49 +535,49 @@ cdef class Memo:
             return string, string, string
         return string, string[: lengths[0]], string[len(string) - lengths[span.n_tokens - 1] :]
 
-    def around(self, size_t text, size_t place, size_t reach):
-        """Join the spans of a text before a place, and those from there on: up to `reach` either way."""
+    def around(self, size_t text, size_t position, size_t reach):
+        """Return the joined spans of a text before a position, and those from there on: up to `reach` either way."""
         cdef Text* each = <Text*>self.texts.data + text
         cdef size_t start = (each - 1).stop if text else 0
-        cdef const int32_t* reading = <int32_t*>self.reading.data
-        left = [span_text(self, self.spans + reading[i]) for i in range(max(start, place - min(reach, place)), place)]
-        right = [span_text(self, self.spans + reading[i]) for i in range(place, min(each.stop, place + reach))]
+        cdef const int32_t* sequence = <int32_t*>self.sequence.data
+        left = [span_text(self, self.spans + sequence[i]) for i in range(max(start, position - min(reach, position)), position)]
+        right = [span_text(self, self.spans + sequence[i]) for i in range(position, min(each.stop, position + reach))]
         return "".join(left), "".join(right)
 
-    def replace(self, size_t text, list tokens, dict terms):
-        """Give a text of the batch, as a whole, the tokens it has; for the parameters see `learn`."""
+    def override(self, size_t text, list tokens, dict terms):
+        """Store the tokens of a text of the batch as a whole; for the parameters see `store`."""
         cdef Piece piece
         cdef str joined = "".join(tokens)
-        if not self.lent:
-            self.kept_spans, self.kept_ids, self.kept_keys = self.n_spans, self.pool.used, self.arena.used
-            self.lent = True
+        if not self.overridden:
+            self.n_kept_spans, self.n_kept_ids, self.n_kept_keys = self.n_spans, self.pool.used, self.arena.used
+            self.overridden = True
         piece.key = <const char*>PyUnicode_DATA(joined)
         piece.width = PyUnicode_KIND(joined)
         piece.n_bytes = len(joined) * piece.width
         (<Text*>self.texts.data + text).whole = <int32_t>self.n_spans
         add_span(self, &piece)
-        store_tokens(self, self.spans + self.n_learnt, tokens, terms, 0, len(tokens))
-        self.n_learnt += 1
+        store_tokens(self, self.spans + self.n_stored, tokens, terms, 0, len(tokens))
+        self.n_stored += 1
 
     def tokens(self, size_t text):
-        """List the tokens of a text of the batch."""
+        """Return the tokens of a text of the batch."""
         cdef size_t i, n
         cdef Span* span
         cdef int k
         cdef const int32_t* lengths
         cdef const int32_t* spans = spans_of(self, text, &n)
-        found = []
+        tokens = []
         for i in range(n):
             span = self.spans + spans[i]
             string, start = span_text(self, span), 0
             if span.n_tokens == 1:
-                found.append(string)
+                tokens.append(string)
                 continue
             lengths = <const int32_t*>(self.pool.data + span.ids)
             for k in range(span.n_tokens):
-                found.append(string[start : start + lengths[k]])
+                tokens.append(string[start : start + lengths[k]])
                 start += lengths[k]
-        return found
+        return tokens
 
     def n_tokens(self):
         """Count the tokens of every text of the batch."""
@@ -591,7 +591,7 @@ cdef class Memo:
                 total[t] += self.spans[spans[i]].n_tokens
         return totals
 
-    def count(self, size_t n_terms, int longest, const int64_t[::1] spelt_ends, const int32_t[::1] spelt):
+    def count(self, size_t n_terms, int longest, const int64_t[::1] char_ends, const int32_t[::1] char_ids):
         """Count the terms of every text of the batch.
 
         Parameters
@@ -600,9 +600,9 @@ cdef class Memo:
             Above all term ids.
         longest : int
             Also count the n-grams of up to so many consecutive terms; at most 3.
-        spelt_ends : ndarray of shape (n_terms,) or (0,), int64
-            Where the character n-grams of each term end in `spelt`; if empty, none are counted.
-        spelt : ndarray, int32
+        char_ends : ndarray of shape (n_terms,) or (0,), int64
+            Where the character n-grams of each term end in `char_ids`; if empty, none are counted.
+        char_ids : ndarray, int32
             Ids of terms, those that stand for character n-grams.
 
         Returns
@@ -610,7 +610,7 @@ cdef class Memo:
         ends : ndarray of shape (n_texts,), int64
             Where each text's terms end in the other two.
         ids : ndarray of int32
-            Every term of a text once, in the order of first occurrence; `~number` for an n-gram.
+            Every term of a text once, in the order of first occurrence; `~id` for an n-gram.
         counts : ndarray of int32
         """
         cdef size_t t, start, n_texts = self.texts.used // sizeof(Text)
@@ -625,8 +625,8 @@ cdef class Memo:
                 for t in range(n_texts):
                     start = ids.used
                     count_text(self, t, longest, &ids)
-                    if spelt_ends.shape[0]:
-                        count_spelt(self, &spelt_ends[0], &spelt[0] if spelt.shape[0] else NULL, start, &ids)
+                    if char_ends.shape[0]:
+                        count_chars(self, &char_ends[0], &char_ids[0] if char_ids.shape[0] else NULL, start, &ids)
                     collect(self, &ids, start, &counts)
                     end[t] = ids.used // sizeof(int32_t)
             return ends, as_array(&ids), as_array(&counts)
@@ -636,42 +636,42 @@ cdef class Memo:
 
 
 cdef inline const char* key_of(const Buffer* arena, const Span* span) noexcept nogil:
-    cdef size_t place
+    cdef size_t position
     if span.n_bytes <= SHORT:
         return span.key
-    memcpy(&place, span.key, sizeof(place))
-    return arena.data + place
+    memcpy(&position, span.key, sizeof(position))
+    return arena.data + position
 
 
-cdef inline int32_t* terms_of(Memo memo, Span* span) noexcept nogil:
+cdef inline int32_t* terms_of(TokenCache cache, Span* span) noexcept nogil:
     if span.n_terms == 1:
         return &span.term
-    return <int32_t*>(memo.pool.data + span.ids) + (span.n_tokens if span.n_tokens > 1 else 0)
+    return <int32_t*>(cache.pool.data + span.ids) + (span.n_tokens if span.n_tokens > 1 else 0)
 
 
-cdef str span_text(Memo memo, Span* span):
-    return <str>PyUnicode_FromKindAndData(span.width, key_of(&memo.arena, span), span.n_bytes // span.width)
+cdef str span_text(TokenCache cache, Span* span):
+    return <str>PyUnicode_FromKindAndData(span.width, key_of(&cache.arena, span), span.n_bytes // span.width)
 
 
-cdef const int32_t* spans_of(Memo memo, size_t text, size_t* n) noexcept nogil:
-    cdef Text* each = <Text*>memo.texts.data + text
+cdef const int32_t* spans_of(TokenCache cache, size_t text, size_t* n) noexcept nogil:
+    cdef Text* each = <Text*>cache.texts.data + text
     cdef size_t start = (each - 1).stop if text else 0
     if each.whole >= 0:
         n[0] = 1
         return &each.whole
     n[0] = each.stop - start
-    return <int32_t*>memo.reading.data + start
+    return <int32_t*>cache.sequence.data + start
 
 
-cdef int store_tokens(Memo memo, Span* span, list tokens, dict terms, size_t start, size_t n) except -1:
+cdef int store_tokens(TokenCache cache, Span* span, list tokens, dict terms, size_t start, size_t n) except -1:
     cdef size_t k
     cdef int32_t term
-    span.ids = memo.pool.used
+    span.ids = cache.pool.used
     span.n_tokens = <int32_t>n
     span.n_terms = 0
     for k in range(start, start + n):
         if n > 1:
-            push(&memo.pool, <int32_t>len(<str>tokens[k]))
+            push(&cache.pool, <int32_t>len(<str>tokens[k]))
         term = terms[tokens[k]]
         if term >= 0:
             span.n_terms += 1
@@ -680,38 +680,38 @@ cdef int store_tokens(Memo memo, Span* span, list tokens, dict terms, size_t sta
         for k in range(start, start + n):
             term = terms[tokens[k]]
             if term >= 0:
-                push(&memo.pool, term)
+                push(&cache.pool, term)
     return 0
 
 
-cdef int learn_span(Memo memo, Words words, Span* span) except -1 nogil:
-    cdef String chunk
+cdef int store_span(TokenCache cache, WordTable words, Span* span) except -1 nogil:
+    cdef String string
     cdef int before, behind
     cdef int32_t term
-    chunk.data, chunk.length, chunk.kind = key_of(&memo.arena, span), span.n_bytes, 1
-    term = plain_term(words, chunk, &before, &behind)
+    string.data, string.length, string.kind = key_of(&cache.arena, span), span.n_bytes, 1
+    term = plain_term(words, string, &before, &behind)
     if span.width != 1 or term == UNKNOWN:
         return 0
-    span.ids = memo.pool.used
+    span.ids = cache.pool.used
     span.n_tokens = 1 + (before > 0) + (behind > 0)
     span.n_terms, span.term = term >= 0, term
     if before:
-        push(&memo.pool, before)
+        push(&cache.pool, before)
     if before or behind:
-        push(&memo.pool, <int32_t>chunk.length - before - behind)
+        push(&cache.pool, <int32_t>string.length - before - behind)
     if behind:
-        push(&memo.pool, behind)
+        push(&cache.pool, behind)
     return 0
 
 
-cdef int read_text(Memo memo, const character* s, Py_ssize_t n, size_t text) except -1 nogil:
-    cdef Piece[WINDOW] window
+cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t text) except -1 nogil:
+    cdef Piece[LOOKAHEAD] lookahead
     cdef Piece* piece
-    cdef Py_ssize_t i = 0, start, before = 0, stop = 0  # the spans in hand and before it
-    cdef int waiting = 0
-    memo.narrow.used = 0
+    cdef Py_ssize_t i = 0, start, before = 0, stop = 0  # of the present span, the one before it, and its end
+    cdef int n_pieces = 0
+    cache.narrow.used = 0
     if sizeof(character) > 1:
-        room(&memo.narrow, n * sizeof(character))  # so that the keys in there stay where they are
+        reserve(&cache.narrow, n * sizeof(character))  # so that the keys in there stay where they are
     while i < n:
         if is_white(s[i]):
             # The space after a word is no span of its own, and does not begin one.
@@ -725,25 +725,25 @@ cdef int read_text(Memo memo, const character* s, Py_ssize_t n, size_t text) exc
             while i < n and not is_white(s[i]):
                 i += 1
         if i > start:
-            if stop and memo.clash[min(s[stop - 1], OTHER)][min(s[start], OTHER)]:
-                if clashes(
-                    memo, s[stop - 2] if stop > before + 1 else 0, s[stop - 1], s[start], s[start + 1] if i > start + 1 else 0
+            if stop and cache.edge_pairs[min(s[stop - 1], OTHER)][min(s[start], OTHER)]:
+                if edges(
+                    cache, s[stop - 2] if stop > before + 1 else 0, s[stop - 1], s[start], s[start + 1] if i > start + 1 else 0
                 ):
-                    suspect(memo, text, waiting)
+                    suspect(cache, text, n_pieces)
             before, stop = start, i
-            piece = window + waiting
-            set_key(memo, piece, s + start, i - start)
+            piece = lookahead + n_pieces
+            set_key(cache, piece, s + start, i - start)
             piece.hash = hash_of(piece.key, piece.n_bytes)
-            fetch(memo.slots + (piece.hash & (memo.n_slots - 1)))
-            waiting += 1
-            if waiting == WINDOW:
-                meet_all(memo, window, waiting)
-                waiting = 0
-    return meet_all(memo, window, waiting)
+            prefetch(cache.slots + (piece.hash & (cache.n_slots - 1)))
+            n_pieces += 1
+            if n_pieces == LOOKAHEAD:
+                look_up_all(cache, lookahead, n_pieces)
+                n_pieces = 0
+    return look_up_all(cache, lookahead, n_pieces)
 
 
-cdef inline int set_key(Memo memo, Piece* piece, const character* s, size_t n) except -1 nogil:
-    """Write a piece's characters down in as few bytes as they allow: a chunk is the same in texts of any width."""
+cdef inline int set_key(TokenCache cache, Piece* piece, const character* s, size_t n) except -1 nogil:
+    """Write a piece's characters down in as few bytes as they allow: a span is the same in texts of any width."""
     cdef uint32_t union = 0
     cdef size_t k
     cdef char* key
@@ -757,8 +757,8 @@ cdef inline int set_key(Memo memo, Piece* piece, const character* s, size_t n) e
     if piece.width == sizeof(character):
         piece.key = <const char*>s
         return 0
-    key = memo.narrow.data + memo.narrow.used
-    memo.narrow.used += (piece.n_bytes + 1) & ~<size_t>1
+    key = cache.narrow.data + cache.narrow.used
+    cache.narrow.used += (piece.n_bytes + 1) & ~<size_t>1
     for k in range(n):
         if piece.width == 1:
             (<uint8_t*>key)[k] = <uint8_t>s[k]
@@ -768,10 +768,10 @@ cdef inline int set_key(Memo memo, Piece* piece, const character* s, size_t n) e
     return 0
 
 
-cdef bint clashes(Memo memo, uint32_t last_but_one, uint32_t last, uint32_t first, uint32_t second) noexcept nogil:
-    cdef const uint32_t* each = <const uint32_t*>memo.clashes.data
+cdef bint edges(TokenCache cache, uint32_t last_but_one, uint32_t last, uint32_t first, uint32_t second) noexcept nogil:
+    cdef const uint32_t* each = <const uint32_t*>cache.edges.data
     cdef size_t i
-    for i in range(memo.clashes.used // (4 * sizeof(uint32_t))):
+    for i in range(cache.edges.used // (4 * sizeof(uint32_t))):
         if each[1] == last and each[2] == first:
             if not (each[0] and last_but_one and each[0] != last_but_one):
                 if not (each[3] and second and each[3] != second):
@@ -780,118 +780,118 @@ cdef bint clashes(Memo memo, uint32_t last_but_one, uint32_t last, uint32_t firs
     return False
 
 
-cdef int suspect(Memo memo, size_t text, size_t waiting) except -1 nogil:
-    cdef Suspect* found = <Suspect*>room(&memo.suspects, sizeof(Suspect))
-    found.text = text
-    found.position = memo.reading.used // sizeof(int32_t) + waiting
-    memo.suspects.used += sizeof(Suspect)
+cdef int suspect(TokenCache cache, size_t text, size_t n_pieces) except -1 nogil:
+    cdef Suspect* added = <Suspect*>reserve(&cache.suspect_list, sizeof(Suspect))
+    added.text = text
+    added.position = cache.sequence.used // sizeof(int32_t) + n_pieces
+    cache.suspect_list.used += sizeof(Suspect)
     return 0
 
 
-cdef int meet_all(Memo memo, const Piece* pieces, int n) except -1 nogil:
+cdef int look_up_all(TokenCache cache, const Piece* pieces, int n) except -1 nogil:
     cdef int k
     cdef Slot slot
     for k in range(n):
-        slot = memo.slots[pieces[k].hash & (memo.n_slots - 1)]
+        slot = cache.slots[pieces[k].hash & (cache.n_slots - 1)]
         if slot.span >= 0:
-            fetch(memo.spans + slot.span)
+            prefetch(cache.spans + slot.span)
     for k in range(n):
-        meet(memo, pieces + k)
+        look_up(cache, pieces + k)
     return 0
 
 
-cdef inline int meet(Memo memo, const Piece* piece) except -1 nogil:
-    """Append the span's number to the reading; give it one if it is new."""
-    cdef size_t mask = memo.n_slots - 1
-    cdef size_t place = piece.hash & mask
+cdef inline int look_up(TokenCache cache, const Piece* piece) except -1 nogil:
+    """Append the span's position to the sequence, and add the span if it is new."""
+    cdef size_t mask = cache.n_slots - 1
+    cdef size_t position = piece.hash & mask
     cdef Slot slot
     cdef Span* span
     while True:
-        slot = memo.slots[place]
+        slot = cache.slots[position]
         if slot.span < 0:
             break
         if slot.hash == piece.hash:
-            span = memo.spans + slot.span
+            span = cache.spans + slot.span
             if (
                 span.n_bytes == piece.n_bytes
                 and span.width == piece.width
-                and memcmp(key_of(&memo.arena, span), piece.key, piece.n_bytes) == 0
+                and memcmp(key_of(&cache.arena, span), piece.key, piece.n_bytes) == 0
             ):
-                span.again = True
-                return push(&memo.reading, slot.span)
-        place = (place + 1) & mask
+                span.reused = True
+                return push(&cache.sequence, slot.span)
+        position = (position + 1) & mask
     slot.hash = piece.hash
-    slot.span = <int32_t>memo.n_spans
-    memo.slots[place] = slot
-    push(&memo.reading, slot.span)
-    add_span(memo, piece)
-    if 2 * memo.n_spans > memo.n_slots:
-        new_table(memo, 2 * memo.n_slots)
+    slot.span = <int32_t>cache.n_spans
+    cache.slots[position] = slot
+    push(&cache.sequence, slot.span)
+    add_span(cache, piece)
+    if 2 * cache.n_spans > cache.n_slots:
+        new_table(cache, 2 * cache.n_slots)
     return 0
 
 
-cdef Span* add_span(Memo memo, const Piece* piece) except NULL nogil:
+cdef Span* add_span(TokenCache cache, const Piece* piece) except NULL nogil:
     cdef Span* span
-    if memo.n_spans == memo.n_places:
-        more_spans(memo)
-    span = memo.spans + memo.n_spans
-    memo.n_spans += 1
+    if cache.n_spans == cache.span_capacity:
+        grow_spans(cache)
+    span = cache.spans + cache.n_spans
+    cache.n_spans += 1
     memset(span, 0, sizeof(Span))
     span.width = piece.width
     span.n_bytes = piece.n_bytes
     if piece.n_bytes <= SHORT:
         memcpy(span.key, piece.key, piece.n_bytes)
     else:
-        memcpy(room(&memo.arena, piece.n_bytes + 4), piece.key, piece.n_bytes)
-        memcpy(span.key, &memo.arena.used, sizeof(size_t))
-        memo.arena.used += (piece.n_bytes + 3) & ~<size_t>3  # keys of wide characters stay aligned
+        memcpy(reserve(&cache.arena, piece.n_bytes + 4), piece.key, piece.n_bytes)
+        memcpy(span.key, &cache.arena.used, sizeof(size_t))
+        cache.arena.used += (piece.n_bytes + 3) & ~<size_t>3  # keys of wide characters stay aligned
     return span
 
 
-cdef int more_spans(Memo memo) except -1 nogil:
+cdef int grow_spans(TokenCache cache) except -1 nogil:
     """Move the spans to where there is room for twice as many."""
-    cdef size_t n_places = 2 * memo.n_places + 64
-    cdef Span* spans = <Span*>aligned_memory(n_places * sizeof(Span))
+    cdef size_t span_capacity = 2 * cache.span_capacity + 64
+    cdef Span* spans = <Span*>aligned_memory(span_capacity * sizeof(Span))
     if spans == NULL:
         with gil:
             raise MemoryError
-    if memo.n_spans:
-        memcpy(spans, memo.spans, memo.n_spans * sizeof(Span))
-    aligned_free(memo.spans)
-    memo.spans, memo.n_places = spans, n_places
+    if cache.n_spans:
+        memcpy(spans, cache.spans, cache.n_spans * sizeof(Span))
+    aligned_free(cache.spans)
+    cache.spans, cache.span_capacity = spans, span_capacity
     return 0
 
 
-cdef void start_spans(Memo memo) noexcept nogil:
-    """Have no spans, and no memory for any."""
-    memset(&memo.arena, 0, sizeof(Buffer))
-    memset(&memo.pool, 0, sizeof(Buffer))
-    memo.spans = NULL
-    memo.n_spans = memo.n_places = memo.n_learnt = 0
+cdef void reset_spans(TokenCache cache) noexcept nogil:
+    """Start with no spans, and no memory for any."""
+    memset(&cache.arena, 0, sizeof(Buffer))
+    memset(&cache.pool, 0, sizeof(Buffer))
+    cache.spans = NULL
+    cache.n_spans = cache.span_capacity = cache.n_stored = 0
 
 
-cdef int keep_span(Memo memo, const Span* old, const Buffer* arena, const Buffer* pool) except -1 nogil:
-    """Copy a span out of what the memo held before, if it has been met again."""
+cdef int keep_span(TokenCache cache, const Span* old, const Buffer* arena, const Buffer* pool) except -1 nogil:
+    """Copy a span out of what the cache held before, if it has occurred again."""
     cdef Piece piece
     cdef Span* span
     cdef size_t n_bytes
-    if not old.again:
+    if not old.reused:
         return 0
     piece.key, piece.n_bytes, piece.width = key_of(arena, old), old.n_bytes, old.width
-    span = add_span(memo, &piece)
-    span.n_tokens, span.n_terms, span.term, span.ids = old.n_tokens, old.n_terms, old.term, memo.pool.used
+    span = add_span(cache, &piece)
+    span.n_tokens, span.n_terms, span.term, span.ids = old.n_tokens, old.n_terms, old.term, cache.pool.used
     n_bytes = sizeof(int32_t) * ((old.n_tokens if old.n_tokens > 1 else 0) + (old.n_terms if old.n_terms > 1 else 0))
     if n_bytes:
-        memcpy(room(&memo.pool, n_bytes), pool.data + old.ids, n_bytes)
-        memo.pool.used += n_bytes
+        memcpy(reserve(&cache.pool, n_bytes), pool.data + old.ids, n_bytes)
+        cache.pool.used += n_bytes
     return 0
 
 
-cdef int new_table(Memo memo, size_t n_slots) except -1 nogil:
+cdef int new_table(TokenCache cache, size_t n_slots) except -1 nogil:
     """Put all spans into a hash table of so many slots, or of as many more as they need."""
-    while n_slots < 2 * memo.n_spans:
+    while n_slots < 2 * cache.n_spans:
         n_slots *= 2
-    cdef size_t i, place
+    cdef size_t i, position
     cdef Slot* slots
     cdef Span* span
     cdef uint32_t hash_
@@ -900,15 +900,15 @@ cdef int new_table(Memo memo, size_t n_slots) except -1 nogil:
         with gil:
             raise MemoryError
     memset(slots, 0xFF, n_slots * sizeof(Slot))
-    for i in range(memo.n_spans):
-        span = memo.spans + i
-        hash_ = hash_of(key_of(&memo.arena, span), span.n_bytes)
-        place = hash_ & (n_slots - 1)
-        while slots[place].span >= 0:
-            place = (place + 1) & (n_slots - 1)
-        slots[place].hash, slots[place].span = hash_, <int32_t>i
-    aligned_free(memo.slots)
-    memo.slots, memo.n_slots = slots, n_slots
+    for i in range(cache.n_spans):
+        span = cache.spans + i
+        hash_ = hash_of(key_of(&cache.arena, span), span.n_bytes)
+        position = hash_ & (n_slots - 1)
+        while slots[position].span >= 0:
+            position = (position + 1) & (n_slots - 1)
+        slots[position].hash, slots[position].span = hash_, <int32_t>i
+    aligned_free(cache.slots)
+    cache.slots, cache.n_slots = slots, n_slots
     return 0
 
 
@@ -916,24 +916,24 @@ cdef int zeros(Buffer* tally, size_t n) except -1 nogil:
     """Lengthen a tally; between texts it holds nothing but zeros."""
     cdef size_t nbytes = n * sizeof(int32_t)
     if tally.used < nbytes:
-        memset(room(tally, nbytes - tally.used), 0, nbytes - tally.used)
+        memset(reserve(tally, nbytes - tally.used), 0, nbytes - tally.used)
         tally.used = nbytes
     return 0
 
 
-cdef int count_text(Memo memo, size_t text, int longest, Buffer* ids) except -1 nogil:
+cdef int count_text(TokenCache cache, size_t text, int longest, Buffer* ids) except -1 nogil:
     cdef size_t i, n
-    cdef const int32_t* spans = spans_of(memo, text, &n)
+    cdef const int32_t* spans = spans_of(cache, text, &n)
     cdef const int32_t* terms
-    cdef int32_t* tally = <int32_t*>memo.tally.data
-    cdef int32_t term, before = -1, pair = -1, number
+    cdef int32_t* tally = <int32_t*>cache.tally.data
+    cdef int32_t term, before = -1, pair = -1, id_
     cdef Span* span
     cdef int k
     for i in range(n):
         if i + AHEAD < n:
-            fetch(memo.spans + spans[i + AHEAD])
-        span = memo.spans + spans[i]
-        terms = terms_of(memo, span)
+            prefetch(cache.spans + spans[i + AHEAD])
+        span = cache.spans + spans[i]
+        terms = terms_of(cache, span)
         for k in range(span.n_terms):
             term = terms[k]
             if tally[term] == 0:
@@ -941,80 +941,80 @@ cdef int count_text(Memo memo, size_t text, int longest, Buffer* ids) except -1 
             tally[term] += 1
             if longest > 1:
                 if before >= 0:
-                    number = count_ngram(memo, before, term, ids)
+                    id_ = count_ngram(cache, before, term, ids)
                     if longest > 2 and pair >= 0:
-                        count_ngram(memo, ~pair, term, ids)
-                    pair = number
+                        count_ngram(cache, ~pair, term, ids)
+                    pair = id_
                 before = term
     return 0
 
 
-cdef int32_t count_ngram(Memo memo, int32_t left, int32_t right, Buffer* ids) except -1 nogil:
-    cdef int32_t number = ngram_number(memo, left, right)
-    zeros(&memo.ngram_tally, number + 1)
-    if (<int32_t*>memo.ngram_tally.data)[number] == 0:
-        push(ids, ~number)
-    (<int32_t*>memo.ngram_tally.data)[number] += 1
-    return number
+cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, Buffer* ids) except -1 nogil:
+    cdef int32_t id_ = ngram_id(cache, left, right)
+    zeros(&cache.ngram_tally, id_ + 1)
+    if (<int32_t*>cache.ngram_tally.data)[id_] == 0:
+        push(ids, ~id_)
+    (<int32_t*>cache.ngram_tally.data)[id_] += 1
+    return id_
 
 
-cdef int count_spelt(
-    Memo memo, const int64_t* ends, const int32_t* spelt, size_t start, Buffer* ids
+cdef int count_chars(
+    TokenCache cache, const int64_t* ends, const int32_t* char_ids, size_t start, Buffer* ids
 ) except -1 nogil:
     """Count the character n-grams of a text by those of its terms."""
     cdef size_t k, n = ids.used // sizeof(int32_t)
-    cdef int32_t* tally = <int32_t*>memo.tally.data
+    cdef int32_t* tally = <int32_t*>cache.tally.data
     cdef int32_t term
     cdef int64_t i
     for k in range(start // sizeof(int32_t), n):
         term = (<int32_t*>ids.data)[k]
         if term >= 0:
             for i in range(ends[term - 1] if term else 0, ends[term]):
-                if tally[spelt[i]] == 0:
-                    push(ids, spelt[i])
-                tally[spelt[i]] += tally[term]
+                if tally[char_ids[i]] == 0:
+                    push(ids, char_ids[i])
+                tally[char_ids[i]] += tally[term]
     return 0
 
 
-cdef int collect(Memo memo, const Buffer* ids, size_t start, Buffer* counts) except -1 nogil:
+cdef int collect(TokenCache cache, const Buffer* ids, size_t start, Buffer* counts) except -1 nogil:
     """Move the counts of one text from the tallies behind the others."""
-    cdef int32_t* count = <int32_t*>room(counts, ids.used - start)
+    cdef int32_t* count = <int32_t*>reserve(counts, ids.used - start)
     cdef const int32_t* id = <const int32_t*>(ids.data + start)
-    cdef int32_t* place
+    cdef int32_t* total
     cdef size_t k, n = (ids.used - start) // sizeof(int32_t)
     for k in range(n):
-        place = (
-            &(<int32_t*>memo.tally.data)[id[k]] if id[k] >= 0 else &(<int32_t*>memo.ngram_tally.data)[~id[k]]
+        total = (
+            &(<int32_t*>cache.tally.data)[id[k]] if id[k] >= 0 else &(<int32_t*>cache.ngram_tally.data)[~id[k]]
         )
-        count[k] = place[0]
-        place[0] = 0
+        count[k] = total[0]
+        total[0] = 0
     counts.used += ids.used - start
     return 0
 
 
-cdef int32_t ngram_number(Memo memo, int32_t left, int32_t right) except -1 nogil:
-    """Number the n-grams in the order in which they are met, or give all that come too late the last number."""
+cdef int32_t ngram_id(TokenCache cache, int32_t left, int32_t right) except -1 nogil:
+    """Return the id of an n-gram: the next one if it is new, or the last one if no more are taken."""
     cdef uint64_t parts = parts_of(left, right)
     cdef size_t bit
-    cdef Ngram* found
-    cdef int32_t number
-    if memo.closed:
+    cdef Ngram* slot
+    cdef int32_t id_
+    if cache.restricted:
         bit = filter_bit(parts)
-        if not memo.likely[bit >> 6] >> (bit & 63) & 1:
-            return memo.last_ngram
-    found = slot_of(memo.ngrams, memo.n_ngram_slots, parts)
-    if found.place:
-        return found.place - 1
-    if memo.closed:
-        return memo.last_ngram
-    number = <int32_t>(memo.ngram_parts.used // (2 * sizeof(int32_t)))
-    found.parts = parts
-    found.place = number + 1
-    push(&memo.ngram_parts, left)
-    push(&memo.ngram_parts, right)
-    if 2 * <size_t>number > memo.n_ngram_slots:
-        spread_ngrams(memo)
-    return number
+        if not cache.ngram_filter[bit >> 6] >> (bit & 63) & 1:
+            return cache.last_ngram
+    slot = slot_of(cache.ngram_table, cache.n_ngram_slots, parts)
+    if slot.entry:
+        return slot.entry - 1
+    if cache.restricted:
+        return cache.last_ngram
+    id_ = <int32_t>(cache.ngram_parts.used // (2 * sizeof(int32_t)))
+    slot.parts = parts
+    slot.entry = id_ + 1
+    push(&cache.ngram_parts, left)
+    push(&cache.ngram_parts, right)
+    if 2 * <size_t>id_ > cache.n_ngram_slots:
+        grow_ngrams(cache)
+    return id_
 
 
 cdef inline uint64_t parts_of(int32_t left, int32_t right) noexcept nogil:
@@ -1026,21 +1026,21 @@ cdef inline size_t filter_bit(uint64_t parts) noexcept nogil:
 
 
 cdef inline Ngram* slot_of(Ngram* ngrams, size_t n_slots, uint64_t parts) noexcept nogil:
-    cdef size_t place = mixed(parts * 0xFF51AFD7ED558CCDULL) & (n_slots - 1)
-    while ngrams[place].place and ngrams[place].parts != parts:
-        place = (place + 1) & (n_slots - 1)
-    return &ngrams[place]
+    cdef size_t position = mixed(parts * 0xFF51AFD7ED558CCDULL) & (n_slots - 1)
+    while ngrams[position].entry and ngrams[position].parts != parts:
+        position = (position + 1) & (n_slots - 1)
+    return &ngrams[position]
 
 
-cdef int spread_ngrams(Memo memo) except -1 nogil:
-    cdef size_t n_slots = 2 * memo.n_ngram_slots, i
+cdef int grow_ngrams(TokenCache cache) except -1 nogil:
+    cdef size_t n_slots = 2 * cache.n_ngram_slots, i
     cdef Ngram* ngrams = <Ngram*>calloc(n_slots, sizeof(Ngram))
     if ngrams == NULL:
         with gil:
             raise MemoryError
-    for i in range(memo.n_ngram_slots):
-        if memo.ngrams[i].place:
-            slot_of(ngrams, n_slots, memo.ngrams[i].parts)[0] = memo.ngrams[i]
-    free(memo.ngrams)
-    memo.ngrams, memo.n_ngram_slots = ngrams, n_slots
+    for i in range(cache.n_ngram_slots):
+        if cache.ngram_table[i].entry:
+            slot_of(ngrams, n_slots, cache.ngram_table[i].parts)[0] = cache.ngram_table[i]
+    free(cache.ngram_table)
+    cache.ngram_table, cache.n_ngram_slots = ngrams, n_slots
     return 0

@@ -1,4 +1,4 @@
-"""Turn a language code into a tokenizer that gives the tokens of `spacy.blank(lang)`, sooner."""
+"""Turn a language code into a tokenizer that gives the tokens of `spacy.blank(lang)`, sooner; English plurals, too."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.errors import TextcatError
-from textcat.features._token_cache import Words
-from textcat.features.affixes import Affixes, guarded
+from textcat.features._token_cache import WordTable
+from textcat.features.affixes import _AffixTables
 
 if TYPE_CHECKING:
-    from spacy.language import Language as Nlp
-    from spacy.tokens import Doc
+    from spacy.language import Language as SpacyLanguage
 
-JOINER = "\n"
-CHUNKS_PER_DOC = 50_000
-MOST_LEXEMES = 500_000  # the tables of so many take some 30 MB
-EXTRAS = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
-LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+_SEPARATOR = "\n"
+_SPANS_PER_DOC = 50_000
+_MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
+_PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+_SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
 
 
 class UnknownLanguageError(TextcatError, ValueError):
@@ -32,8 +32,8 @@ class MissingPackageError(TextcatError, ImportError):
     """The language's tokenizer needs a package that is not installed."""
 
 
-class Gap(NamedTuple):
-    """A place between two tokens of a special case: all before it, the token before it, and the same behind it."""
+class _Boundary(NamedTuple):
+    """A place between two tokens of a special case: all before it, the token before it, and the same after it."""
 
     left: str
     last: str
@@ -41,8 +41,8 @@ class Gap(NamedTuple):
     first: str
 
 
-class Language:
-    """A blank spaCy language, asked for tokens only.
+class _Language:
+    """A blank spaCy language that tokenizes, and nothing more.
 
     Parameters
     ----------
@@ -58,86 +58,83 @@ class Language:
         from spacy.tokenizer import Tokenizer
 
         self._lang = lang
-        self._nlp = _tokenizing(lang)
+        self._nlp = _blank_tokenizer(lang)
         self.attributes: dict[int, Callable[[str], Any]] = self._nlp.vocab.lex_attr_getters
-        self.by_chunk = type(self._nlp.tokenizer) is Tokenizer
-        if self.by_chunk:
-            self._guard()
+        # Tokenizers of another kind (Chinese, Japanese) do not work on spans between white space.
+        self.splits_at_space = type(self._nlp.tokenizer) is Tokenizer
+        if self.splits_at_space:
+            self._read_tokenizer()
 
-    def _guard(self) -> None:
+    def _read_tokenizer(self) -> None:
         from spacy.attrs import ORTH, intify_attrs
 
         # Each new lexeme would be put through some twenty attributes of which three are ever asked for.
         self._nlp.vocab.lex_attr_getters = {}
         rules = self._nlp.tokenizer.rules
         # The special cases as the tokenizer's own matcher has them: cut by affixes alone.
-        self._affixes = Affixes.of(self._nlp.tokenizer)
-        bare = guarded(self._nlp.tokenizer, self._affixes, self._nlp.vocab, rules={})
+        self._affixes = _AffixTables.of(self._nlp.tokenizer)
+        bare = self._affixes.rebuild(self._nlp.tokenizer, self._nlp.vocab, rules={})
         cuts = [[token.text for token in bare(rule)] for rule in rules]
         self._specials = {*rules, *map("".join, cuts)}
         # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
         results = [[intify_attrs(part)[ORTH] for part in parts] for parts in rules.values()]
         self._recut = tuple(rule for rule, cut, result in zip(rules, cuts, results, strict=True) if cut != result)
-        self.reach = max(map(len, cuts), default=0)
-        self._gaps: dict[tuple[str, str], set[Gap]] = defaultdict(set)
+        self.longest_special = max(map(len, cuts), default=0)  # in tokens
+        self._boundaries: dict[tuple[str, str], set[_Boundary]] = defaultdict(set)
         for cut in cuts:
             for i in range(1, len(cut)):
-                gap = Gap("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
-                self._gaps[gap.last[-1], gap.first[0]].add(gap)
-        self._nlp.tokenizer = guarded(self._nlp.tokenizer, self._affixes, self._nlp.vocab)
-        alone = [token.text for token in self._nlp.tokenizer(JOINER)] == [JOINER]
-        self._joinable = alone and not any(JOINER in cut for cut in cuts if len(cut) > 1)
+                boundary = _Boundary("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
+                self._boundaries[boundary.last[-1], boundary.first[0]].add(boundary)
+        self._nlp.tokenizer = self._affixes.rebuild(self._nlp.tokenizer, self._nlp.vocab)
+        alone = [token.text for token in self._nlp.tokenizer(_SEPARATOR)] == [_SEPARATOR]
+        self._joinable = alone and not any(_SEPARATOR in cut for cut in cuts if len(cut) > 1)
 
-    def renew(self) -> None:
-        """Let spaCy forget the strings it has seen, if they are many: its tables grow with them, memory zone or not."""
-        if len(self._nlp.vocab) < MOST_LEXEMES:
+    def trim(self) -> None:
+        """Drop spaCy's tables of strings if they are large: they grow with every new one, memory zone or not."""
+        if len(self._nlp.vocab) < _MAX_LEXEMES:
             return
-        if self.by_chunk:
+        if self.splits_at_space:
             vocab = type(self._nlp.vocab)()
-            self._nlp.tokenizer, self._nlp.vocab = guarded(self._nlp.tokenizer, self._affixes, vocab), vocab
+            self._nlp.tokenizer, self._nlp.vocab = self._affixes.rebuild(self._nlp.tokenizer, vocab), vocab
         else:
-            self._nlp = _tokenizing(self._lang)
+            self._nlp = _blank_tokenizer(self._lang)
 
-    def clashes(self) -> np.ndarray:
-        """List between which characters, the last two of a span and the first two of the next, a gap may be.
+    def special_edges(self) -> np.ndarray:
+        """Return between which characters, the last two of a span and the first two of the next, a special case may be.
 
         Returns
         -------
         ndarray of shape (n, 4), uint32
             0 stands for any character before the last one or after the first one.
         """
-        if not self.by_chunk:
+        if not self.splits_at_space:
             return np.zeros((0, 4), np.uint32)
-        gaps = [gap for group in self._gaps.values() for gap in group]
-        edges = sorted({("\0" + gap.left)[-2:] + (gap.right + "\0")[:2] for gap in gaps})
+        boundaries = [boundary for group in self._boundaries.values() for boundary in group]
+        edges = sorted({("\0" + each.left)[-2:] + (each.right + "\0")[:2] for each in boundaries})
         return np.array([list(map(ord, each)) for each in edges], np.uint32).reshape(-1, 4)
 
-    def gaps(self, left: str, last: str, right: str, first: str) -> list[Gap]:
-        """List the gaps of special cases that may lie between two spans.
+    def boundaries(self, left: str, last: str, right: str, first: str) -> list[_Boundary]:
+        """Return the boundaries of special cases that may lie between two spans.
 
-        spaCy looks for special cases in whole texts and blind to white space. A match across a gap changes nothing
+        spaCy looks for special cases in whole texts and ignores white space. A match across a boundary changes nothing
         itself, but keeps shorter matches on either side from being made, so that such spans do not have the tokens they
         have by themselves.
 
         Parameters
         ----------
-        left, right : str
-            The two spans.
-        last, first : str
-            The last token of the left one and the first of the right one, as far as each span by itself goes.
+        left, last : str
+            A span, and the last of the tokens that it has by itself.
+        right, first : str
+            The next span, and the first of its tokens.
         """
         return [
-            gap
-            for gap in self._gaps.get((left[-1], right[0]), ())
-            if _overlap(left, gap.left)
-            and _overlap(right[::-1], gap.right[::-1])
-            and (last == gap.last or (left.endswith(gap.last) and left.endswith(self._recut)))
-            and (first == gap.first or (right.startswith(gap.first) and right.startswith(self._recut)))
+            each
+            for each in self._boundaries.get((left[-1], right[0]), ())
+            if _may_end(left, each.left)
+            and _may_end(right[::-1], each.right[::-1])
+            and (last == each.last or (left.endswith(each.last) and left.endswith(self._recut)))
+            and (first == each.first or (right.startswith(each.first) and right.startswith(self._recut)))
         ]
-
-    def bridged(self, gaps: list[Gap], left: str, right: str) -> bool:
-        """Tell whether a special case may stand across one of these gaps, given the spans joined on either side."""
-        return any(left.endswith(gap.left) and right.startswith(gap.right) for gap in gaps)
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
         """Tokenize each span by itself.
@@ -152,66 +149,65 @@ class Language:
         others = np.flatnonzero(lengths == 0)
         if not len(others):
             return tokens, lengths
-        places = np.cumsum(lengths)[others].tolist()
-        all_tokens: list[str] = []
+        positions = np.cumsum(lengths)[others].tolist()
+        merged: list[str] = []
         start = 0
-        for i, place, cut in zip(others.tolist(), places, self._cut(spans[i] for i in others.tolist()), strict=True):
-            all_tokens += tokens[start:place]
-            all_tokens += cut
-            lengths[i], start = len(cut), place
-        return all_tokens + tokens[start:], lengths
+        for i, stop, cut in zip(others.tolist(), positions, self._cut(spans[i] for i in others.tolist()), strict=True):
+            merged += tokens[start:stop]
+            merged += cut
+            lengths[i], start = len(cut), stop
+        return merged + tokens[start:], lengths
 
-    def words(self, numbers: dict[str, int], other: int, kind: int) -> Words | None:
-        """Give what cuts plain chunks without being asked about each; for the parameters see `Words`."""
-        return self._affixes.words(numbers, other, kind, self._specials) if self.by_chunk else None
+    def word_table(self, ids: dict[str, int], other: int, kind: int) -> WordTable | None:
+        """Return what cuts plain spans without the language being asked; for the parameters see `WordTable`."""
+        if not self.splits_at_space:
+            return None
+        prefixes, suffixes, infixes, _, token_match = self._affixes
+        return WordTable(ids, other, kind, self._specials, token_match is not None, prefixes, suffixes, infixes)
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""
         with self._nlp.memory_zone():
-            return self._strings(self._nlp.make_doc(mended(text)))
+            orths, positions = np.unique(
+                self._nlp.make_doc(replace_surrogates(text)).to_array("ORTH"), return_inverse=True
+            )
+            strings = [self._nlp.vocab.strings[orth] for orth in orths.tolist()]
+        return [strings[position] for position in positions.tolist()]
 
     def _cut(self, spans: Iterable[str]) -> Iterator[list[str]]:
         batch: list[str] = []
-        for span in map(mended, spans):
-            if span.isspace() or not self._joinable:
+        for span in map(replace_surrogates, spans):
+            alone = span.isspace() or not self._joinable
+            if alone or len(batch) == _SPANS_PER_DOC:
                 yield from self._cut_joined(batch)
                 batch = []
+            if alone:
                 yield self.cut_text(span)
-                continue
-            batch.append(span)
-            if len(batch) == CHUNKS_PER_DOC:
-                yield from self._cut_joined(batch)
-                batch = []
+            else:
+                batch.append(span)
         yield from self._cut_joined(batch)
 
     def _cut_joined(self, spans: list[str]) -> Iterator[list[str]]:
         """Tokenize many spans as the lines of one text."""
         if not spans:
             return
-        with self._nlp.memory_zone():
-            strings = self._strings(self._nlp.make_doc(JOINER.join(spans)))
+        tokens = self.cut_text(_SEPARATOR.join(spans))
         start = 0
         for _ in range(len(spans) - 1):
-            stop = strings.index(JOINER, start)
-            yield strings[start:stop]
+            stop = tokens.index(_SEPARATOR, start)
+            yield tokens[start:stop]
             start = stop + 1
-        yield strings[start:]
-
-    def _strings(self, doc: Doc) -> list[str]:
-        orths, places = np.unique(doc.to_array("ORTH"), return_inverse=True)
-        store = self._nlp.vocab.strings
-        strings = [store[orth] for orth in orths.tolist()]
-        return [strings[place] for place in places.tolist()]
+        yield tokens[start:]
 
 
-def _tokenizing(lang: str) -> Nlp:
+def _blank_tokenizer(lang: str) -> SpacyLanguage:
     nlp = blank(lang)
     nlp.max_length = 2**30 - 1  # of a tokenizer only; the default guards the models of a pipeline
     return nlp
 
 
-def blank(lang: str) -> Nlp:
-    """Give `spacy.blank(lang)`, or say in a sentence why not."""
+def blank(lang: str) -> SpacyLanguage:
+    """Return `spacy.blank(lang)`, or raise UnknownLanguageError or MissingPackageError."""
     from spacy.util import get_lang_class
 
     try:
@@ -223,17 +219,44 @@ def blank(lang: str) -> Nlp:
     try:
         return language()
     except ImportError as error:
-        package = EXTRAS.get(lang, f"spacy[{lang}]")
+        package = _PACKAGES.get(lang, f"spacy[{lang}]")
         raise MissingPackageError(
             f"spaCy's tokenizer for language {lang!r} needs a package that is not installed: pip install '{package}'."
         ) from error
 
 
-def _overlap(text: str, end: str) -> bool:
-    """Tell whether a text, or a longer one of which it is the end, may end in this way."""
+def _may_end(text: str, end: str) -> bool:
+    """Return whether a text, or a longer one of which it is the end, may end in this way."""
     return text.endswith(end) or end.endswith(text)
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which spaCy cannot store, by U+FFFD."""
-    return text if text.isascii() else LONE_SURROGATES.sub("\ufffd", text)
+    return text if text.isascii() else _LONE_SURROGATES.sub("\ufffd", text)
+
+
+def singular(word: str) -> str:
+    """Return the singular of an English plural in lower case, or what the rules take for it.
+
+    The first of these endings that fits is changed: "ies" to "y" but not after "a" or "e", "es" to "e" but not after
+    "a", "e" or "o", "s" to nothing but not after "s" or "u". Words of less than four letters are left as they are.
+
+    Some results are no words ("series" gives "sery"), but two words of different meaning rarely become one. Source: the
+    S stemmer of D. Harman, How effective is suffixing?, Journal of the American Society for Information Science 42
+    (1991).
+    """
+    if len(word) < _SHORTEST_PLURAL or not word.endswith("s"):
+        return word
+    if word.endswith("ies") and word[-4] not in "ae":
+        return word[:-3] + "y"
+    if word.endswith("es") and word[-3] not in "aeo":
+        return word[:-1]
+    return word if word[-2] in "su" else word[:-1]
+
+
+def words_with_singular(term: str) -> list[str]:
+    """Return the words that `singular` turns into a term."""
+    if term[-1:] not in "suey" and len(term) >= _SHORTEST_PLURAL:  # sooner, for as most are
+        return [term, f"{term}s"]
+    candidates = (term, f"{term}s", f"{term[:-1]}ies") if term.endswith("y") else (term, f"{term}s")
+    return [word for word in candidates if singular(word) == term]

@@ -1,9 +1,8 @@
-"""Learn from documents which terms count, and how much; turn documents into tf-idf rows of unit length."""
+"""Fit to documents which terms count, and how much; turn documents into tf-idf rows of unit length."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +12,24 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from textcat.features._rows import document_frequencies
-from textcat.features.columns import Columns, Hashed, Named, names_of, ngram_names
 from textcat.features.tokens import TermCounts
-from textcat.features.vectorizer import Vectorizer, row_bytes, text_lengths
-from textcat.features.zones import Documents, FeatureError, Texts, checked
+from textcat.features.vectorizer import Vectorizer, text_lengths
+from textcat.features.zones import (
+    Documents,
+    FeatureError,
+    _Columns,
+    _Parts,
+    checked,
+    names_of,
+    ngram_names,
+    split_zones,
+)
 
-__all__ = ["Counted", "FeatureError", "TfIdf", "row_bytes"]
 
+class _CountedDocuments(NamedTuple):
+    """Document-term counts: what rows are made of, whichever of the documents terms are weighed by."""
 
-class Counted(NamedTuple):
-    """Documents with their terms counted: what rows are made of, whichever of the documents terms are weighed by."""
-
-    texts: Texts
+    parts: _Parts
     counts: TermCounts
 
 
@@ -64,8 +69,8 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         Keep only the terms that most training documents have; among equals, those first in alphabetical order.
     hash_bits : int, optional
         Give each term the column that its hash names, out of 2**hash_bits, and keep no vocabulary: memory has a bound
-        that the corpus cannot break, and terms have no names. Terms that share a column count as one. df is that of a
-        column, and min_df holds for it; ngram_min_df has no say. See `columns.Hashed` for the hash, which has no sign:
+        that the corpus cannot exceed, and terms have no names. Terms that share a column count as one. df is that of a
+        column, and min_df holds for it; ngram_min_df has no say. The hash is MurmurHash3, and has no sign:
         where columns are many enough to serve, collisions are few, and a value says how much there is.
     weighting : {"tfidf", "bm25"}, default="tfidf"
         "bm25": let n occurrences count n / (n + k1 · (1 - b + b · l / a)), where l counts the zone's terms and a is the
@@ -106,6 +111,10 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         documents : iterable of str, or of documents with `zones`
         y : ignored
 
+        Returns
+        -------
+        TfIdf
+
         Raises
         ------
         ValueError
@@ -114,26 +123,40 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         return self.fit_counted(self.count(documents))
 
     def fit_transform(self, documents: Documents, y: Any = None) -> csr_matrix:
-        """Learn from documents and give their rows, counting once. See `fit` and `transform`."""
+        """Learn from documents and return their rows, counting once.
+
+        Parameters
+        ----------
+        documents : iterable of str, or of documents with `zones`
+        y : ignored
+
+        Returns
+        -------
+        csr_matrix of shape (n_documents, n_terms)
+        """
         counted = self.count(documents)
         return self.fit_counted(counted).rows_of(counted)
 
-    def count(self, documents: Documents) -> Counted:
-        """Count the terms of documents, to learn from some of them and give the rows of all, maybe several times."""
+    def count(self, documents: Documents) -> _CountedDocuments:
+        """Count the terms of documents, to learn from some of them and make the rows of all, maybe several times."""
         self._check_settings()
-        texts = self._lay_out(checked(documents))
+        parts = split_zones(checked(documents), self.zones, self.apart)
         self._take_tokens()
-        return Counted(texts, self._count(texts))
+        return _CountedDocuments(parts, self._count(parts))
 
-    def fit_counted(self, counted: Counted, chosen: ArrayLike | None = None) -> TfIdf:
+    def fit_counted(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> TfIdf:
         """Learn terms and document frequencies from documents that `count` has counted.
 
         Parameters
         ----------
-        counted : Counted
+        counted : document-term counts
             By the same settings of `tokens`, `zones`, `apart`, `ngrams` and `chars`.
         chosen : array-like of int, optional
-            The documents to learn from, by their places, each once; by default all.
+            The documents to learn from, by their positions, each once; by default all.
+
+        Returns
+        -------
+        TfIdf
 
         Raises
         ------
@@ -141,78 +164,71 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
             If there is no document, or a parameter is out of range.
         """
         self._check_settings()
-        texts, counts = counted
+        parts, counts = counted
         if chosen is not None:
-            texts = texts.of(np.asarray(chosen, np.int64))
-        m = len(texts.ends)
+            parts = parts.select(np.asarray(chosen, np.int64))
+        m = len(parts.ends)
         if not m:
             raise FeatureError("There is no document to learn terms from: give at least one.")
-        self._take_tokens()
-        vocabulary, df, columns = self._hashed(texts, counts) if self.hash_bits else self._named(texts, counts)
-        distinct, which = np.unique(df, return_inverse=True)
-        idf = np.array([self._idf_of(n, m) for n in distinct.tolist()], np.float64)[which]
-        averages = _average_lengths(texts, counts) if self.weighting == "bm25" else {}
+        vocabulary, df, columns = self._hashed(parts, counts) if self.hash_bits else self._named(parts, counts)
+        distinct, positions = np.unique(df, return_inverse=True)
+        idf = np.array([self._idf_of(n, m) for n in distinct.tolist()], np.float64)[positions]
+        averages = _average_lengths(parts, counts) if self.weighting == "bm25" else {}
         self._keep(vocabulary, idf, m, averages, columns)
         return self
 
-    def rows_of(self, counted: Counted) -> csr_matrix:
-        """Give the rows of documents that `count` has counted, as `transform` does."""
+    def rows_of(self, counted: _CountedDocuments) -> csr_matrix:
+        """Return the rows of documents that `count` has counted, as `transform` does."""
         check_is_fitted(self, "idf_")  # `count` alone has fitted nothing
         return self._matrix(self._rows(*counted))
 
-    # scikit-learn looks for the next two here, not in what they come from.
+    # scikit-learn looks for the next two here, not in the base class.
 
     def transform(self, documents: Documents) -> csr_matrix:
-        """Give the rows of documents.
-
-        Returns
-        -------
-        csr_matrix of shape (n_documents, n_terms)
-            With sorted indices. Each row has Euclidean length 1, or no entry.
-        """
+        """Return the rows of documents: shape (n_documents, n_terms), each of length 1 or without an entry."""
         check_is_fitted(self)
         return super().transform(documents)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Give the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
+        """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
         check_is_fitted(self)
         return super().get_feature_names_out()
 
-    def _hashed(self, texts: Texts, counts: TermCounts) -> tuple[None, np.ndarray, Columns]:
-        """Give no vocabulary, the columns' df or 0 where that is too small, and the columns by hash."""
+    def _hashed(self, parts: _Parts, counts: TermCounts) -> tuple[None, np.ndarray, _Columns]:
+        """Return no vocabulary, the columns' df or 0 where that is too small, and the columns by hash."""
         bits = self.hash_bits or 0
-        columns = Columns(counts.terms, Hashed(bits))
-        df = document_frequencies(*texts.places(counts), *columns.of(texts.names, counts), 2**bits)
+        columns = _Columns(counts.terms, None, bits)
+        df = document_frequencies(*parts.arguments(counts), *columns.of(parts.names, counts), 2**bits)
         return None, np.where(df >= self.min_df, df, 0), columns
 
-    def _named(self, texts: Texts, counts: TermCounts) -> tuple[dict[str, int], np.ndarray, Columns]:
-        """Give the vocabulary, the df of its terms, and the columns by name.
+    def _named(self, parts: _Parts, counts: TermCounts) -> tuple[dict[str, int], np.ndarray, _Columns]:
+        """Return the vocabulary, the df of its terms, and the columns by name.
 
         Terms are first counted by their ids, so that the many that are too rare need no name.
         """
-        common = self._common(texts, counts)
-        names = [name for space, ids in zip(texts.names, common, strict=True) for name in _names(space, ids, counts)]
+        common = self._common(parts, counts)
+        names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
         terms = sorted(set(names))  # terms that read alike are one column: "a b" may be a term and an n-gram
         column_of = dict(zip(terms, range(len(terms)), strict=True))
-        places = np.full(common.shape, -1, np.int32)
-        places[common] = [column_of[name] for name in names]
-        df = _frequencies(texts, counts, places, len(terms))
+        columns = np.full(common.shape, -1, np.int32)
+        columns[common] = [column_of[name] for name in names]
+        df = _frequencies(parts, counts, columns, len(terms))
         if self.max_features is not None:
             kept = np.sort(np.argsort(-df, kind="stable")[: self.max_features])
-            moved = np.full(len(terms) + 1, -1, np.int32)  # its last place is where -1 stays -1
+            moved = np.full(len(terms) + 1, -1, np.int32)  # its last entry is where -1 stays -1
             moved[kept] = np.arange(len(kept))
-            places, df, terms = moved[places], df[kept], [terms[i] for i in kept.tolist()]
+            columns, df, terms = moved[columns], df[kept], [terms[i] for i in kept.tolist()]
         vocabulary = dict(zip(terms, range(len(terms)), strict=True))
         n_terms = common.shape[1] - len(counts.ngrams)
-        known = {space: (row[:n_terms], row[n_terms:]) for space, row in zip(texts.names, places, strict=True)}
-        return vocabulary, df, Columns(counts.terms, Named(vocabulary), known)
+        keys = {space: (row[:n_terms], row[n_terms:]) for space, row in zip(parts.names, columns, strict=True)}
+        return vocabulary, df, _Columns(counts.terms, vocabulary, keys=keys)
 
-    def _common(self, texts: Texts, counts: TermCounts) -> np.ndarray:
-        """Tell which terms, and n-grams behind them, are common enough: shape (n_spaces, n_terms + n_ngrams), bool."""
+    def _common(self, parts: _Parts, counts: TermCounts) -> np.ndarray:
+        """Return which terms, and n-grams behind them, are common enough: (n_spaces, n_terms + n_ngrams), bool."""
         least = np.repeat([self.min_df, self.ngram_min_df], [len(counts.terms), len(counts.ngrams)])
-        shape = (len(texts.names), len(least))
-        places = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
-        return _frequencies(texts, counts, places, places.size).reshape(shape) >= least
+        shape = (len(parts.names), len(least))
+        columns = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
+        return _frequencies(parts, counts, columns, columns.size).reshape(shape) >= least
 
     def _idf_of(self, df: int, m: int) -> float:
         if df == 0:
@@ -228,23 +244,23 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _names(space: str, wanted: np.ndarray, counts: TermCounts) -> Sequence[str]:
-    """Name the wanted ones among the terms, and the n-grams behind them."""
-    n_terms = len(wanted) - len(counts.ngrams)
-    of_terms = [counts.terms[i] for i in np.flatnonzero(wanted[:n_terms]).tolist()]
-    return names_of(space, of_terms + ngram_names(counts, np.flatnonzero(wanted[n_terms:])))
+def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
+    """Return the names of the selected ones among the terms, and the n-grams behind them."""
+    n_terms = len(selected) - len(counts.ngrams)
+    terms = [counts.terms[i] for i in np.flatnonzero(selected[:n_terms]).tolist()]
+    return list(names_of(space, terms + ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
 
 
-def _frequencies(texts: Texts, counts: TermCounts, places: np.ndarray, n_columns: int) -> np.ndarray:
+def _frequencies(parts: _Parts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
     """Count the documents that have each column, given the columns of terms and of n-grams behind them."""
-    n_terms = places.shape[1] - len(counts.ngrams)
-    terms, ngrams = np.ascontiguousarray(places[:, :n_terms]), np.ascontiguousarray(places[:, n_terms:])
-    return document_frequencies(*texts.places(counts), terms, ngrams, n_columns)
+    n_terms = columns.shape[1] - len(counts.ngrams)
+    terms, ngrams = np.ascontiguousarray(columns[:, :n_terms]), np.ascontiguousarray(columns[:, n_terms:])
+    return document_frequencies(*parts.arguments(counts), terms, ngrams, n_columns)
 
 
-def _average_lengths(texts: Texts, counts: TermCounts) -> dict[str, float]:
+def _average_lengths(parts: _Parts, counts: TermCounts) -> dict[str, float]:
     lengths = text_lengths(counts)
     of_zone: dict[str, list[int]] = {}
-    for text in np.unique(texts.sources).tolist():
-        of_zone.setdefault(texts.zones[text], []).append(int(lengths[text]))
+    for text in np.unique(parts.sources).tolist():
+        of_zone.setdefault(parts.zones[text], []).append(int(lengths[text]))
     return {zone: sum(lengths) / len(lengths) for zone, lengths in of_zone.items()}

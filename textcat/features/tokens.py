@@ -1,18 +1,27 @@
-"""Turn texts into term counts: spaCy's tokens, remembered for every chunk between white space."""
+"""Turn texts into term counts: spaCy's tokens, cached for every span of text between white space."""
 
 from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterable
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import count, filterfalse, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.features.language import mended
-from textcat.features.reader import Known, Reader, Settings
+from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
+from textcat.features.language import _Boundary, _Language, replace_surrogates, singular, words_with_singular
 
+OTHER = " "  # as a term: white space never is one
+_BATCH_CHARACTERS = 4_000_000
+_BATCH_TEXTS = 20_000
+_BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
 _CREATING = threading.Lock()
+_NO_IDS = np.zeros(0, np.int32)
+_NO_NGRAMS = np.zeros((0, 2), np.int32)
 
 
 class TermCounts(NamedTuple):
@@ -23,17 +32,17 @@ class TermCounts(NamedTuple):
     ends : ndarray of shape (n_texts,), int64
         Where the entries of each text end in `ids` and `counts`.
     ids : ndarray of shape (n_entries,), int32
-        A term's place in `terms`, or `~place` in `ngrams`; each at most once in a text.
+        A term's position in `terms`, or `~position` in `ngrams`; each at most once in a text.
     counts : ndarray of shape (n_entries,), int32
         At least 1.
     terms : list of str
         A character n-gram stands here as "~abc~". May only grow, so that the ids of earlier counts with the same list
         stay true.
     ngrams : ndarray of shape (n_ngrams, 2), int32
-        The last term of each n-gram of terms, and before it the term, or `~place` of the n-gram, that goes before. May
-        only grow as long as `terms` is the same list.
+        The last term of each n-gram of terms, and before it the term, or `~position` of the n-gram, that precedes it.
+        May only grow as long as `terms` is the same list.
     chars : ndarray of shape (n_chars,), int32
-        The places of the character n-grams.
+        The positions of the character n-grams.
     """
 
     ends: np.ndarray
@@ -44,12 +53,29 @@ class TermCounts(NamedTuple):
     chars: np.ndarray
 
 
+class _Vocabulary(NamedTuple):
+    """The terms and n-grams that count, by their ids.
+
+    Attributes
+    ----------
+    terms : list of str
+        The last one, OTHER, stands for all other terms.
+    ngrams : ndarray of shape (n_ngrams, 2), int32
+        As in `TermCounts`. What precedes an n-gram's last term has to be among them, too. The last one stands for all
+        other n-grams.
+    """
+
+    terms: list[str]
+    ngrams: np.ndarray
+
+
 class Tokens:
     """Tokenize with spaCy, and count the tokens that are terms.
 
     The tokens are those of `spacy.blank(lang)`, one by one. White space is never a term. The tokens of every distinct
-    chunk of text are kept in a memo, which is not pickled and has no influence on the results. Methods may be called
-    from several threads. It has the parameters of an estimator of scikit-learn, but does not import that.
+    span of text between white space are kept in a token cache, which is not pickled and has no influence on the
+    results. Methods may be called from several threads. It has the parameters of an estimator of scikit-learn, but does
+    not import that.
 
     Parameters
     ----------
@@ -64,11 +90,11 @@ class Tokens:
     remove_stop_words : bool, default=True
         Leave out spaCy's stop words of the language (spaCy's `is_stop`).
     fold_plurals : bool, default=False
-        Take plurals for their singulars, see `plurals.singular`. It knows English endings in lower case only, and
+        Take plurals for their singulars, see `language.singular`. It knows English endings in lower case only, and
         changes nothing in other languages.
     memo_bytes : int, default=268435456
-        About how much memory the memo may take. When a batch of texts has filled it, the chunks that did not come again
-        are forgotten.
+        About how much memory the token cache may take. When a batch of texts has filled it, the spans that did not
+        occur again are dropped.
 
     Raises
     ------
@@ -97,25 +123,25 @@ class Tokens:
 
     def prepare(self) -> Tokens:
         """Load the language now instead of at the first text, which takes about a second."""
-        self._reader()
+        self._prepared()
         return self
 
     def tokenize(self, text: str) -> list[str]:
-        """List all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
-        reader = self._reader()
-        with reader.lock:
-            (tokens,) = [reader.memo.tokens(0) for _ in reader.batches([text])]
-        return [mended(token) for token in tokens]
+        """Return all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
+        counter = self._prepared()
+        with counter.lock:
+            tokens = [token for _ in counter.batches([text]) for token in counter.cache.tokens(0)]
+        return [replace_surrogates(token) for token in tokens]
 
     def count(self, texts: Iterable[str]) -> np.ndarray:
         """Count the tokens of every text, white space included: an array of shape (n_texts,), int64."""
-        reader = self._reader()
-        with reader.lock:
-            totals = [reader.memo.n_tokens() for _ in reader.batches(texts)]
+        counter = self._prepared()
+        with counter.lock:
+            totals = [counter.cache.n_tokens() for _ in counter.batches(texts)]
         return np.concatenate([np.zeros(0, np.int64), *totals])
 
     def count_terms(
-        self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0, known: Known | None = None
+        self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0, vocabulary: _Vocabulary | None = None
     ) -> TermCounts:
         """Count the terms of every text.
 
@@ -128,50 +154,229 @@ class Tokens:
         chars : int, default=0
             Also count the n-grams of so many characters in each term, put in lower case with a space at either end. A
             term that is shorter than that is its own n-gram.
-        known : Known, optional
-            Count terms and n-grams by their places in there; all others count as the last ones, and so take no memory,
+        vocabulary : _Vocabulary, optional
+            Count terms and n-grams by their ids in there; all others count as the last ones, and so take no memory,
             however many there are. Not together with `chars`.
-        """
-        reader = self._reader()
-        with reader.lock:
-            reader.know(known)
-            parts = [reader.count(ngrams, chars) for _ in reader.batches(texts)]
-            return TermCounts(
-                *_joined(parts),
-                reader.terms,
-                known.ngrams if known else reader.memo.parts_of_ngrams if ngrams > 1 else np.zeros((0, 2), np.int32),
-                np.array(list(reader.places_of_chars), np.int32),
-            )
 
-    def _reader(self) -> Reader:
-        settings = Settings(**self.get_params())
+        Returns
+        -------
+        TermCounts
+        """
+        counter = self._prepared()
+        with counter.lock:
+            counter.use(vocabulary)
+            parts = [counter.count(ngrams, chars) for _ in counter.batches(texts)]
+            all_ngrams = vocabulary.ngrams if vocabulary else counter.cache.ngrams if ngrams > 1 else _NO_NGRAMS
+            return TermCounts(*_joined(parts), counter.terms, all_ngrams, np.array(list(counter.char_ids), np.int32))
+
+    def _prepared(self) -> _TermCounter:
+        settings = self.get_params()
         with _CREATING:
-            reader = self.__dict__.get("_memory")
-            if reader is None or reader.settings != settings:
-                reader = self._memory = Reader(settings)
-            return reader
+            counter = self.__dict__.get("_counter")
+            if counter is None or counter.settings != settings:
+                counter = self._counter = _TermCounter(settings)
+            return counter
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Give the parameters by name, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in _PARAMETERS}
+        """Return the parameters by name, as scikit-learn asks for them."""
+        return {name: getattr(self, name) for name in _DEFAULTS}
 
     def set_params(self, **parameters: Any) -> Tokens:
         """Change parameters, as scikit-learn does it."""
         for name, value in parameters.items():
-            if name not in _PARAMETERS:
-                raise ValueError(f"Tokens has no parameter {name!r}; it has {', '.join(_PARAMETERS)}.")
+            if name not in _DEFAULTS:
+                raise ValueError(f"Tokens has no parameter {name!r}; it has {', '.join(_DEFAULTS)}.")
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != _PARAMETERS[name]]
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != _DEFAULTS[name]]
         return f"Tokens({', '.join(changed)})"
 
     def __getstate__(self) -> dict[str, Any]:
         return self.get_params()
 
 
-_PARAMETERS = {name: each.default for name, each in inspect.signature(Tokens).parameters.items()}
+_DEFAULTS = {name: each.default for name, each in inspect.signature(Tokens).parameters.items()}
+
+
+class _TermCounter:
+    """The language, the token cache, and the ids of all terms met, for one choice of the parameters of `Tokens`."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
+        from spacy.lang import lex_attrs
+
+        # What does no more than a method of strings costs several times as much.
+        same: dict[Any, Callable[[str], Any]] = {
+            lex_attrs.is_alpha: str.isalpha,
+            lex_attrs.is_space: str.isspace,
+            lex_attrs.lower: str.lower,
+        }
+        self.settings = settings
+        self.lock = threading.Lock()
+        self._language = _Language(settings["lang"])
+        self._edges = self._language.special_edges()
+        get = {name: same.get(function, function) for name, function in self._language.attributes.items()}
+        self._singular = settings["fold_plurals"] and settings["lang"] == "en"
+        self._term = _chain(get[LOWER] if settings["lowercase"] else str, singular if self._singular else None)
+        self._required = [get[IS_ALPHA]] if settings["alphabetic"] else []
+        self._required += [_has_letter_or_digit] if settings["alphanumeric"] else []
+        self._excluded = [get[IS_SPACE]] + ([get[IS_STOP]] if settings["remove_stop_words"] else [])
+        usual = (get[LOWER], get[IS_SPACE], get[IS_ALPHA]) == (str.lower, str.isspace, str.isalpha)
+        self._stops = _stop_words(self._excluded[1:]) if usual and settings["lowercase"] else None
+        self._vocabulary: _Vocabulary | None = None
+        self._words: WordTable | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Start with an empty token cache and new ids."""
+        self.cache = TokenCache(self._edges)
+        self._boundaries: dict[tuple[int, int], list[_Boundary]] = {}
+        self._char_ids: dict[str, int] = {}
+        self._char_ngrams: dict[int, tuple[array[int], array[int]]] = {}
+        self.terms: list[str] = []
+        self._ids: dict[str, int] = {}
+        if self._vocabulary:
+            self._restrict(self._vocabulary)
+
+    def use(self, vocabulary: _Vocabulary | None) -> None:
+        """Count by the ids of a vocabulary, or, with None, number terms as they are met; the cache stays if it can."""
+        if vocabulary is self._vocabulary:
+            return
+        was_open, self._vocabulary, self._words = self._vocabulary is None, vocabulary, None
+        if vocabulary is None or not was_open:
+            self.clear()
+        else:
+            self._restrict(vocabulary)
+
+    def _restrict(self, vocabulary: _Vocabulary) -> None:
+        before, self.terms = self.terms, vocabulary.terms
+        self._ids = dict(zip(vocabulary.terms, count()))
+        if self._stops is not None:
+            self._words = self._word_table(self._stops, len(vocabulary.terms) - 1)
+        self.cache.restrict(vocabulary.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
+
+    def _word_table(self, stops: Collection[str], other: int) -> WordTable | None:
+        """Return what cuts plain spans, and gives their terms' ids, without asking the language."""
+        ids = self._ids
+        if self._singular:
+            ids = {word: id_ for term, id_ in self._ids.items() for word in words_with_singular(term)}
+        alphabetic, alphanumeric = self.settings["alphabetic"], self.settings["alphanumeric"]
+        kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
+        return self._language.word_table(ids | dict.fromkeys(stops, -1), other, kind)
+
+    def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Count the batch; for the parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
+        ends, ids = self._char_ngrams_of_terms(chars) if chars else (array("q"), array("i"))
+        return self.cache.count(len(self.terms), ngrams, np.array(ends, np.int64), np.array(ids, np.int32))
+
+    @property
+    def char_ids(self) -> Iterable[int]:
+        """The ids of the character n-grams."""
+        return self._char_ids.values()
+
+    def _char_ngrams_of_terms(self, n: int) -> tuple[array[int], array[int]]:
+        """Return where the character n-grams of every term end, and their ids."""
+        ends, ids = self._char_ngrams.setdefault(n, (array("q"), array("i")))
+        char_ids = set(self.char_ids)
+        for id_ in range(len(ends), len(self.terms)):
+            if id_ not in char_ids:
+                ids.extend(map(self._char_id, _char_ngrams(self.terms[id_], n)))
+            ends.append(len(ids))
+        ends.extend([len(ids)] * (len(self.terms) - len(ends)))  # character n-grams have none themselves
+        return ends, ids
+
+    def _char_id(self, chars: str) -> int:
+        id_ = self._char_ids.setdefault(chars, len(self.terms))
+        if id_ == len(self.terms):
+            self.terms.append(f"~{chars}~")
+        return id_
+
+    def batches(self, texts: Iterable[str]) -> Iterator[None]:
+        """Load the texts into the cache batch by batch, with the tokens of all their spans."""
+        memory = self.cache.nbytes + _BYTES_PER_STRING * len(self.terms)
+        if self._vocabulary is None and memory > self.settings["memo_bytes"]:
+            self.clear()
+        try:
+            for batch in _batched(texts):
+                self._evict()
+                try:
+                    self._tokenize(batch)
+                except BaseException:
+                    # A cache that stopped before it had the tokens of new spans would ask for them at every text.
+                    self.clear()
+                    raise
+                yield
+        finally:
+            self.cache.release()
+
+    def _evict(self) -> None:
+        """Drop the spans that did not occur again, if all of them take too much; let spaCy drop its strings, too."""
+        self._language.trim()
+        limit = self.settings["memo_bytes"]
+        if self.cache.span_bytes + _BYTES_PER_STRING * len(self._boundaries) <= limit:
+            return
+        self._boundaries = {}
+        self.cache.evict()
+        if 2 * self.cache.span_bytes > limit:
+            self.cache.clear_spans()
+
+    def _tokenize(self, batch: list[str]) -> None:
+        if not self._language.splits_at_space:
+            self.cache.load([""] * len(batch))
+            for i, text in enumerate(batch):
+                self._override(i, text)
+            return
+        self.cache.load(batch)
+        if self._words is not None:
+            self.cache.store_plain(self._words)
+        tokens, lengths = self._language.cut_spans(self.cache.unknown())
+        self.cache.store(tokens, self._term_ids(tokens), lengths)
+        for i in self._texts_with_spanning_specials():
+            self._override(i, batch[i])
+
+    def _texts_with_spanning_specials(self) -> Iterable[int]:
+        """Return the texts of the batch in which neighbouring spans do not have the tokens they have by themselves."""
+        positions: dict[int, None] = {}
+        for text, position, left, right in self.cache.suspects():
+            boundaries = self._boundaries.get((left, right))
+            if boundaries is None:
+                boundaries = self._boundaries[left, right] = self._boundaries_between(left, right)
+            if boundaries:
+                before, behind = self.cache.around(text, position, self._language.longest_special)
+                if any(before.endswith(each.left) and behind.startswith(each.right) for each in boundaries):
+                    positions[text] = None
+        return positions
+
+    def _boundaries_between(self, left: int, right: int) -> list[_Boundary]:
+        before, _, last = self.cache.span(left)
+        behind, first, _ = self.cache.span(right)
+        return self._language.boundaries(before, last, behind, first)
+
+    def _override(self, i: int, text: str) -> None:
+        tokens = self._language.cut_text(text)
+        self.cache.override(i, tokens, self._term_ids(tokens))
+
+    def _term_ids(self, tokens: list[str]) -> dict[str, int]:
+        """Return the ids of the terms that tokens are; -1: none."""
+        ids = dict.fromkeys(tokens, -1)
+        words: Iterable[str] = ids
+        for holds in self._required:
+            words = filter(holds, words)
+        for holds in self._excluded:
+            words = filterfalse(holds, words)
+        words = list(words)
+        ids.update(zip(words, self._ids_of([self._term(word) for word in words]), strict=True))
+        return ids
+
+    def _ids_of(self, terms: list[str]) -> Iterator[int]:
+        """Return the ids of terms, new ones for new terms unless a vocabulary is in use."""
+        if self._vocabulary is None:
+            new = [term for term in dict.fromkeys(terms) if term not in self._ids]
+            self._ids.update(zip(new, count(len(self.terms)), strict=False))
+            self.terms += new
+        return map(self._ids.get, terms, repeat(len(self.terms) - 1))  # without a vocabulary all have one
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -179,9 +384,48 @@ def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.
         return parts[0]
     starts = np.cumsum([0] + [len(ids) for _, ids, _ in parts])
     ends = [part[0] + start for part, start in zip(parts, starts[:-1], strict=True)]
-    none = np.zeros(0, np.int32)
     return (
         np.concatenate([np.zeros(0, np.int64), *ends]),
-        np.concatenate([none, *(ids for _, ids, _ in parts)]),
-        np.concatenate([none, *(counts for _, _, counts in parts)]),
+        np.concatenate([_NO_IDS, *(ids for _, ids, _ in parts)]),
+        np.concatenate([_NO_IDS, *(counts for _, _, counts in parts)]),
     )
+
+
+def _chain(first: Callable[[str], str], second: Callable[[str], str] | None) -> Callable[[str], str]:
+    return first if second is None else lambda token: second(first(token))
+
+
+def _has_letter_or_digit(token: str) -> bool:
+    return any(map(str.isalnum, token))
+
+
+def _stop_words(excluded: Sequence[Callable[[str], Any]]) -> Collection[str] | None:
+    """Return the words in lower case that are left out; None if not spaCy's usual function says which."""
+    from spacy.lang.lex_attrs import is_stop as usual
+
+    if not excluded:
+        return ()
+    (is_stop,) = excluded
+    if not isinstance(is_stop, partial) or is_stop.func is not usual or set(is_stop.keywords) != {"stops"}:
+        return None
+    stops: Collection[str] = is_stop.keywords["stops"]
+    return stops
+
+
+def _char_ngrams(term: str, n: int) -> list[str]:
+    padded = f" {term.lower()} "
+    return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
+
+
+def _batched(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Divide a stream of texts into lists of a bounded number of characters, or of one longer text."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (size + len(text) > _BATCH_CHARACTERS or len(batch) == _BATCH_TEXTS):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch

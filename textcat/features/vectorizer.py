@@ -1,10 +1,10 @@
-"""Turn documents into tf-idf rows of unit length, given what was learnt of their terms."""
+"""Turn documents into tf-idf rows of unit length by a fitted vocabulary, without scikit-learn."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -13,32 +13,53 @@ import numpy as np
 import scipy  # its sparse matrices are loaded when one is first made: `row_blocks` makes none
 
 from textcat.features._rows import rows
-from textcat.features.columns import Columns, Hashed, Named, known_by
-from textcat.features.reader import Known
-from textcat.features.tokens import TermCounts, Tokens
-from textcat.features.zones import Documents, FeatureError, Texts, checked, lay_out
+from textcat.features.tokens import TermCounts, Tokens, _Vocabulary
+from textcat.features.zones import Documents, FeatureError, _Columns, _Parts, checked, split_zones, vocabulary_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-DOCUMENTS_PER_BLOCK = 4096
-MOST_HASH_BITS = 28
+_DOCUMENTS_PER_BLOCK = 4096
+_MAX_HASH_BITS = 28
+_MAX_INT = 2**31 - 1
 
 log = logging.getLogger(__name__)
 
-Kind = TypeVar("Kind", bound="Vectorizer")
+_Self = TypeVar("_Self", bound="Vectorizer")
 
-# The least and the most that a parameter may be, and what to say otherwise.
-_MANY = 2**31 - 1
-_WHOLE = {
-    "ngrams": (1, 3, "1, 2 or 3"),
-    "chars": (0, _MANY, "a whole number of characters, or 0 for none"),
-    "min_df": (1, _MANY, "a whole number of documents, at least 1"),
-    "ngram_min_df": (1, _MANY, "a whole number of documents, at least 1"),
-    "max_features": (1, _MANY, "a whole number, at least 1, or None"),
-    "hash_bits": (1, MOST_HASH_BITS, f"a whole number from 1 to {MOST_HASH_BITS}, or None"),
+
+def _whole(least: int, most: int = _MAX_INT, *, optional: bool = False) -> Callable[[Any], bool]:
+    def fits(n: Any) -> bool:
+        whole = isinstance(n, Integral) and not isinstance(n, bool) and least <= int(n) <= most
+        return whole or (optional and n is None)
+
+    return fits
+
+
+def _is_positive(x: Any) -> bool:
+    return isinstance(x, Real) and 0 < float(x) < math.inf
+
+
+# What each parameter may be, and how to say so.
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "apart": (
+        lambda x: isinstance(x, bool) or (isinstance(x, Sequence) and not isinstance(x, str)),
+        "True, False, or a list of zones",
+    ),
+    "ngrams": (_whole(1, 3), "1, 2 or 3"),
+    "chars": (_whole(0), "a whole number of characters, or 0 for none"),
+    "min_df": (_whole(1), "a whole number of documents, at least 1"),
+    "ngram_min_df": (_whole(1), "a whole number of documents, at least 1"),
+    "max_features": (_whole(1, optional=True), "a whole number, at least 1, or None"),
+    "hash_bits": (_whole(1, _MAX_HASH_BITS, optional=True), f"a whole number from 1 to {_MAX_HASH_BITS}, or None"),
+    "weighting": (lambda x: x in ("tfidf", "bm25"), "'tfidf' or 'bm25'"),
+    "idf": (lambda x: x in ("log", "smooth", "none"), "'log' or 'smooth' or 'none'"),
+    "ngram_weight": (_is_positive, "a positive number"),
+    "char_weight": (_is_positive, "a positive number"),
+    "k1": (lambda x: isinstance(x, Real) and 0 <= float(x) < math.inf, "a number, at least 0"),
+    "b": (lambda x: isinstance(x, Real) and 0 <= float(x) <= 1, "a number from 0 to 1"),
+    "dtype": (lambda x: np.dtype(x) in (np.float32, np.float64), "numpy.float32 or numpy.float64"),
 }
-_CHOICES = {"weighting": ("tfidf", "bm25"), "idf": ("log", "smooth", "none")}
 
 
 class Rows(NamedTuple):
@@ -58,7 +79,7 @@ class Rows(NamedTuple):
 
 
 class Vectorizer:
-    """Give the rows that `TfIdf` gives, without scikit-learn, whose import takes time and memory.
+    """Return the rows that a fitted `TfIdf` returns, without scikit-learn, whose import takes time and memory.
 
     For the parameters see there, too. Made by `restore`.
 
@@ -68,7 +89,7 @@ class Vectorizer:
         The column of each term, in alphabetical order; None with `hash_bits`.
     idf_ : ndarray of shape (n_columns,), float64
     n_documents_ : int
-        How many there were to learn from.
+        How many it was fitted to.
     average_lengths_ : dict of str to float
         Of zones, in terms; empty but for "bm25".
     tokens_ : Tokens
@@ -116,29 +137,33 @@ class Vectorizer:
 
     @classmethod
     def restore(
-        cls: type[Kind],
+        cls: type[_Self],
         terms: Sequence[str] | None,
         idf: np.ndarray,
         n_documents: int,
         average_lengths: Mapping[str, float] | None = None,
         /,  # `idf` is also the name of a setting
         **settings: Any,
-    ) -> Kind:
-        """Make one from what a `TfIdf` has learnt.
+    ) -> _Self:
+        """Make one from what a `TfIdf` was fitted to.
 
         Parameters
         ----------
         terms : sequence of str, or None
-            The keys of `vocabulary_` of the other.
+            The keys of its `vocabulary_`.
         idf : ndarray of shape (n_columns,), float64
         n_documents : int
         average_lengths : dict of str to float, optional
         **settings
             The parameters of the class.
+
+        Raises
+        ------
+        FeatureError
+            If a parameter is out of range, or terms, idf and parameters do not fit together.
         """
         restored = cls(**settings)
         restored._check_settings()
-        restored._take_tokens()
         vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
         n_columns = 2**restored.hash_bits if restored.hash_bits else len(vocabulary or {})
         if (vocabulary is None) != bool(restored.hash_bits) or len(idf) != n_columns:
@@ -149,7 +174,7 @@ class Vectorizer:
         return restored
 
     def transform(self, documents: Documents) -> csr_matrix:
-        """Give the rows of documents.
+        """Return the rows of documents.
 
         Returns
         -------
@@ -162,14 +187,19 @@ class Vectorizer:
         return blocks[0] if len(blocks) == 1 else scipy.sparse.vstack(blocks, format="csr")
 
     def row_blocks(self, documents: Documents) -> Iterator[Rows]:
-        """Give the rows of documents as `transform` does, but as bare arrays, and some thousand rows at a time."""
+        """Yield the rows of documents as `transform` returns them, but as bare arrays, some thousand rows at a time."""
         stream = checked(documents)
-        while block := list(islice(stream, DOCUMENTS_PER_BLOCK)):
-            texts = self._lay_out(block)
-            yield self._rows(texts, self._count(texts, self._known_terms()))
+        while block := list(islice(stream, _DOCUMENTS_PER_BLOCK)):
+            parts = split_zones(block, self.zones, self.apart)
+            yield self._rows(parts, self._count(parts, self._known_terms()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Give the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
+        """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object.
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
         names = [f"#{i}" for i in range(len(self.idf_))] if self.vocabulary_ is None else list(self.vocabulary_)
         return np.array(names, dtype=object)
 
@@ -179,65 +209,61 @@ class Vectorizer:
         idf: np.ndarray,
         n_documents: int,
         averages: dict[str, float],
-        columns: Columns | None = None,
+        columns: _Columns | None = None,
     ) -> None:
+        self._take_tokens()
         self.vocabulary_ = vocabulary
         self.idf_ = np.ascontiguousarray(idf, np.float64)
         self.n_documents_ = n_documents
         self.average_lengths_ = averages
         self._columns = columns
-        self._known: Known | None = None
+        self._terms: _Vocabulary | None = None
 
-    def _known_terms(self) -> Known | None:
-        """Give what can have a column, so that the rest is passed over; None where that may be any term."""
-        if self._known is None and self.vocabulary_ is not None and not self.chars:
-            self._known = known_by(self.vocabulary_, self.ngrams, apart=bool(self.apart))
-        return self._known
+    def _known_terms(self) -> _Vocabulary | None:
+        """Return what can have a column, so that the rest is passed over; None where that may be any term."""
+        if self._terms is None and self.vocabulary_ is not None and not self.chars:
+            self._terms = vocabulary_of(self.vocabulary_, self.ngrams, apart=bool(self.apart))
+        return self._terms
 
     def _take_tokens(self) -> None:
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
-    def _lay_out(self, documents: Documents) -> Texts:
-        return lay_out(documents, self.zones, self.apart)
+    def _count(self, parts: _Parts, vocabulary: _Vocabulary | None = None) -> TermCounts:
+        return self.tokens_.count_terms(parts.texts, ngrams=self.ngrams, chars=self.chars, vocabulary=vocabulary)
 
-    def _count(self, texts: Texts, known: Known | None = None) -> TermCounts:
-        return self.tokens_.count_terms(texts.texts, ngrams=self.ngrams, chars=self.chars, known=known)
-
-    def _halves(self, texts: Texts, counts: TermCounts) -> np.ndarray:
-        """Give, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,) for none."""
+    def _saturation(self, parts: _Parts, counts: TermCounts) -> np.ndarray:
+        """Return, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,): none."""
         if self.weighting != "bm25":
             return np.zeros(0)
         lengths = text_lengths(counts)
-        average = np.array([self.average_lengths_.get(zone, 0.0) for zone in texts.zones], np.float64)
+        average = np.array([self.average_lengths_.get(zone, 0.0) for zone in parts.zones], np.float64)
         # A zone that no training document has, or none with a term, is as long as any.
         relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
-        return (self.k1 * (1 - self.b + self.b * relative))[texts.sources]
+        return (self.k1 * (1 - self.b + self.b * relative))[parts.sources]
 
     def _term_weights(self, counts: TermCounts) -> np.ndarray:
-        """Give what each term counts: shape (n_terms,); (0,) if all count the same."""
+        """Return what each term counts: shape (n_terms,); (0,) if all count the same."""
         if not self.chars:
             return np.zeros(0)
         weights = np.ones(len(counts.terms))
         weights[counts.chars] = self.char_weight
         return weights
 
-    def _rows(self, texts: Texts, counts: TermCounts) -> Rows:
+    def _rows(self, parts: _Parts, counts: TermCounts) -> Rows:
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
-            keys = Hashed(self.hash_bits or 0) if self.vocabulary_ is None else Named(self.vocabulary_)
-            columns = self._columns = Columns(counts.terms, keys)
-        places = columns.of(texts.names, counts)
+            columns = self._columns = _Columns(counts.terms, self.vocabulary_, self.hash_bits or 0)
         sizes = np.diff(counts.ends, prepend=0)
-        n_entries = int(sizes[texts.sources].sum())
+        n_entries = int(sizes[parts.sources].sum())
         data = np.empty(n_entries, self.dtype)
         indices = np.empty(n_entries, np.int32)
         ends = rows(
-            *texts.places(counts, counts.counts),
-            texts.weights,
-            self._halves(texts, counts),
+            *parts.arguments(counts, counts.counts),
+            parts.weights,
+            self._saturation(parts, counts),
             self.ngram_weight,
             self._term_weights(counts),
-            *places,
+            *columns.of(parts.names, counts),
             self.idf_,
             self.sublinear_tf,
             data,
@@ -245,59 +271,38 @@ class Vectorizer:
         )
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
         n = int(indptr[-1])
-        found = Rows(indptr, indices[:n].copy(), data[:n].copy())
-        log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), row_bytes(found) / 1e6)
-        return found
+        arrays = Rows(indptr, indices[:n].copy(), data[:n].copy())
+        log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), row_bytes(arrays) / 1e6)
+        return arrays
 
-    def _matrix(self, found: Rows) -> csr_matrix:
-        X = scipy.sparse.csr_matrix(found[::-1], shape=(len(found.indptr) - 1, len(self.idf_)))
+    def _matrix(self, arrays: Rows) -> csr_matrix:
+        X = scipy.sparse.csr_matrix(arrays[::-1], shape=(len(arrays.indptr) - 1, len(self.idf_)))
         X.has_sorted_indices = X.has_canonical_format = True
         return X
 
     def _check_settings(self) -> None:
-        for name, weight in (self.zones or {}).items():
-            if not (isinstance(weight, Real) and 0 < weight < math.inf):
-                raise FeatureError(f"The weight of zone {name!r} is {weight!r}: give a positive number.")
-        self._check_apart()
-        for name, (least, most, what) in _WHOLE.items():
-            n = getattr(self, name)
-            fits = isinstance(n, Integral) and not isinstance(n, bool) and least <= int(n) <= most
-            if not (fits or (n is None and what.endswith("None"))):
-                raise FeatureError(f"{name} is {n!r}: give {what}.")
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise FeatureError(f"{name} is {getattr(self, name)!r}: give {' or '.join(map(repr, known))}.")
-        for name in ("ngram_weight", "char_weight"):
-            if not (isinstance(getattr(self, name), Real) and 0 < getattr(self, name) < math.inf):
-                raise FeatureError(f"{name} is {getattr(self, name)!r}: give a positive number.")
-        if not (isinstance(self.k1, Real) and 0 <= self.k1 < math.inf):
-            raise FeatureError(f"k1 is {self.k1!r}: give a number, at least 0.")
-        if not (isinstance(self.b, Real) and 0 <= self.b <= 1):
-            raise FeatureError(f"b is {self.b!r}: give a number from 0 to 1.")
+        for zone, weight in (self.zones or {}).items():
+            if not _is_positive(weight):
+                raise FeatureError(f"The weight of zone {zone!r} is {weight!r}: give a positive number.")
+        for name, (fits, what) in _CHECKS.items():
+            if not fits(getattr(self, name)):
+                raise FeatureError(f"{name} is {getattr(self, name)!r}: give {what}.")
+        for zone in () if isinstance(self.apart, bool) else self.apart:
+            if self.zones is not None and zone not in self.zones:
+                raise FeatureError(f"apart names zone {zone!r}, which zones leaves out: name it in both.")
         if self.weighting == "bm25" and self.sublinear_tf:
             raise FeatureError("sublinear_tf is True, and bm25 has its own way of counting: leave one of them out.")
         if self.hash_bits is not None and self.max_features is not None:
             raise FeatureError("hash_bits keeps no terms for max_features to choose from: leave one of them out.")
-        if np.dtype(self.dtype) not in (np.float32, np.float64):
-            raise FeatureError(f"dtype is {self.dtype!r}: give numpy.float32 or numpy.float64.")
-
-    def _check_apart(self) -> None:
-        if isinstance(self.apart, bool):
-            return
-        if isinstance(self.apart, str) or not isinstance(self.apart, Sequence):
-            raise FeatureError(f"apart is {self.apart!r}: give True, False, or a list of zones.")
-        for zone in self.apart:
-            if self.zones is not None and zone not in self.zones:
-                raise FeatureError(f"apart names zone {zone!r}, which zones leaves out: name it in both.")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(getattr(super(), "__getstate__", self.__dict__.copy)())  # object has one since Python 3.11
-        state.update((name, None) for name in ("_columns", "_known") if name in state)
+        state.update((name, None) for name in ("_columns", "_terms") if name in state)
         return state
 
 
 def row_bytes(X: csr_matrix | Rows) -> int:
-    """Tell how much memory rows take."""
+    """Return the bytes of memory that rows take."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 

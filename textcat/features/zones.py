@@ -1,17 +1,21 @@
-"""Lay the zones of documents out as texts, and the parts these play: a text read with the terms of a space."""
+"""Turn documents into the texts of their zones, and the terms of these into columns: by name, or by hash.
+
+A part is a text whose terms belong to a space: to the shared one, or to that of its zone. A text may be several parts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, count, pairwise
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from textcat.errors import TextcatError
-from textcat.features.tokens import TermCounts
+from textcat.features.tokens import _NO_IDS, OTHER, TermCounts, _Vocabulary
 
-BODY = "body"
-SHARED = ""  # the space of terms that are no zone's own
+_BODY = "body"
+_SHARED = ""  # the space of terms that are no zone's own
 
 
 class Zoned(Protocol):
@@ -29,8 +33,8 @@ class FeatureError(TextcatError, ValueError):
     """Documents or settings from which no rows can be made."""
 
 
-class Texts(NamedTuple):
-    """The zones of documents, one after the other, and the parts they play.
+class _Parts(NamedTuple):
+    """The texts of documents' zones, and the parts that these are.
 
     Attributes
     ----------
@@ -38,12 +42,12 @@ class Texts(NamedTuple):
     zones : list of str
         The zone of each text.
     sources : ndarray of shape (n_parts,), int32
-        Which text each part is.
+        The text of each part, by its position in `texts`.
     spaces : ndarray of shape (n_parts,), int32
-        The space of each part, by its place in `names`.
+        The space of each part, by its position in `names`.
     weights : ndarray of shape (n_parts,), float64
     names : list of str
-        Of the spaces: a zone that has terms of its own, or SHARED.
+        Of the spaces: a zone that has terms of its own, or _SHARED.
     ends : ndarray of shape (n_documents,), int64
         Where the parts of each document end.
     """
@@ -56,22 +60,34 @@ class Texts(NamedTuple):
     names: list[str]
     ends: np.ndarray
 
-    def places(self, counts: TermCounts, *more: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Give the first arguments of `document_frequencies`; with the counts themselves, of `rows`."""
+    def arguments(self, counts: TermCounts, *more: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the first arguments of `document_frequencies`; with the counts themselves, of `rows`."""
         return self.ends, counts.ends, counts.ids, *more, self.sources, self.spaces
 
-    def of(self, documents: np.ndarray) -> Texts:
-        """Keep the parts of some documents only, given by their places; the texts keep theirs."""
+    def select(self, documents: np.ndarray) -> _Parts:
+        """Return the parts of some documents only, given by their positions; the texts stay all there."""
         starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[documents]
         sizes = self.ends[documents] - starts
         ends = np.cumsum(sizes)
-        parts = np.arange(sizes.sum()) + np.repeat(starts - (ends - sizes), sizes)
-        chosen = {name: getattr(self, name)[parts] for name in ("sources", "spaces", "weights")}
-        return self._replace(ends=ends, **chosen)
+        positions = np.arange(sizes.sum()) + np.repeat(starts - (ends - sizes), sizes)
+        arrays = {name: getattr(self, name)[positions] for name in ("sources", "spaces", "weights")}
+        return self._replace(ends=ends, **arrays)
 
 
-def lay_out(documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]) -> Texts:
-    """Lay documents out, with the weights of zones and the spaces that `TfIdf` describes.
+def split_zones(documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]) -> _Parts:
+    """Return the texts of documents' zones, with the weights and the spaces that `TfIdf` describes.
+
+    Parameters
+    ----------
+    documents : iterable of str, or of documents with `zones`
+    zones : dict of str to float, or None
+        The weight of each zone.
+    apart : bool or list of str
+        Which zones have terms of their own.
+
+    Returns
+    -------
+    _Parts
 
     Raises
     ------
@@ -80,40 +96,37 @@ def lay_out(documents: Documents, zones: Mapping[str, float] | None, apart: bool
     """
     texts: list[str] = []
     zone_of: list[str] = []
-    plans: dict[tuple[str, ...], _Plan] = {}
-    followed: list[_Plan] = []
+    kinds = _Kinds(zones, apart)
+    plans: list[_Plan] = []
     offsets: list[int] = []
-    kinds: list[int] = []
-    parts = _Parts(zones, apart)
+    kind_of: list[int] = []
     for i, document in enumerate(documents):
         of_document = _zones(document, i)
         names = tuple(of_document)
-        plan = plans.get(names)
-        if plan is None:
-            plan = plans[names] = parts.plan(names)
+        plan = kinds.plans.get(names) or kinds.plan(names)
         texts += of_document.values() if plan.zones == names else map(of_document.__getitem__, plan.zones)
         zone_of += plan.zones
         offsets += plan.offsets
-        kinds += plan.kinds
-        followed.append(plan)
-    n_texts = np.fromiter((len(plan.zones) for plan in followed), np.int64, len(followed))
-    n_parts = np.fromiter((len(plan.kinds) for plan in followed), np.int64, len(followed))
+        kind_of += plan.kinds
+        plans.append(plan)
+    n_texts = np.fromiter((len(plan.zones) for plan in plans), np.int64, len(plans))
+    n_parts = np.fromiter((len(plan.kinds) for plan in plans), np.int64, len(plans))
     _check_texts(texts, zone_of, n_texts)
     sources = np.repeat(np.cumsum(n_texts) - n_texts, n_parts) + np.array(offsets, np.int64)
-    which = np.array(kinds, np.int64)
-    return Texts(
+    positions = np.array(kind_of, np.int64)
+    return _Parts(
         texts,
         zone_of,
         sources.astype(np.int32),
-        np.array(parts.spaces, np.int32)[which],
-        np.array(parts.weights, np.float64)[which],
-        list(parts.names),
+        np.array(kinds.spaces, np.int32)[positions],
+        np.array(kinds.weights, np.float64)[positions],
+        list(kinds.names),
         np.cumsum(n_parts),
     )
 
 
 class _Plan(NamedTuple):
-    """How documents with the same names of zones are laid out.
+    """The parts of documents with the same names of zones.
 
     Attributes
     ----------
@@ -122,7 +135,7 @@ class _Plan(NamedTuple):
     offsets : list of int
         Which of them each part is.
     kinds : list of int
-        The kind of each part, of which `_Parts` has the space and the weight.
+        The kind of each part, of which `_Kinds` has the space and the weight.
     """
 
     zones: tuple[str, ...]
@@ -130,49 +143,49 @@ class _Plan(NamedTuple):
     kinds: list[int]
 
 
-class _Parts:
-    """The kinds of parts met so far, with their spaces and weights."""
+class _Kinds:
+    """The kinds of parts that occurred so far, with their spaces and weights."""
 
     def __init__(self, zones: Mapping[str, float] | None, apart: bool | Sequence[str]):
-        self.names: dict[str, int] = {} if apart is True else {SHARED: 0}
+        self.names: dict[str, int] = {} if apart is True else {_SHARED: 0}
         self.spaces: list[int] = []
         self.weights: list[float] = []
         self._zones, self._apart = zones, apart
         self._kinds: dict[str, range] = {}
+        self.plans: dict[tuple[str, ...], _Plan] = {}
 
     def plan(self, zones: tuple[str, ...]) -> _Plan:
-        """Plan the documents with these zones."""
-        read = tuple(zone for zone in zones if self._kinds_of(zone))
-        of_zones = [self._kinds_of(zone) for zone in read]
-        offsets = [k for k, kinds in enumerate(of_zones) for _ in kinds]
-        return _Plan(read, offsets, [kind for kinds in of_zones for kind in kinds])
+        """Return the parts of documents with these zones."""
+        used = tuple(zone for zone in zones if self._kinds_of(zone))
+        parts = [(k, kind) for k, zone in enumerate(used) for kind in self._kinds_of(zone)]
+        plan = self.plans[zones] = _Plan(used, [k for k, _ in parts], [kind for _, kind in parts])
+        return plan
 
     def _kinds_of(self, zone: str) -> range:
         if zone not in self._kinds:
             start, weight = len(self.spaces), 1.0 if self._zones is None else self._zones.get(zone)
             if weight is not None:
-                self.spaces += [self.names.setdefault(name, len(self.names)) for name in _spaces_of(zone, self._apart)]
+                self.spaces += [self.names.setdefault(name, len(self.names)) for name in self._spaces_of(zone)]
                 self.weights += [weight] * (len(self.spaces) - start)
             self._kinds[zone] = range(start, len(self.spaces))
         return self._kinds[zone]
 
+    def _spaces_of(self, zone: str) -> list[str]:
+        if self._apart is True:
+            return [zone]
+        return [_SHARED, zone] if self._apart and zone in self._apart else [_SHARED]
+
 
 def checked(documents: Documents) -> Iterator[str | Zoned]:
-    """Give documents one by one, but refuse a single text, which is a stream of characters."""
+    """Return an iterator over documents, but refuse a single text, which is a stream of characters."""
     if isinstance(documents, str):
         raise FeatureError("Iterable over raw text documents expected, string object received.")
     return iter(documents)
 
 
-def _spaces_of(zone: str, apart: bool | Sequence[str]) -> list[str]:
-    if apart is True:
-        return [zone]
-    return [SHARED, zone] if apart and zone in apart else [SHARED]
-
-
 def _zones(document: str | Zoned, i: int) -> Mapping[str, str]:
     if isinstance(document, str):
-        return {BODY: document}
+        return {_BODY: document}
     zones = getattr(document, "zones", None)
     if type(zones) is not dict and not isinstance(zones, Mapping):  # the second question takes longer
         raise FeatureError(f"Document {i} is {document!r:.60}: give a string or a document with zones.")
@@ -186,3 +199,174 @@ def _check_texts(texts: list[str], zones: list[str], n_texts: np.ndarray) -> Non
         if not isinstance(text, str):
             i = int(np.searchsorted(np.cumsum(n_texts), k, side="right"))
             raise FeatureError(f"Zone {zone!r} of document {i} is {text!r:.60}: give a string.")
+
+
+class _Columns:
+    """The columns of terms and n-grams, by the ids that `Tokens` gave them: each is looked up once.
+
+    Parameters
+    ----------
+    terms : list of str
+        That of the `TermCounts` the ids are of.
+    vocabulary : dict of str to int, or None
+        The column of each name, "word", "word word", and in a space of its own "title:word"; None for columns by hash.
+    hash_bits : int
+        The column is so many of the lowest bits of the hash of a term or n-gram.
+    keys : dict, optional
+        Of each space, the keys of terms and of n-grams as far as they are there from the start. A key is a column, -1
+        for none, or a whole hash.
+    """
+
+    def __init__(
+        self,
+        terms: list[str],
+        vocabulary: Mapping[str, int] | None,
+        hash_bits: int = 0,
+        keys: dict[str, tuple[np.ndarray, np.ndarray]] | None = None,
+    ):
+        self.terms = terms
+        self._vocabulary = vocabulary
+        self._mask = np.int32(2**hash_bits - 1 if vocabulary is None else -1)
+        self._keys = keys or {}
+
+    def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
+        """Return int32 arrays of shape (n_spaces, n_terms) and (n_spaces, n_ngrams): the column, or -1."""
+        keys = [self._keys_of(space, counts) for space in spaces]
+        return self._stacked([terms for terms, _ in keys]), self._stacked([ngrams for _, ngrams in keys])
+
+    def _keys_of(self, space: str, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
+        terms, ngrams = self._keys.get(space, (_NO_IDS, _NO_IDS))
+        if len(terms) < len(self.terms):
+            names = names_of(space, self.terms[len(terms) :])
+            terms = np.concatenate([terms, hashes_of(names) if self._vocabulary is None else self._named(names)])
+        if len(ngrams) < len(counts.ngrams):
+            if self._vocabulary is None:
+                ngrams = _ngram_hashes(counts, terms, ngrams)
+            else:
+                names = names_of(space, ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
+                ngrams = np.concatenate([ngrams, self._named(names)])
+        self._keys[space] = terms, ngrams
+        return terms, ngrams
+
+    def _named(self, names: Sequence[str]) -> np.ndarray:
+        column_of = (self._vocabulary or {}).get
+        return np.array([column_of(name, -1) for name in names], np.int32)
+
+    def _stacked(self, keys: list[np.ndarray]) -> np.ndarray:
+        if not keys:
+            return np.zeros((0, 0), np.int32)
+        shortest = min(map(len, keys))  # another thread may have lengthened the list of terms meanwhile
+        rows = keys[0][None] if len(keys) == 1 else np.array([row[:shortest] for row in keys])
+        return rows if self._mask == -1 else rows & self._mask
+
+
+def hashes_of(names: Sequence[str]) -> np.ndarray:
+    """Return the hashes of names, MurmurHash3 (32 bits, seed 0) of their UTF-8: shape (n,), int32."""
+    from sklearn.utils import murmurhash3_32  # here, for its import takes a second and 100 MB
+
+    # spaCy has no lone surrogates, but a token that is a whole span never reached it.
+    return np.array([murmurhash3_32(name.encode("utf-8", "surrogatepass")) for name in names], np.int32)
+
+
+def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
+    """Return the hashes of all n-grams, given those of all terms and of the first n-grams.
+
+    That of an n-gram is MurmurHash3 of the four bytes, lowest first, of 31 times the hash of all but its last term plus
+    the hash of the last one.
+    """
+    from sklearn.utils import murmurhash3_32
+
+    left, right = counts.ngrams[len(ngrams) :].T
+    hashes = np.concatenate([ngrams, np.zeros(len(left), np.int32)])
+    new = hashes[len(ngrams) :]
+    pair = left >= 0
+    new[pair] = murmurhash3_32(np.int32(31) * terms[left[pair]] + terms[right[pair]])
+    new[~pair] = murmurhash3_32(np.int32(31) * hashes[~left[~pair]] + terms[right[~pair]])
+    return hashes
+
+
+def names_of(space: str, terms: Sequence[str]) -> Sequence[str]:
+    """Return the names of terms or n-grams in a space: "title:word", or "word" in the shared one, "".
+
+    Parameters
+    ----------
+    space : str
+    terms : sequence of str
+
+    Returns
+    -------
+    sequence of str
+    """
+    return [f"{space}:{term}" for term in terms] if space else terms
+
+
+def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
+    """Return the names of n-grams: "word word", "word word word".
+
+    Parameters
+    ----------
+    counts : TermCounts
+    ids : ndarray of int
+        Positions in `counts.ngrams`.
+
+    Returns
+    -------
+    list of str
+    """
+    terms = counts.terms
+    left, right = counts.ngrams[ids].T
+    pairs = counts.ngrams[~left[left < 0]]
+    names = iter([f"{terms[first]} {terms[second]}" for first, second in pairs.tolist()])
+    before = [terms[i] if i >= 0 else next(names) for i in left.tolist()]
+    return [f"{first} {terms[last]}" for first, last in zip(before, right.tolist(), strict=True)]
+
+
+def vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabulary:
+    """Return the terms and n-grams that names may be names of: all others have no column.
+
+    A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space or as a shared term. Each
+    counts, since one too many does no harm. None can be read as OTHER.
+
+    Parameters
+    ----------
+    names : iterable of str
+    ngrams : {1, 2, 3}
+        The longest.
+    apart : bool
+        Whether names may begin with that of a space.
+
+    Returns
+    -------
+    _Vocabulary
+    """
+    single: dict[str, None] = {}  # names that can be read as a term only
+    others = []
+    for name in names:
+        if " " in name or (apart and ":" in name):
+            others.append(name)
+        elif name:
+            single[name] = None
+    terms = dict(zip(single, count()))
+    ids: dict[tuple[int, int], int] = {}
+    for name in others:
+        for parts in _readings(name, ngrams, apart):
+            positions = [terms.setdefault(part, len(terms)) for part in parts]
+            left = positions[0]
+            for right in positions[1:]:
+                left = ~ids.setdefault((left, right), len(ids))
+    other = terms.setdefault(OTHER, len(terms))
+    ids[other, other] = len(ids)
+    return _Vocabulary(list(terms), np.array(list(ids), np.int32))
+
+
+def _readings(name: str, ngrams: int, apart: bool) -> Iterator[list[str]]:
+    """Yield the ways to read a name as up to so many terms."""
+    starts = [0, *(i + 1 for i, character in enumerate(name) if apart and character == ":")]
+    for start in starts:
+        spaces = [i for i in range(start, len(name)) if name[i] == " "]
+        for n in range(min(ngrams, len(spaces) + 1)):
+            for cuts in combinations(spaces, n):
+                edges = [start - 1, *cuts, len(name)]
+                parts = [name[left + 1 : right] for left, right in pairwise(edges)]
+                if all(parts) and OTHER not in parts:
+                    yield parts
