@@ -508,3 +508,16 @@ def test_public_things_are_documented_with_their_sources(thing):
     if thing in CLASSES:
         assert "Source: " in thing.__doc__
         assert all(name in thing.__doc__ for name in thing().get_params())
+
+
+@pytest.mark.parametrize("kernel", [None, "linear"])
+@pytest.mark.parametrize("learner", [Micra(max_epochs=20), Romma(), Alma(), PAUM()])
+def test_the_unit_of_scores_is_the_length_of_the_weights_where_the_rule_leaves_it_free(learner, kernel):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 5))
+    y = X[:, 0] + 0.1 * random.normal(size=40) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        [solution] = clone(learner).set_params(kernel=kernel, lambda_=0.5, rho=2.0).fit(X, y).solutions_
+    a = np.concatenate([solution.alpha @ X[solution.support], [solution.bias / 2], 0.5**0.5 * solution.alpha])
+    assert solution.unit == pytest.approx(1 if isinstance(learner, PAUM) else np.linalg.norm(a))

@@ -101,7 +101,7 @@ def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, recipe)
         ranker = recipe.make_learner().fit(rows[fold != held_out], train)
         scores = ranker.decision_function(rows[fold == held_out])
         support += ranker.n_support_.tolist()
-        pooled[fold == held_out] = scores
+        pooled[fold == held_out] = scores / [solution.unit for solution in ranker.solutions_]
         quality = average_precisions(labels[fold == held_out], scores)
         quality[np.asarray(train.sum(axis=0)).ravel() == 0] = np.nan
         qualities.append(np.nanmean(quality))

@@ -8,7 +8,16 @@ import numpy as np
 
 from textcat.margin._dual import Expansion
 from textcat.margin.kernels import BLOCK_ROWS, KernelRows
-from textcat.margin.problems import Control, Numbered, Problem, Solution, in_words, set_margins
+from textcat.margin.problems import (
+    Control,
+    Numbered,
+    Problem,
+    Solution,
+    has_free_length,
+    in_words,
+    set_margins,
+    unit_of,
+)
 
 # Rows presented between two looks at the stop flag, an update counting as many: some 0.1 s of work.
 _BUDGET = 30_000_000
@@ -44,6 +53,8 @@ def solve_block(
         if control.stop.is_set():
             break
         solution = _solution(expansion, problem)
+        if has_free_length(problem.rule):
+            solution.unit = unit_of(expansion.squared_length())
         if margins:
             _measure(expansion, problem, solution)
         solved.append((number, solution))

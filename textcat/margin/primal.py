@@ -10,7 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, survey
-from textcat.margin.problems import Control, Numbered, Problem, Solution, in_words, set_margins
+from textcat.margin.problems import (
+    Control,
+    Numbered,
+    Problem,
+    Solution,
+    has_free_length,
+    in_words,
+    set_margins,
+    unit_of,
+)
 from textcat.margin.room import Room, mapped_anew, room_beside
 
 # Non-zeros presented, or arranged, between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered
@@ -203,7 +212,12 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep
     stopped = in_words(n_epochs, last_updates, weights.dtype, finite)
     converged = last_updates == 0 and finite
     kept = weights if keep_weights else None
-    return Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
+    solution = Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
+    if has_free_length(problem.rule):
+        of_bias = bias / problem.rho if problem.rho else 0.0
+        squares = [float(np.square(array, dtype=np.float64).sum()) for array in (weights, alpha)]
+        solution.unit = unit_of(squares[0] + of_bias**2 + problem.lambda_ * squares[1])
+    return solution
 
 
 def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from textcat.margin.rules import Rule
+from textcat.margin.rules import PA, PAM, PAUM, Rule
 
 NONE = np.empty(0, np.int32)
 
@@ -88,6 +88,9 @@ class Solution:
         A proven lower bound on the fraction of the largest possible directional margin γ_d that was reached. Every
         ``a`` is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules
         with shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``.
+    unit : float
+        What scores are divided by before they are compared with those of the same rule trained on other rows: ``‖a‖``
+        where the rule leaves the length of ``a`` free; 1 for PA, PAM and PAUM, whose margins have a size of their own.
     """
 
     weights: np.ndarray | None
@@ -102,6 +105,7 @@ class Solution:
     directional_margin: float = np.nan
     margin: float = np.nan
     certificate: float = np.nan
+    unit: float = 1.0
 
 
 Numbered = tuple[int, Problem]
@@ -126,6 +130,16 @@ def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> No
         solution.margin = float(least / without_bias) if without_bias else np.nan
         total = np.abs(solution.alpha).sum(dtype=np.float64)
         solution.certificate = float(solution.directional_margin * total / length)
+
+
+def has_free_length(rule: Rule) -> bool:
+    """Check whether only the direction of a rule's ``a`` counts, or its margins have a size of their own."""
+    return not isinstance(rule, PA | PAM | PAUM)
+
+
+def unit_of(squared_length: float) -> float:
+    """Return the unit of a solution of free length from its ``‖a‖²``; 1 where that is 0 or has overflowed."""
+    return float(np.sqrt(squared_length)) if 0 < squared_length < np.inf else 1.0
 
 
 class Control:

@@ -172,7 +172,8 @@ def out_of_fold_scores(
     scores = np.empty((n, len(positives)), rows.dtype)
     for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
         documents = held_out[k // len(positives)]
-        scores[documents, k % len(positives)] = solution.held_out[np.searchsorted(problem.left_out, documents)]
+        of_documents = solution.held_out[np.searchsorted(problem.left_out, documents)]
+        scores[documents, k % len(positives)] = of_documents / rows.dtype.type(solution.unit)
     return scores
 
 
@@ -427,7 +428,7 @@ class Fold:
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
         n = len(self.held_out)  # after them, what else was left out
-        return np.column_stack([solution.held_out[:n] for solution in solutions[: len(self.positives)]])
+        return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], wanted: Sequence[Band]) -> dict[str, float]:
         """Return the macro-averaged precision over each band; nan for one without a topic to average over."""

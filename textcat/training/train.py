@@ -18,6 +18,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import choose
 from textcat.features.store import check_target
+from textcat.margin.learners import MarginClassifier
 from textcat.model.tagger import Tagger
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
@@ -96,10 +97,12 @@ def train(
                 progress=advance,
             )
             thresholds, calibration = choose(tags.strategy, scores, labels, tags.probability)
+    units = _units(learner)
+    weights = np.ascontiguousarray(learner.coef_.T)
     return Tagger(
         features=features,
-        weights=np.ascontiguousarray(learner.coef_.T),
-        bias=learner.intercept_,
+        weights=weights if (units == 1).all() else weights / units,
+        bias=learner.intercept_ / units,
         thresholds=thresholds,
         calibration=calibration,
         topics=corpus.topics,
@@ -109,6 +112,11 @@ def train(
         recipe=recipe.as_dict(),
         corpus=corpus.name,
     )
+
+
+def _units(learner: MarginClassifier) -> np.ndarray:
+    """Return what scores of each topic are divided by, so that those of folds and of the model share a scale."""
+    return np.array([solution.unit for solution in learner.solutions_], learner.intercept_.dtype)
 
 
 def cross_evaluate(
@@ -195,4 +203,4 @@ def _held_out_scores(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # whoever trained the tagger has been told
         learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
-    return np.asarray(learner.decision_function(features.transform(tested)))
+    return np.asarray(learner.decision_function(features.transform(tested)) / _units(learner))

@@ -1,9 +1,11 @@
-"""Evaluation by cross-validation, for a corpus without a test part."""
+"""Training keeps the scale of scores that thresholds were chosen on; evaluation by cross-validation."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import textcat
 from textcat.documents import Corpus, Document
@@ -63,3 +65,24 @@ def test_few_documents_are_measured_as_far_as_they_can_be(texts):
     tagger = textcat.Tagger.fit(few, PLAIN)
     tagger = replace(tagger, topics=alone.topics, train_sizes=np.ones(1, int), thresholds=np.zeros(1), facts={})
     assert cross_evaluate(tagger, alone, PLAIN).topics[0].average_precision is None
+
+
+@pytest.mark.parametrize("learner", ["micra", "romma", "paum"])
+def test_thresholds_of_folds_suit_the_model_whatever_the_length_of_its_weights(corpus, learner):
+    recipe = textcat.Recipe("free", tags={"strategy": "probability"}).changed(learner, max_epochs=30)
+    if learner == "micra":
+        recipe = recipe.changed(eta=50.0, beta=0.3, epsilon=0.05, zeta=0.9, mini_epochs=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tagger = textcat.Tagger.fit(corpus, recipe)
+    [of_all] = tagger.evaluate(replace(corpus, test=textcat.open_corpus("newswire").test), bands="TOP10").bands
+    assert of_all.macro_f1 > 0.6
+
+
+def test_the_scale_of_scores_is_that_of_the_solver_where_margins_have_a_size(corpus):
+    recipe = Recipe("paum", learner={"name": "paum"})
+    learner = recipe.make_learner()
+    learner.fit(recipe.make_features().fit_transform(corpus.train), corpus.labels(corpus.train))
+    tagger = textcat.Tagger.fit(corpus, recipe)
+    np.testing.assert_array_equal(tagger.weights, learner.coef_.T)
+    np.testing.assert_array_equal(tagger.bias, learner.intercept_)
