@@ -192,7 +192,7 @@ def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
     facts = dict(line.split()[:2] for line in run.out.partition("\n\n")[0].splitlines())
     n_rejected = len(Path("out/rejected.jsonl").read_text().splitlines())
     assert (facts["documents"], facts["tagged"], facts["rejected"]) == ("100", str(100 - n_rejected), str(n_rejected))
-    assert "jsonl (told by name)" in run.out
+    assert "jsonl (by name)" in run.out
     assert sum(row["topics"] != [] for row in rows(Path("out/part-00000.jsonl").read_text()))
     log = Path("run.log").read_text()
     assert "INFO Tagging 1 input by " in log
@@ -254,7 +254,7 @@ def test_on_a_terminal_progress_is_drawn(model, tmp_path):
     assert "\x1b" not in out
 
 
-def test_ctrl_c_ends_soon_and_leaves_a_folder_that_can_be_gone_on_with(model, tmp_path):
+def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(
         [*COMMAND, "tag", str(model), "--stdin", "--out", "out"],
@@ -273,7 +273,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_can_be_gone_on_with(model, tm
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
         assert process.stderr.read() == (
-            "textcat: interrupted; the same command, without --restart, goes on where it was.\n"
+            "textcat: interrupted; the same command, without --restart, resumes the run.\n"
         )
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {
         ".lock",

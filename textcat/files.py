@@ -13,7 +13,7 @@ import tempfile
 import types
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -86,6 +86,14 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _COLLECTIONS = {dict: "a table", Mapping: "a table", list: "a list", Sequence: "a list", tuple: "a list"}
 _ENTRIES = {int: "integers", float: "numbers", str: "strings"}
+
+
+def parse_value(text: str) -> Any:
+    """Return the value that a text has in a TOML file; a text that is none, such as ``prevalence``, is its own."""
+    for parse in (lambda: tomllib.loads(f"value = {text}")["value"], lambda: float(text)):
+        with suppress(ValueError, RecursionError):
+            return parse()
+    return text.strip()
 
 
 def has_type(value: Any, annotation: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.files import describe_type, did_you_mean, has_type, read_toml, shipped
+from textcat.files import describe_type, did_you_mean, has_type, parse_value, read_toml, shipped
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
@@ -104,6 +104,31 @@ class Recipe:
         given = {name: value for name, value in parameters.items() if value is not None}
         return replace(self, learner={**self.learner, **given})
 
+    def with_settings(self, assignments: Iterable[str]) -> Recipe:
+        """Return the recipe with other settings.
+
+        Parameters
+        ----------
+        assignments : iterable of str
+            Each ``SECTION.NAME=VALUE``, such as ``learner.tau_pos=50``; the value is written as in a recipe file, and a
+            text may stand without quotation marks.
+
+        Raises
+        ------
+        TextcatError
+            If a section or a setting is not known, or a value is not of its type.
+        """
+        recipe, settings = self, [_setting(assignment) for assignment in assignments]
+        for section, name, value in sorted(settings, key=lambda setting: setting[:2] != ("learner", "name")):
+            if (section, name) == ("learner", "name"):
+                recipe = recipe.changed(str(value))
+            else:
+                changed: dict[str, Any] = {section: {**getattr(recipe, section), name: value}}
+                recipe = replace(recipe, **changed)
+        if settings:
+            recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
+        return recipe
+
     def make_features(self) -> TfIdf:
         """Make the transformer from documents to rows."""
         from textcat.features.tfidf import TfIdf
@@ -170,6 +195,17 @@ class Recipe:
             "learner": self.learner,
             "tags": self.tags,
         }
+
+
+def _setting(assignment: str) -> tuple[str, str, Any]:
+    """Return the section, the name and the value of an assignment such as ``learner.tau_pos=50``."""
+    left, equals, text = assignment.partition("=")
+    section, _, name = left.strip().partition(".")
+    if not (equals and name):
+        raise TextcatError(f"{assignment!r} changes no setting: write SECTION.NAME=VALUE, as in learner.tau_pos=50.")
+    if section not in _SECTIONS:
+        raise TextcatError(f"A recipe has no section {section!r}. {_known('sections', section, _SECTIONS)}")
+    return section, name, parse_value(text)
 
 
 def _learner_class(name: str, where: str = "") -> type[MarginClassifier]:

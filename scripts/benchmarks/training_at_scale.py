@@ -207,7 +207,7 @@ from files: what the system cannot take back, to read it again when it is wanted
 
 Trained on {eighth:,} of the documents, for so many epochs or until every topic has one without an update. The later
 updates serve the margins of training documents, and no longer the ranking of others: with many documents training need
-not wait for them, `--max-epochs {epochs}` is enough.
+not wait for them, `--set learner.max_epochs={epochs}` is enough.
 
 {by_epochs}
 

@@ -1,5 +1,20 @@
-"""The command line."""
+"""The command line: read, call, report. Each file has a group of commands; here they are put together."""
 
+import typer
+
+from textcat.cli import corpora, evaluate, tag, train
 from textcat.cli.app import app, main
 
 __all__ = ["app", "main"]
+
+# In this order `textcat --help` lists them.
+for _command in (
+    *(train.train, evaluate.evaluate, evaluate.compare, tag.tag, tag.topics, tag.show),
+    *(train.tune, corpora.reproduce),
+):
+    app.command()(_command)
+
+_corpora = typer.Typer(invoke_without_command=True, callback=corpora.corpora)
+app.add_typer(_corpora, name="corpora")
+_corpora.command()(corpora.fetch)
+_corpora.command()(corpora.show)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import string
@@ -76,9 +77,16 @@ def training(
     *,
     tested: bool,
     per_topic: bool,
+    as_json: bool = False,
 ) -> None:
-    """Print the bands, and whether they are of test documents; what was not reached, the model, and what it cost."""
+    """Print the bands, and whether they are of test documents; what did not converge, the model, and what it cost."""
     late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
+    if as_json:
+        measured_on = "test documents" if tested else "training documents, by cross-validation"
+        cost = {"seconds": stages.seconds, "peak_memory": peak_memory()}
+        run = {"model": str(folder), "corpus": tagger.corpus, "measured_on": measured_on, "not_converged": late, **cost}
+        console.file.write(export.to_json(evaluation, **run))
+        return
     if not tested:
         console.print(
             f"Corpus {tagger.corpus} has no test documents: by cross-validation on its {tagger.train_documents} "
@@ -129,24 +137,28 @@ def comparison(
     console.print("\n" + "\n".join(sentences), soft_wrap=True, markup=False)
 
 
-def archive(console: Console | None, summary: Summary, out: Path | None) -> None:
+def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bool = False) -> None:
     """Print what tagging an archive came to: counts, reasons, a row per topic, and what differs from training."""
-    if console is None:
-        return
     counts, before = summary.counts, summary.before
+    records = counts.records - before.counts.records
+    if as_json:
+        run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": _drifting(summary)}
+        cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
+        output = {"output": None if out is None else str(out), "shards": summary.shards}
+        _print_json(console, counts.as_dict() | run | cost | output)
+        return
     if before.finished:
         console.print(f"{out} is finished: nothing was left to do.\n", soft_wrap=True, markup=False)
-    records = counts.records - before.counts.records
     facts = {
         "documents": f"{counts.records:,}",
         "tagged": f"{counts.tagged:,}",
         "rejected": f"{counts.rejected:,}",
         "without a topic": f"{counts.untagged:,}{_share(counts.untagged, counts.tagged)}",
         "done before": f"{before.counts.records:,}" if before.counts.records else None,
-        "read as": ", ".join(_told_by(summary)) or None,
+        "read as": ", ".join(_formats(summary)) or None,
         "seconds": f"{summary.seconds:.1f} ({records / max(summary.seconds, 1e-9):,.0f} documents/s)",
         "peak memory": f"{summary.memory / 1e6:,.0f} MB",
-        "output": None if out is None else f"{out} ({summary.shards} shards)",
+        "output": None if out is None else f"{out} ({summary.shards} shard{'s' * (summary.shards != 1)})",
     }
     _facts(console, {name: value for name, value in facts.items() if value is not None})
     if counts.reasons:
@@ -158,36 +170,42 @@ def archive(console: Console | None, summary: Summary, out: Path | None) -> None
         _topics_of_archive(console, summary)
 
 
-def _told_by(summary: Summary) -> Iterable[str]:
-    """Give the formats that inputs were read as, and by what those of whole files were told."""
+def _formats(summary: Summary) -> Iterable[str]:
+    """Yield the formats that inputs were read as, and by what those of whole files were recognised."""
     by = {source.format: source.guess.by for source in summary.plan.sources}
-    return (f"{form} (told by {by[form]})" if by.get(form) else form for form in summary.formats)
+    return (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
 
 
 def _share(n: int, of: int) -> str:
     return f" ({n / of:.1%} of those tagged)" if of else ""
 
 
+def _drifting(summary: Summary) -> list[str]:
+    return [drift.topic for drift in summary.drifts]
+
+
 def _topics_of_archive(console: Console, summary: Summary) -> None:
-    manifest, drifts = summary.plan.manifest, summary.drifts
+    manifest, drifting = summary.plan.manifest, set(_drifting(summary))
     sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
-    far = {drift.topic for drift in drifts}
     rows = [
         {
             "topic": topic,
             "documents": summary.counts.topics[topic],
             "rate": summary.counts.topics[topic] / summary.counts.tagged,
             "in training": size / manifest["train_documents"],
-            "drift": "*" if topic in far else "",
+            "drift": "*" if topic in drifting else "",
         }
         for topic, size in sizes.items()
+        if summary.counts.topics[topic] or topic in drifting
     ]
     rows.sort(key=lambda row: (-row["documents"], row["topic"]))
     show(console, plain_table(rows))
-    if far:
+    if n_without := len(sizes) - len(rows):
+        console.print(f"\n{n_without} of {len(sizes)} topics have no document.")
+    if drifting:
         console.print(
-            f"\n* {len(far)} of {len(sizes)} topics have more than three times, or less than a third of, the rate of "
-            "training, beyond chance: the archive may be about other things than the training documents were.",
+            f"\n* {len(drifting)} of {len(sizes)} topics have more than three times, or less than a third of, the rate "
+            "of training, beyond chance: the archive may be about other things than the training documents were.",
             soft_wrap=True,
             markup=False,
         )
@@ -207,16 +225,21 @@ def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> N
     ]
     rows.sort(key=lambda row: (-row["train"], row["topic"]))
     if as_json:
-        console.file.write(json.dumps(rows, indent=1) + "\n")
+        _print_json(console, rows)
     else:
         shown = without_margins(rows[0])
         show(console, plain_table([{name: row[name] for name in shown} for row in rows]))
 
 
-def model(console: Console, manifest: Mapping[str, Any], folder: Path) -> None:
+def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_json: bool = False) -> None:
     """Print how a model was trained."""
     recipe = Recipe(name="", **manifest["recipe"])
     size = sum(path.stat().st_size for path in folder.iterdir())
+    if as_json:
+        names = ("format", "corpus", "train_documents", "recipe", "versions")
+        counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"], "bytes": size}
+        _print_json(console, {"model": str(folder), **{name: manifest[name] for name in names}, **counts})
+        return
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
         "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
@@ -229,13 +252,20 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path) -> None:
     _facts(console, facts)
 
 
-def topic_terms(console: Console, terms: Iterable[tuple[str, float]]) -> None:
+def topic_terms(console: Console, terms: Iterable[tuple[str, float]], *, as_json: bool = False) -> None:
     """Print terms with their weights."""
-    show(console, plain_table([{"term": term, "weight": weight} for term, weight in terms]))
+    _rows(console, [{"term": term, "weight": weight} for term, weight in terms], as_json=as_json)
 
 
-def corpora(console: Console, found: Iterable[tuple[Card, Path | None]]) -> None:
-    """Print the known corpora, and where each is or how it would be had."""
+def corpora(console: Console, located: Iterable[tuple[Card, Path | None]], *, as_json: bool = False) -> None:
+    """Print the known corpora, and where each is or how to get it."""
+    if as_json:
+        rows: list[dict[str, Any]] = [
+            {"corpus": card.name, "title": card.title, **card.counts, "path": None if path is None else str(path)}
+            for card, path in located
+        ]
+        _print_json(console, rows)
+        return
     rows = [
         {
             "corpus": card.name,
@@ -243,7 +273,7 @@ def corpora(console: Console, found: Iterable[tuple[Card, Path | None]]) -> None
             "topics": card.counts.get("topics", "?"),
             "where": path or f"not here; {_how_to_get(card)}",
         }
-        for card, path in found
+        for card, path in located
     ]
     show(console, plain_table(rows))
 
@@ -260,9 +290,18 @@ def fetched(console: Console, card: Card, path: Path) -> None:
     )
 
 
-def corpus(console: Console, documents: Corpus, n_tokens: int) -> None:
-    """Print a corpus' counts, and its largest and smallest topics."""
+def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool = False) -> None:
+    """Print a corpus' counts, and its largest and smallest topics; all of them as JSON."""
     statistics = documents.statistics()
+    if as_json:
+        topics = {"train": statistics.train_positives, "test": statistics.test_positives}
+        rows = [
+            {"topic": topic, **{part: int(sizes[k]) for part, sizes in topics.items()}}
+            for k, topic in enumerate(statistics.topics)
+        ]
+        counts = {"documents": statistics.documents, "without_topic": statistics.without_topic, "tokens": n_tokens}
+        _print_json(console, {"corpus": documents.name, **counts, "topics": rows})
+        return
     show(
         console,
         plain_table(
@@ -291,7 +330,15 @@ def corpus(console: Console, documents: Corpus, n_tokens: int) -> None:
     )
 
 
-def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None) -> None:
+def study(
+    console: Console,
+    trials: Sequence[Trial],
+    chosen: Trial,
+    stages: Stages,
+    out: Path | None,
+    *,
+    as_json: bool = False,
+) -> None:
     """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
     from textcat.training.selection import is_the_papers
     from textcat.training.tune import to_toml
@@ -305,6 +352,13 @@ def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stag
         }
         for trial in trials
     ]
+    if out is not None:
+        write_atomically(out / "table.md", markdown_table(rows))
+        write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
+    if as_json:
+        cost = {"seconds": stages.seconds, "peak_memory": peak_memory()}
+        _print_json(console, {"chosen": _trial(chosen), "trials": [_trial(trial) for trial in trials], **cost})
+        return
     show(console, plain_table(rows[:_SHOWN]))
     if len(rows) > _SHOWN:
         console.print(f"... and {len(rows) - _SHOWN} more", style="dim")
@@ -315,9 +369,19 @@ def study(console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stag
     taken = {key: getattr(chosen.recipe, section).get(key) for section, key in varied}
     console.print(f"\nThe sparsest that ranks as well as {goal}: {_settings(taken)}", soft_wrap=True)
     if out is not None:
-        write_atomically(out / "table.md", markdown_table(rows))
-        write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
         console.print(f"Table, recipe and trials: {out}", soft_wrap=True)
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    """Return a trial as JSON can hold it: a band without a figure has None."""
+    figures = {"map": trial.macro_average_precision, "sparsity": trial.average_sparsity}
+    return {
+        "recipe": trial.recipe.as_dict(),
+        **{
+            name: {band: None if math.isnan(value) else value for band, value in by_band.items()}
+            for name, by_band in figures.items()
+        },
+    }
 
 
 def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
@@ -344,8 +408,7 @@ def experiments(console: Console, states: Sequence[State], *, as_json: bool) -> 
         for state in states
     ]
     if as_json:
-        found = [row | {"missing": state.missing} for row, state in zip(rows, states, strict=True)]
-        console.file.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+        _print_json(console, [row | {"missing": state.missing} for row, state in zip(rows, states, strict=True)])
         return
     show(console, plain_table(rows))
     sentences = dict.fromkeys(sentence for state in states for sentence in state.missing.values())
@@ -390,6 +453,17 @@ def _reproduction(console: Console, result: Result, page: Path | None) -> None:
     if page is not None:
         console.print(f"Page: {page}", soft_wrap=True, markup=False)
     console.print()
+
+
+def _rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        _print_json(console, rows)
+    else:
+        show(console, plain_table(rows))
+
+
+def _print_json(console: Console, value: Any) -> None:
+    console.file.write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def _facts(console: Console, facts: Mapping[str, Any]) -> None:

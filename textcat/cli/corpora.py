@@ -1,0 +1,101 @@
+"""Commands about data: `corpora`, `corpora fetch` and `show`; and `reproduce`, which runs the papers' experiments."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from textcat.cli.app import (
+    AsJson,
+    CorpusDir,
+    CorpusName,
+    Jobs,
+    complete_corpus,
+    console,
+    corpus_reader,
+    new_stages,
+    with_options,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from textcat.documents import Corpus
+
+
+def corpora(context: typer.Context, as_json: AsJson = False, corpus_dir: CorpusDir = None) -> None:
+    """List the known corpora; fetch one, or show its counts."""
+    if context.invoked_subcommand is not None:
+        return
+    from textcat.cli import tables
+    from textcat.corpus.catalogue import cards, locate
+
+    tables.corpora(console(), [(card, locate(card, corpus_dir)) for card in cards().values()], as_json=as_json)
+
+
+def fetch(
+    corpus: Annotated[
+        str, typer.Argument(help="Name of a corpus, or path of a card (.toml).", autocompletion=complete_corpus)
+    ],
+    corpus_dir: CorpusDir = None,
+) -> None:
+    """Find a corpus or download it, and check that it is complete."""
+    from textcat.cli import tables
+    from textcat.corpus.catalogue import cache_folder, card, locate, verify
+    from textcat.corpus.catalogue import fetch as fetch_corpus
+    from textcat.progress import bar_on
+
+    chosen = card(corpus)
+    path = locate(chosen, corpus_dir)
+    if path is None or path.parent == cache_folder():
+        with bar_on(console(stderr=True), chosen.name, shows="bytes") as progress:
+            path = fetch_corpus(chosen, progress)
+    else:
+        verify(chosen, path)
+    tables.fetched(console(), chosen, path)
+
+
+@with_options(read=corpus_reader)
+def show(corpus: CorpusName, read: "Callable[..., Corpus]", as_json: AsJson = False) -> None:
+    """Count a corpus' documents, topics and tokens."""
+    from textcat.cli import tables
+    from textcat.features.tokens import Tokens
+
+    stages = new_stages()
+    documents = read(corpus, stages)
+    with stages.stage("count tokens"):
+        n_tokens = sum(
+            int(Tokens().count(text for document in part for text in document.zones.values()).sum())
+            for part in (documents.train, documents.test)
+        )
+    tables.corpus(console(), documents, n_tokens, as_json=as_json)
+
+
+def reproduce(
+    experiments: Annotated[list[str] | None, typer.Argument(help="Names of experiments; none: list them.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Run all experiments.")] = False,
+    slow_baselines: Annotated[
+        bool, typer.Option("--slow-baselines", help="Also run the baselines that take more than a few minutes.")
+    ] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Run anew what had been run before, too.")] = False,
+    jobs: Jobs = -1,
+    as_json: AsJson = False,
+    out: Annotated[Path | None, typer.Option(help="Also write a Markdown page per experiment to this folder.")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Folder in which results are kept.", show_default="the user's cache")
+    ] = None,
+) -> None:
+    """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
+    from textcat.cli import tables
+    from textcat.papers import runs
+    from textcat.papers.experiment import Settings
+
+    if everything and experiments:
+        raise typer.BadParameter("choose one of names and --all")
+    folder, settings, stages = results or runs.results_folder(), Settings(jobs, slow_baselines), new_stages()
+    known = runs.experiments().values()
+    if not (everything or experiments):
+        tables.experiments(console(), [runs.state(one, settings, folder) for one in known], as_json=as_json)
+        return
+    chosen = known if everything else runs.find(experiments or [])
+    ended = (runs.run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
+    tables.reproductions(console(), ended, out, as_json=as_json)

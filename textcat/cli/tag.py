@@ -1,0 +1,184 @@
+"""Commands that use a model: `tag`, and `topics` and `show`, which print what is in it."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from textcat.cli.app import (
+    AsJson,
+    Interrupted,
+    ModelFolder,
+    console,
+    input_settings,
+    number_of_jobs,
+    scheduler_address,
+    with_options,
+)  # fmt: skip
+from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.reading.records import InputSettings, Rejection
+    from textcat.tagging.output import OutputSettings
+
+
+def _output(*names: str, **settings: Any) -> Any:
+    return typer.Option(*names, rich_help_panel="Output", **settings)
+
+
+def output_settings(
+    top: Annotated[int | None, _output(min=1, help="Print that many topics, not those above their thresholds.")] = None,
+    scores: Annotated[str, _output(help="Which topics to print: those above their thresholds, or all.")] = "above",
+    explain: Annotated[int, _output(min=0, help="Print that many terms that speak for each topic.")] = 0,
+    to: Annotated[str, _output(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
+    compress: Annotated[str, _output(help="Compress the output: zst.")] = "",
+) -> "OutputSettings":
+    """Return what is written of the tags, and how."""
+    from textcat.tagging.output import OutputSettings
+
+    if scores not in ("above", "all"):
+        raise typer.BadParameter(f"--scores is 'above' or 'all', not {scores!r}")
+    return OutputSettings(to, compress, top, scores == "all", explain)
+
+
+@with_options(read=input_settings, write=output_settings, scheduler=scheduler_address)
+def tag(
+    model: ModelFolder,
+    read: "InputSettings",
+    write: "OutputSettings",
+    scheduler: str,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Files, folders, patterns such as '*.jsonl', URLs; - or none: standard input."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write shards to, and a journal by which a broken-off run resumes.")
+    ] = None,
+    by_line: Annotated[
+        bool, typer.Option("--stdin", help="Read a document a line from standard input, as a filter.")
+    ] = False,
+    stdout: Annotated[bool, typer.Option("--stdout", help="Write to standard output, as without --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", callback=number_of_jobs, help="Processes that tag; -1: one a core.")
+    ] = -1,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first document that cannot be read.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Remove what an earlier run has written to --out.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress, and print no summary.")] = False,
+    log: Annotated[Path | None, typer.Option(help="Add lines on the progress of the run to this file.")] = None,
+) -> None:
+    """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
+
+    A document that cannot be read is named on standard error, or in rejected.jsonl with --out; the exit code is then 3.
+    A run that was broken off resumes when the same command is given again.
+    """
+    _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
+    from textcat.tagging.workers import without_blas_threads
+
+    without_blas_threads()
+    from textcat.tagging import run
+    from textcat.tagging.meter import Meter
+    from textcat.tagging.plan import make_plan
+
+    how = run.How(jobs, scheduler, strict)
+    with _log_to(log), _resumable(out), Meter(_progress_console(out, quiet=quiet)) as show:
+        plan = make_plan(model, inputs or ["-"], read._replace(lines=read.lines or by_line), write)
+        if out is None:
+            summary = run.tag_to_stream(plan, sys.stdout.buffer, how, tell=_print_rejection, show=show)
+        else:
+            summary = run.tag_to_folder(plan, out, how, restart=restart, show=show)
+    from textcat.cli import tables  # now, as until here the process that hands out the work has been kept small
+
+    if (printer := _summary_console(out, summary.counts.records, quiet=quiet, as_json=as_json)) is not None:
+        tables.archive(printer, summary, out, as_json=as_json)
+    raise typer.Exit(3 if summary.counts.rejected else 0)
+
+
+def topics(model: ModelFolder, as_json: AsJson = False) -> None:
+    """List a model's topics with what training knows of each."""
+    from textcat.cli import tables
+    from textcat.model.manifest import read_manifest
+
+    tables.topics(console(), read_manifest(model), as_json=as_json)
+
+
+def show(
+    model: ModelFolder,
+    topic: Annotated[str | None, typer.Option(help="Show the terms with the largest weights for this topic.")] = None,
+    n: Annotated[int, typer.Option("--terms", min=1, help="How many terms.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a model was trained, or what it has learnt of a topic."""
+    from textcat.cli import tables
+    from textcat.model import storage
+    from textcat.model.manifest import read_manifest
+
+    if topic is None:
+        tables.model(console(), read_manifest(model), model, as_json=as_json)
+    else:
+        tables.topic_terms(console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
+
+
+def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool) -> None:
+    if inputs and by_line:
+        raise typer.BadParameter("--stdin reads standard input: leave out the inputs, or --stdin")
+    if out is not None and stdout:
+        raise typer.BadParameter("choose one of --out and --stdout")
+    if out is None and restart:
+        raise typer.BadParameter("--restart goes with --out")
+    if sys.stdin is None and "-" in (inputs or ["-"]):
+        raise TextcatError("Standard input is closed: name files to tag, or send documents to standard input.")
+
+
+@contextmanager
+def _log_to(path: Path | None) -> Iterator[None]:
+    """Add what the library logs of its work to a file, with the time."""
+    import logging
+
+    if path is None:
+        yield
+        return
+    log, handler = logging.getLogger("textcat.tagging"), logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+        log.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def _resumable(out: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except Interrupted:
+        raise Interrupted("the same command, without --restart, resumes the run" if out else "") from None
+
+
+def _progress_console(out: Path | None, *, quiet: bool) -> "Console | None":
+    """Return where progress is drawn: on standard error, unless tags are printed on the same terminal."""
+    return None if quiet or (out is None and sys.stdout.isatty()) else console(stderr=True)
+
+
+def _summary_console(out: Path | None, n_records: int, *, quiet: bool, as_json: bool) -> "Console | None":
+    """Return where the summary is printed: behind the tags only if asked for, or for people and several documents."""
+    if quiet or (out is None and not as_json and (n_records < 2 or not sys.stderr.isatty())):
+        return None
+    return console(stderr=out is None)
+
+
+def _print_rejection(rejection: "Rejection") -> None:
+    from textcat.tagging.run import told
+
+    typer.echo(f"textcat: {told(rejection)}", err=True)
