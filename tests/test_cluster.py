@@ -49,8 +49,8 @@ class TestOfACluster:
         with on_cluster(cluster.scheduler_address):
             assert facts(learner(max_epochs=20).fit(X, Y)) == expected
             assert facts(learner(max_epochs=20).fit(textcat.write_rows(tmp_path / "rows", [X]), Y)) == expected
-            seeded = learner(max_epochs=20, seed=1).fit(X, Y)
-        assert facts(seeded) == facts(learner(max_epochs=20, seed=1).fit(X, Y)) != expected
+            seeded = learner(max_epochs=20, random_state=1).fit(X, Y)
+        assert facts(seeded) == facts(learner(max_epochs=20, random_state=1).fit(X, Y)) != expected
 
     def test_rows_that_a_worker_does_not_see_are_told_of(self, cluster, tmp_path):
         X, Y = rows_and_labels()

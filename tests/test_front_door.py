@@ -45,7 +45,7 @@ RULES: dict[str, type[Rule]]
 SCRIPT = """
 from textcat import PAUM, Corpus, Problem, Recipe, Solution, open_corpus, read_recipe, rules, solve
 
-reveal_type(PAUM().fit)
+reveal_type(PAUM(1, 50, random_state=0).fit)
 reveal_type(open_corpus("newswire"))
 reveal_type(read_recipe("best"))
 reveal_type(rules.PAUM(1, 50).tau_pos)

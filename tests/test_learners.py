@@ -5,13 +5,16 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -48,7 +51,7 @@ CLASSES = list(LEARNERS.values())
         PAUM(),
         PAUM(1, 50),
         PAUM(-1, 1, lambda_=0, rho=0, max_epochs=5),
-        PAUM(0, 1, rho="R", seed=0, n_jobs=2),
+        PAUM(0, 1, rho="R", random_state=0, n_jobs=2),
         PAUM(warm_start=True),
         *(cls() for cls in LEARNERS.values() if cls not in (PA, PAM, PAUM)),
         *(cls(kernel="linear", mini_epochs=3) for cls in LEARNERS.values()),
@@ -118,6 +121,23 @@ def test_explicit_zeros_of_an_indicator_are_zeros_and_stay_where_they_are():
     assert facts_of(PAUM().fit(X, explicit)) == facts_of(PAUM().fit(X, Y))
     for now, then in zip((explicit.data, explicit.indices, explicit.indptr), before, strict=True):
         assert now.tolist() == then.tolist()
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, np.array])
+@pytest.mark.parametrize("container", [list, tuple, lambda lists: pd.Series(lists)], ids=["list", "tuple", "series"])
+def test_lists_of_labels_make_one_ranker_a_label(kind, container):
+    X, Y = rows(), indicator()
+    names = np.array([f"topic {k:02}" for k in range(20)])
+    learner = PAUM().fit(X, container([kind(list(names[row])) for row in Y == 1]))
+    expected = PAUM().fit(X, Y)
+    assert facts_of(learner) == facts_of(expected)
+    assert learner.classes_.tolist() == names.tolist()
+    assert learner.predict(X).tolist() == expected.predict(X).tolist()
+
+
+def test_lists_of_numbers_are_labels_unless_they_are_an_indicator():
+    assert PAUM().fit(rows(3), [[7, 9], [], [9]]).classes_.tolist() == [7, 9]
+    assert PAUM().fit(rows(3), [[1, 0], [0, 0], [0, 1]]).classes_.tolist() == [0, 1]
 
 
 def test_two_classes_make_one_ranker_for_the_second():
@@ -229,6 +249,17 @@ def test_left_out_documents_come_in_the_shape_of_an_indicator(left_out):
         PAUM().fit(rows(), indicator(), left_out=left_out)
     with pytest.raises(ValueError, match="left_out must be of the shape of an indicator Y"):
         PAUM().fit(rows(), indicator()[:, 5], left_out=np.zeros((80, 1)))
+
+
+def test_there_are_no_probabilities_unless_calibrated():
+    X, y = rows(), indicator()[:, 10]
+    learner = PAUM(1, 5)
+    assert not hasattr(learner, "predict_proba")
+    with pytest.raises(AttributeError, match=r"PAUM has scores, .* train CalibratedClassifierCV\(PAUM"):
+        learner.predict_proba(X)
+    probabilities = CalibratedClassifierCV(learner, cv=3).fit(X, y).predict_proba(X)
+    assert probabilities.shape == (80, 2)
+    assert roc_auc_score(y, probabilities[:, 1]) > 0.8
 
 
 # --- parameters ---
@@ -359,7 +390,7 @@ def test_rho_R_is_the_length_of_the_longest_row():
     [
         {"tau_neg": "a"}, {"tau_neg": np.inf}, {"tau_pos": "often"}, {"tau_pos": np.nan}, {"kappa": None},
         {"scale": "S"}, {"eta": 0}, {"eta": -1.0}, {"eta": np.inf}, {"lambda_": -0.1}, {"rho": -1}, {"rho": "r"},
-        {"max_epochs": 0}, {"max_epochs": 1.5}, {"seed": -1}, {"n_jobs": 1.5}, {"warm_start": "yes"},
+        {"max_epochs": 0}, {"max_epochs": 1.5}, {"random_state": -1}, {"n_jobs": 1.5}, {"warm_start": "yes"},
     ],
     ids=repr,
 )  # fmt: skip
@@ -375,7 +406,7 @@ def test_pam_refuses_a_margin_that_is_not_a_number():
 
 
 def test_parameters_are_got_set_and_cloned():
-    learner = PAUM(1, 50, kappa=-5, seed=3)
+    learner = PAUM(1, 50, kappa=-5, random_state=3)
     assert clone(learner).get_params() == learner.get_params()
     assert learner.set_params(tau_pos="prevalence").get_params()["tau_pos"] == "prevalence"
     assert PAM(3).get_params()["tau"] == 3
@@ -414,8 +445,8 @@ def test_two_jobs_give_the_bits_of_one(dtype):
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
     X, Y = rows(), indicator()
-    assert facts_of(PAUM(seed=1).fit(X, Y)) == facts_of(PAUM(seed=1).fit(X, Y))
-    assert facts_of(PAUM(seed=1).fit(X, Y)) != facts_of(PAUM(seed=2).fit(X, Y))
+    assert facts_of(PAUM(random_state=1).fit(X, Y)) == facts_of(PAUM(random_state=1).fit(X, Y))
+    assert facts_of(PAUM(random_state=1).fit(X, Y)) != facts_of(PAUM(random_state=2).fit(X, Y))
 
 
 def test_progress_is_told_of_every_topic():

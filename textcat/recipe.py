@@ -22,6 +22,8 @@ _SECTIONS = ("tokens", "features", "topics", "learner", "tags")
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
 # the number of jobs, and it has weights to explain itself by, which learners on a kernel have not.
 _NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start", "kernel", "kernel_params", "cache_mb"}
+# Parameters that scikit-learn's tools know by another name than recipes, the command line and `solve` do.
+_KEYWORD_OF = {"seed": "random_state"}
 
 
 @dataclass(frozen=True)
@@ -164,13 +166,15 @@ class Recipe:
         try:
             learner._validate_params()  # as `fit` does, but before the documents are read
         except ValueError as error:
-            raise TextcatError(f"Recipe {self.name}: {error}") from error
+            message = str(error).replace("'random_state'", "'seed'")
+            raise TextcatError(f"Recipe {self.name}: {message}") from error
         return learner
 
     def _make(self, cls: Callable[..., Any], section: str, settings: dict[str, Any] | None = None, **more: Any) -> Any:
         settings = getattr(self, section) if settings is None else settings
         known = self._parameters_of(cls)
-        types_of = get_type_hints(cls.__init__)
+        hints = get_type_hints(cls.__init__)
+        types_of = {name: hints[_KEYWORD_OF.get(name, name)] for name in known}
         for key, value in settings.items():
             if key not in known:
                 raise TextcatError(
@@ -179,11 +183,14 @@ class Recipe:
             if not has_type(value, types_of[key]):
                 wanted = describe_type(types_of[key])
                 raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {wanted}.")
-        return cls(**{**settings, **more})
+        return cls(**{_KEYWORD_OF.get(name, name): value for name, value in settings.items()}, **more)
 
     @staticmethod
     def _parameters_of(cls: Callable[..., Any]) -> set[str]:
-        return set(inspect.signature(cls).parameters) - _NOT_IN_RECIPES
+        keywords = set(inspect.signature(cls).parameters) - _NOT_IN_RECIPES
+        return {name for name, keyword in _KEYWORD_OF.items() if keyword in keywords} | (
+            keywords - {*_KEYWORD_OF.values()}
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a file of this recipe holds."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
+import math
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -31,77 +33,6 @@ _BLOCK_ROWS = 4096
 
 _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
-
-# Parameters by name: kinds, default, what scikit-learn is to check, meaning.
-_Parameters = dict[str, tuple[Any, Any, list, str]]
-
-# What every learner takes beside its rule's own parameters.
-_SHARED: _Parameters = {
-    "lambda_": (
-        float, 1.0, [_NOT_NEGATIVE],
-        "λ = Δ² of the λ trick: a private coordinate √λ for every row, so that any training sample is separable.",
-    ),
-    "rho": (
-        float | str, 1.0, [_NOT_NEGATIVE, StrOptions({"R"})],
-        'Size of the constant coordinate behind the bias; 0: no bias; "R": the length of the longest row.',
-    ),
-    "max_epochs": (
-        int, 1000, [Interval(Integral, 1, None, closed="left")],
-        "Give up on a topic after that many passes; `converged_` then says so, and a ConvergenceWarning is given.",
-    ),
-    "mini_epochs": (
-        int, 0, [Interval(Integral, 0, None, closed="left")],
-        'The active set ("red-" in the papers): after every epoch the rows that failed in it are presented again, at '
-        "most that many times.",
-    ),
-    "kernel": (
-        str | Callable | None, None, [str, callable, None],
-        "Train in the dual form: a name of scikit-learn's `pairwise_kernels`, a function that returns the matrix from "
-        '``(X, Y)``, or "precomputed". None: linear, with weights.',
-    ),
-    "kernel_params": (dict | None, None, [dict, None], "Parameters of the kernel by name, such as gamma."),
-    "cache_mb": (
-        float, 1000.0, [Interval(Real, 0, np.inf, closed="left")],
-        "Megabytes of memory that rows of the kernel matrix may take.",
-    ),
-    "seed": (
-        int | None, None, [Interval(Integral, 0, None, closed="left"), None],
-        "Present the rows in a random order drawn with this seed; None: as they come.",
-    ),
-    "n_jobs": (
-        int | None, None, [Integral, None],
-        "How many blocks of topics are trained at the same time. The result is the same to the bit.",
-    ),
-    "warm_start": (
-        bool, False, ["boolean"],
-        "Start from the solution of the previous call of `fit`, where it was given as many rows, topics and features "
-        "in the same number type: train on after `max_epochs`, or with other parameters, on the same rows.",
-    ),
-}  # fmt: skip
-
-_ATTRIBUTES = """
-Attributes
-----------
-coef_ : ndarray of shape (n_topics, n_features)
-    Without a kernel only.
-dual_coef_ : ndarray of shape (n_topics, n_support)
-    With a kernel only: the coefficients of `support_vectors_`, the rows that any topic's ranker is made of.
-intercept_ : ndarray of shape (n_topics,)
-classes_ : ndarray of shape (n_classes,)
-n_iter_ : int
-    The largest number of epochs.
-n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
-    Per topic: epochs, updates, rows with a non-zero coefficient ("sparsity"), whether it converged, and the fraction of
-    positives.
-support_ : list of ndarray of int32
-    Per topic: the rows with a non-zero coefficient.
-directional_margin_, margin_, certificate_ : ndarray of shape (n_topics,)
-    Per topic: the margin reached in the space that was trained in, with the bias as a coordinate and without; and the
-    proven fraction of the largest possible directional margin (see `textcat.margin.problems.Solution`).
-stopped_ : list of str
-    Why training ended, in words.
-solutions_ : list of textcat.margin.problems.Solution
-"""
 
 
 def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
@@ -130,22 +61,98 @@ def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -
     return scale * expit(kappa * np.asarray(prevalence, float))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MarginClassifier(ClassifierMixin, BaseEstimator):
-    """What the learners share: from labels to problems, from solutions to scores. Use one of its subclasses."""
+    """The base of the learners: labels → problems, solutions → scores. Use one of its subclasses.
+
+    Each learner trains by the rule of its name in `textcat.margin.rules`, where the formulas are. Its scores are no
+    probabilities; `sklearn.calibration.CalibratedClassifierCV` turns them into some.
+
+    Parameters
+    ----------
+    lambda_ : float >= 0
+        λ = Δ² of the λ trick: a private coordinate √λ for every row, so that any training sample is separable.
+    rho : float >= 0 or "R"
+        Size of the constant coordinate behind the bias; 0: no bias; "R": the length of the longest row.
+    max_epochs : int
+        Stop training a topic after that many passes; `converged_` then says so, with a ConvergenceWarning.
+    mini_epochs : int
+        The active set ("red-" in the papers): after every epoch the rows that failed in it are presented again, at
+        most that many times.
+    kernel : str or callable, optional
+        Train in the dual form: a name of scikit-learn's `pairwise_kernels`, a function that returns the matrix from
+        ``(X, Y)``, or "precomputed". None: linear, with weights.
+    kernel_params : dict, optional
+        Parameters of the kernel by name, such as gamma.
+    cache_mb : float
+        Megabytes of memory that rows of the kernel matrix may take.
+    random_state : int, optional
+        Present the rows in a random order drawn with this seed, the same in every epoch; None: as they come.
+    n_jobs : int, optional
+        Number of blocks of topics trained at the same time. The result is the same to the bit.
+    warm_start : bool
+        Start from the solution of the previous call of `fit` if it had as many rows, topics and features in the same
+        number type: train on after `max_epochs`, or with other parameters, on the same rows.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_topics, n_features)
+        Without a kernel only.
+    dual_coef_ : ndarray of shape (n_topics, n_support)
+        With a kernel only: the coefficients of `support_vectors_`, the rows that any topic's ranker is made of.
+    intercept_ : ndarray of shape (n_topics,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        The largest number of epochs.
+    n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
+        Per topic: epochs, updates, rows with a non-zero coefficient ("sparsity"), whether it converged, and the
+        fraction of positives.
+    support_ : list of ndarray of int32
+        Per topic: the rows with a non-zero coefficient.
+    directional_margin_, margin_, certificate_ : ndarray of shape (n_topics,)
+        Per topic: the margin reached in the space that was trained in, with the bias as a coordinate and without; and
+        the proven fraction of the largest possible directional margin (see `Solution`).
+    stopped_ : list of str
+        Why training ended, in words.
+    solutions_ : list of Solution
+    """
+
+    lambda_: float = 1.0
+    rho: float | str = 1.0
+    max_epochs: int = 1000
+    mini_epochs: int = 0
+    kernel: str | Callable[..., np.ndarray] | None = None
+    kernel_params: dict[str, Any] | None = None
+    cache_mb: float = 1000.0
+    random_state: int | None = None
+    n_jobs: int | None = None
+    warm_start: bool = False
 
     _rule: ClassVar[type[rules.Rule]]
-    _parameter_constraints: ClassVar[dict]
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "lambda_": [_NOT_NEGATIVE],
+        "rho": [_NOT_NEGATIVE, StrOptions({"R"})],
+        "max_epochs": [Interval(Integral, 1, None, closed="left")],
+        "mini_epochs": [Interval(Integral, 0, None, closed="left")],
+        "kernel": [str, callable, None],
+        "kernel_params": [dict, None],
+        "cache_mb": [_NOT_NEGATIVE],
+        "random_state": [Interval(Integral, 0, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "warm_start": ["boolean"],
+    }
 
-    def __init__(self, **settings: Any):  # each learner's own says what it takes, see `_learner`
-        raise TypeError(f"MarginClassifier is what the learners share; use one of them: {', '.join(LEARNERS)}")
+    def __post_init__(self) -> None:
+        if type(self) is MarginClassifier:
+            raise TypeError(f"MarginClassifier is the base of the learners; use one of them: {', '.join(LEARNERS)}")
 
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
         """Return the rule of each topic, given the fraction of its positives."""
-        given = {parameter.name: getattr(self, parameter.name) for parameter in self._rule.PARAMETERS}
-        return [self._rule(**{name: value for name, value in given.items() if value is not None})] * len(prevalence)
+        settings = {parameter.name: getattr(self, parameter.name) for parameter in self._rule.PARAMETERS}
+        return [self._rule(**{key: value for key, value in settings.items() if value is not None})] * len(prevalence)
 
     def fit(
-        self, X: Any, Y: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
+        self, X: Any, y: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
     ) -> MarginClassifier:
         """Train one ranker per topic.
 
@@ -153,15 +160,15 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix or rows on disk of shape (n_documents, n_features)
             float32 is trained in float32, everything else in float64. With ``kernel="precomputed"`` the kernel matrix,
-            of shape (n_documents, n_documents). Rows on disk are what `textcat.open_rows` gives; `coef_` is then mapped
-            from a file, too.
-        Y : array-like of shape (n_documents,), or 0/1 indicator array or sparse matrix of shape (n_documents, n_topics)
+            of shape (n_documents, n_documents). Rows on disk are what `textcat.open_rows` returns; `coef_` is then
+            mapped from a file, too.
+        y : array-like of shape (n_documents,), or 0/1 indicator array or sparse matrix of shape (n_documents, n_topics)
             Two classes make one ranker, for the second in sorted order; more make one ranker a class; an indicator
-            makes one a column.
+            makes one a column. Lists of labels, one list a document, make one ranker a label: `classes_` names them.
         progress : callable, optional
             Called with 1 whenever a topic has been trained.
         left_out : 0/1 array or sparse matrix of shape (n_documents, n_topics), optional
-            With an indicator Y: 1 where a document is neither positive nor negative, whatever Y says of it.
+            With an indicator y: 1 where a document is neither positive nor negative, whatever y says of it.
 
         Returns
         -------
@@ -170,37 +177,40 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not finite, Y does not fit X, left_out does not fit Y, there is only one class, or the kernel is
-            none.
+            If X is not finite, y does not fit X, left_out does not fit y, there is only one class, or the kernel does
+            not exist.
         """
         self._validate_params()
         if self.kernel is not None:
             check_kernel(self.kernel, self.kernel_params)
         X = self._read_rows(X)
-        positives = self._read_labels(Y, X.shape[0])
+        positives = self._read_labels(y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
         positives = [
             np.setdiff1d(topic, out) if len(out) else topic for topic, out in zip(positives, not_used, strict=True)
         ]
         n_used = X.shape[0] - np.array([len(out) for out in not_used])
-        prevalence = np.array([len(topic) for topic in positives]) / np.maximum(n_used, 1)
-        shape = X.shape[0], len(positives), X.shape[1]
-        again = self.warm_start and getattr(self, "_fitted_to", None) == (*shape, X.dtype, self.kernel)
+        self.prevalence_ = np.array([len(topic) for topic in positives]) / np.maximum(n_used, 1)
+        fitted_to = X.shape[0], len(positives), X.shape[1], X.dtype, self.kernel
+        again = self.warm_start and getattr(self, "_fitted_to", None) == fitted_to
         starts = self.solutions_ if again else [None] * len(positives)
-        settings = {"lambda_": self.lambda_, "rho": self._rho(X), "max_epochs": self.max_epochs}
+        rho = self._rho(X)
         problems = [
-            Problem(topic, rule, left_out=out, mini_epochs=self.mini_epochs, start=start, **settings)
-            for topic, out, rule, start in zip(positives, not_used, self.rules_for(prevalence), starts, strict=True)
+            Problem(topic, rule, out, self.lambda_, rho, self.max_epochs, self.mini_epochs, start)
+            for topic, out, rule, start in zip(
+                positives, not_used, self.rules_for(self.prevalence_), starts, strict=True
+            )
         ]
-        train = partial(solve, problems=problems, margins=True, n_jobs=self.n_jobs, seed=self.seed, progress=progress)
+        train = partial(
+            solve, problems=problems, margins=True, n_jobs=self.n_jobs, seed=self.random_state, progress=progress
+        )
         if self.kernel is None:
-            self.coef_ = room_beside(getattr(X, "folder", None))(shape[1:], X.dtype)
+            self.coef_ = room_beside(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype)
             solutions = train(sp.csr_array(X) if isinstance(X, np.ndarray) else X, out=self.coef_)
         else:
             solutions = train(X, kernel=self.kernel, kernel_params=self.kernel_params, cache_mb=self.cache_mb)
             self._keep_support(X, solutions)
-        self.prevalence_ = prevalence
-        self._fitted_to = (*shape, X.dtype, self.kernel)
+        self._fitted_to = fitted_to
         self._keep(solutions, X.dtype)
         return self
 
@@ -221,12 +231,16 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         blocks = map(sp.csr_array, _blocks(X) if is_on_disk(X) else [X])
         return float(np.sqrt(max(rows.multiply(rows).sum(axis=1).max() for rows in blocks)))
 
-    def _read_labels(self, Y: Any, n_rows: int) -> list[np.ndarray]:
+    def _read_labels(self, y: Any, n_rows: int) -> list[np.ndarray]:
         """Return the positive rows of each topic, and set `classes_`."""
-        if Y is None:
+        if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
-        labels = Y if sp.issparse(Y) else np.asarray(Y)
-        self.multilabel_ = sp.issparse(Y) or (labels.ndim == 2 and labels.shape[1] > 1)
+        names = None
+        if _are_label_lists(y):
+            binarizer = MultiLabelBinarizer(sparse_output=True)
+            y, names = binarizer.fit_transform(y), binarizer.classes_
+        labels = y if sp.issparse(y) else np.asarray(y)
+        self.multilabel_ = sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1)
         if self.multilabel_:
             indicator = sp.csc_array(labels, copy=True)  # eliminate_zeros works in place
             _check_length(indicator.shape[0], n_rows)
@@ -235,7 +249,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             if indicator.nnz and not np.isin(indicator.data, (0, 1)).all():
                 raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
             indicator.eliminate_zeros()
-            self.classes_ = np.arange(indicator.shape[1])
+            self.classes_ = np.arange(indicator.shape[1]) if names is None else names
             return _rows_by_column(indicator)
         y = column_or_1d(labels, warn=True)
         _check_length(len(y), n_rows)
@@ -287,7 +301,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def facts(self) -> dict[str, list]:
-        """Return what training found for each topic, by name: epochs, updates, support, margins, why it stopped."""
+        """Return each topic's epochs, updates, support, margins, and why training stopped, by name."""
         margins = {name: getattr(self, f"{name}_").tolist() for name in ("directional_margin", "margin", "certificate")}
         return {
             **{name: [None if np.isnan(value) else value for value in values] for name, values in margins.items()},
@@ -298,7 +312,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         }
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Score documents for every topic.
+        """Return the scores of documents for every topic.
 
         Parameters
         ----------
@@ -306,7 +320,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        scores : ndarray of shape (n_documents, n_topics), or (n_documents,) with two classes
+        ndarray of shape (n_documents, n_topics), or (n_documents,) with two classes
             Signed, unscaled; larger = more relevant. Not a probability.
         """
         check_is_fitted(self)
@@ -314,21 +328,29 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self.kernel is None:
             weights = np.ascontiguousarray(self.coef_.T)
-            found = np.concatenate([rows @ weights for rows in _blocks(X)]) if is_on_disk(X) else X @ weights
-            found = found + self.intercept_
+            sums = np.concatenate([rows @ weights for rows in _blocks(X)]) if is_on_disk(X) else X @ weights
+            sums = sums + self.intercept_
         else:
             expansion = self.support_vectors_, self.dual_coef_, self.intercept_
-            found = scores(X, *expansion, kernel=self.kernel, kernel_params=self.kernel_params)
-        return found if self.multilabel_ or len(self.classes_) > 2 else found[:, 0]
+            sums = scores(X, *expansion, kernel=self.kernel, kernel_params=self.kernel_params)
+        return sums if self.multilabel_ or len(self.classes_) > 2 else sums[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each document, or with an indicator Y a 0/1 array of the topics that score above 0."""
+        """Return the class of each document; for an indicator or lists of labels a 0/1 array: 1 for scores above 0."""
         scores = self.decision_function(X)
         if self.multilabel_:
             return (scores > 0).astype(int)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]
+
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """Raise AttributeError: as scikit-learn's tools expect of a classifier without probabilities."""
+        name = type(self).__name__
+        raise AttributeError(
+            f"{name} has scores, which are no probabilities; for these train CalibratedClassifierCV({name}(...))"
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         # The trailing underscore of `lambda_` would else pass for a fitted attribute.
@@ -342,69 +364,48 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _constructor(parameters: dict[str, tuple[Any, Any]], n_positional: int) -> Callable[..., None]:
-    """Make an ``__init__`` that sets the parameters, given by name with their kinds and defaults, as attributes."""
+@dataclass(eq=False, repr=False)
+class PA(MarginClassifier):
+    """Classifier by the rule `rules.PA`, the perceptron: update where a row is misclassified."""
 
-    def set_parameters(self: Any, *args: Any, **settings: Any) -> None:
-        bound = signature.bind(self, *args, **settings)
-        bound.apply_defaults()
-        for name in parameters:
-            setattr(self, name, bound.arguments[name])
-
-    signature = inspect.Signature(
-        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-        + [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD if place < n_positional else inspect.Parameter.KEYWORD_ONLY,
-                default=default,
-                annotation=kind,
-            )
-            for place, (name, (kind, default)) in enumerate(parameters.items())
-        ]
-    )
-    set_parameters.__signature__ = signature  # type: ignore[attr-defined]
-    set_parameters.__annotations__ = {name: kind for name, (kind, _) in parameters.items()}
-    return set_parameters
+    _rule = rules.PA
+    eta: float = 1.0
 
 
-def _learner(
-    name: str, rule: type[rules.Rule], more: _Parameters | None = None, base: type = MarginClassifier, **defaults: float
-) -> type[MarginClassifier]:
-    """Make the classifier of a rule: with the rule's parameters and these defaults, more of its own, and the shared."""
-    own: _Parameters = {parameter.name: _of_rule(parameter, defaults) for parameter in rule.PARAMETERS}
-    everything = {**own, **(more or {}), **_SHARED}
-    body = {
-        "__doc__": _describe(rule, {**(more or {}), **_SHARED}),
-        "__init__": _constructor({key: (kind, default) for key, (kind, default, _, _) in everything.items()}, len(own)),
-        "__module__": __name__,
-        "_parameter_constraints": {key: checks for key, (_, _, checks, _) in everything.items()},
-        "_rule": rule,
+@dataclass(eq=False, repr=False)
+class PAM(MarginClassifier):
+    """Classifier by the rule `rules.PAM`, the perceptron with margins: a row must do better than a margin τ."""
+
+    _rule = rules.PAM
+    tau: float = 1.0
+    eta: float = 1.0
+
+
+@dataclass(eq=False, repr=False)
+class PAUM(MarginClassifier):
+    """Classifier by the rule `rules.PAUM`: a margin for positive rows, adapted to the topic, and one for others.
+
+    tau_pos : float or "prevalence"
+        "prevalence": τ₊ = S·(1 + exp(-κ·c))⁻¹, with c the topic's fraction of positives, see `prevalence_tau`.
+        The margins of all topics are in `tau_pos_`.
+    kappa, scale : float
+        κ and S of the formula. The defaults come from the study in docs/tau-study.md.
+    """
+
+    _rule = rules.PAUM
+    _parameter_constraints: ClassVar = {
+        "tau_pos": [_FINITE, StrOptions({"prevalence"})],
+        "kappa": [_FINITE],
+        "scale": [_FINITE],
     }
-    return type(name, (base,), body)
-
-
-def _of_rule(parameter: rules.Parameter, defaults: dict[str, float]) -> tuple[Any, Any, list, str]:
-    """Return a rule's parameter as a classifier's; where the rule computes its default, None stands for it."""
-    interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
-    default = defaults.get(parameter.name, parameter.default)
-    if callable(default):
-        return float | None, None, [interval, None], ""
-    return float, default, [interval], ""
-
-
-def _describe(rule: type[rules.Rule], more: _Parameters) -> str:
-    """Write the docstring of a rule's classifier: the rule's own, with the further parameters and the attributes."""
-    text, _, notes = inspect.cleandoc(rule.__doc__ or "").partition("\nNotes\n-----\n")
-    wrap = partial(textwrap.fill, width=116, initial_indent="    ", subsequent_indent="    ")
-    further = "\n".join(f"{name}\n{wrap(meaning)}" for name, (_, _, _, meaning) in more.items())
-    return f"{text.rstrip()}\n{further}\n{_ATTRIBUTES}\nNotes\n-----\n{notes}\n"
-
-
-class _AdaptedMargin(MarginClassifier):
-    """What is PAUM's alone: τ₊ may be adapted to each topic's prevalence."""
+    tau_neg: float = -0.5
+    tau_pos: float | str = "prevalence"
+    eta: float = 1.0
+    kappa: float = field(default=-20.0, kw_only=True)
+    scale: float = field(default=100.0, kw_only=True)
 
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
+        """Return the rule of each topic, given the fraction of its positives; set `tau_pos_`."""
         if self.tau_pos == "prevalence":
             self.tau_pos_ = prevalence_tau(prevalence, self.kappa, self.scale)
         else:
@@ -412,30 +413,92 @@ class _AdaptedMargin(MarginClassifier):
         return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in self.tau_pos_]
 
     def facts(self) -> dict[str, list]:
-        """Return what training found for each topic, by name: τ₊, and what every learner tells."""
+        """Return each topic's τ₊, and all that every learner's `facts` has."""
         return {"tau_pos": self.tau_pos_.tolist(), **super().facts()}
 
 
-_ADAPTED: _Parameters = {
-    "tau_pos": (
-        float | str, "prevalence", [_FINITE, StrOptions({"prevalence"})],
-        "Margin asked of positive rows; \"prevalence\": τ₊ = S·(1 + exp(-κ·c))⁻¹, with c the topic's fraction of "
-        "positives. The margins are in `tau_pos_`.",
-    ),
-    "kappa": (float, -20.0, [_FINITE], "κ of the formula. The defaults come from the study in docs/tau-study.md."),
-    "scale": (float, 100.0, [_FINITE], "S of the formula."),
-}  # fmt: skip
+@dataclass(eq=False, repr=False)
+class TMargitron(MarginClassifier):
+    """Classifier by the rule `rules.TMargitron`: the margin asked of a row follows a power of the number of updates."""
 
-PA = _learner("PA", rules.PA)
-PAM = _learner("PAM", rules.PAM, tau=1.0)
-PAUM = _learner("PAUM", rules.PAUM, _ADAPTED, _AdaptedMargin, tau_neg=-0.5)
-TMargitron = _learner("TMargitron", rules.TMargitron, epsilon=0.5, b=1.0)
-LMargitron = _learner("LMargitron", rules.LMargitron, epsilon=0.5, b=3.0)
-Micra = _learner("Micra", rules.MICRA, eta=1.0, beta=5.0, epsilon=0.5, zeta=0.5)
-Cramma = _learner("Cramma", rules.CRAMMA, eta=0.03, beta=1.0)
-Alma = _learner("Alma", rules.ALMA, alpha=0.5)
-Romma = _learner("Romma", rules.ROMMA, delta=0.2)
-DynamicMargin = _learner("DynamicMargin", rules.PDM, epsilon=0.1)
+    _rule = rules.TMargitron
+    epsilon: float = 0.5
+    b: float = 1.0
+
+
+@dataclass(eq=False, repr=False)
+class LMargitron(MarginClassifier):
+    """Classifier by the rule `rules.LMargitron`: the margin asked of a row follows a power of the vector's length."""
+
+    _rule = rules.LMargitron
+    epsilon: float = 0.5
+    b: float = 3.0
+
+
+@dataclass(eq=False, repr=False)
+class Micra(MarginClassifier):
+    """Classifier by the rule `rules.MICRA`: steps and margins are fractions of the vector's length that shrink."""
+
+    _rule = rules.MICRA
+    eta: float = 1.0
+    beta: float = 5.0
+    epsilon: float = 0.5
+    zeta: float = 0.5
+
+
+@dataclass(eq=False, repr=False)
+class Cramma(MarginClassifier):
+    """Classifier by the rule `rules.CRAMMA`: MICRA with steps that do not shrink."""
+
+    _rule = rules.CRAMMA
+    eta: float = 0.03
+    beta: float = 1.0
+    epsilon: float = 0.5
+
+
+@dataclass(eq=False, repr=False)
+class Alma(MarginClassifier):
+    """Classifier by the rule `rules.ALMA`: steps and margins fall with the root of the updates, in the unit ball."""
+
+    _rule = rules.ALMA
+    alpha: float = 0.5
+    B: float | None = None
+    C: float = math.sqrt(2)
+
+
+@dataclass(eq=False, repr=False)
+class Romma(MarginClassifier):
+    """Classifier by the rule `rules.ROMMA`: after every update the row has margin 1."""
+
+    _rule = rules.ROMMA
+    delta: float = 0.2
+
+
+@dataclass(eq=False, repr=False)
+class DynamicMargin(MarginClassifier):
+    """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of the bound that the run itself gives."""
+
+    _rule = rules.PDM
+    epsilon: float = 0.1
+
+
+def _are_label_lists(y: Any) -> bool:
+    """Return whether y has one list of labels a document, and is not an indicator or a column of labels as lists."""
+    if not (isinstance(y, list | tuple) or (getattr(y, "ndim", 0) == 1 and y.dtype == object)):
+        return False
+    documents = list(y)
+    if not documents or not all(
+        isinstance(labels, list | tuple | set | frozenset | np.ndarray) for labels in documents
+    ):
+        return False
+    named = any(isinstance(labels, set | frozenset) or any(isinstance(x, str) for x in labels) for labels in documents)
+    return named or len({len(labels) for labels in documents}) > 1
+
+
+def _constraints(parameter: rules.Parameter) -> list:
+    """Return what scikit-learn is to check of a rule's parameter; None stands for a default that the rule computes."""
+    interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
+    return [interval, None] if callable(parameter.default) else [interval]
 
 
 def _rows_by_column(indicator: sp.csc_array) -> list[np.ndarray]:
@@ -466,3 +529,21 @@ LEARNERS: dict[str, type[MarginClassifier]] = {
     "romma": Romma,
     "pdm": DynamicMargin,
 }
+
+
+def _describe(learner: type[MarginClassifier]) -> str:
+    """Return a learner's docstring, with the formula, the parameters and the source of its rule, and what all share."""
+    own, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner._rule, MarginClassifier))
+    summary, _, more = own.partition("\n\n")
+    text, _, notes = of_rule.partition("\nNotes\n-----\n")
+    parts = [text.partition("\n\n")[2].rstrip(), more, of_all.partition("----------\n")[2]]
+    return "\n".join([summary, "", *filter(None, parts), "", "Notes", "-----", notes, ""])
+
+
+for _learner in LEARNERS.values():
+    _learner.__doc__ = _describe(_learner)
+    _learner._parameter_constraints = {
+        **MarginClassifier._parameter_constraints,
+        **{parameter.name: _constraints(parameter) for parameter in _learner._rule.PARAMETERS},
+        **_learner.__dict__.get("_parameter_constraints", {}),
+    }

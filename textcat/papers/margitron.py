@@ -143,6 +143,7 @@ class Run:
         """The paper's after-running estimate of the fraction of γ_d that was reached."""
         if isinstance(self.rule, TMargitron):
             return t_estimate(self.rule, self.solution.n_updates, self.R2)
+        assert isinstance(self.rule, LMargitron), "only the margitrons have an estimate"
         return l_estimate(self.rule, self.solution.n_updates, self.R2, self.solution.directional_margin)
 
 

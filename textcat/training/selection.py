@@ -168,7 +168,8 @@ def out_of_fold_scores(
         prevalence = [len(some) / max(1, rows.shape[0] - len(out)) for some, out in zip(trained, without, strict=True)]
         for some, out, rule in zip(trained, without, learner.rules_for(np.array(prevalence)), strict=True):
             problems.append(_problem(learner, rule, some, out))
-    solutions = solve(rows, problems, n_jobs=learner.n_jobs, seed=learner.seed, keep_weights=False, progress=progress)
+    order, n_jobs = learner.random_state, learner.n_jobs
+    solutions = solve(rows, problems, n_jobs=n_jobs, seed=order, keep_weights=False, progress=progress)
     scores = np.empty((n, len(positives)), rows.dtype)
     for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
         documents = held_out[k // len(positives)]
@@ -188,7 +189,7 @@ def _problem(learner: MarginClassifier, rule: Rule, positives: np.ndarray, left_
         rule,
         left_out=left_out,
         lambda_=learner.lambda_,
-        rho=1.0 if learner.rho == "R" else learner.rho,  # rows have unit length
+        rho=1.0 if learner.rho == "R" else float(learner.rho),  # rows have unit length
         max_epochs=learner.max_epochs,
         mini_epochs=learner.mini_epochs,
     )
@@ -318,7 +319,7 @@ class _Measured:
         solved: list[list[Solution]] = [[] for _ in problems]
         by_seed: dict[int | None, list[int]] = {}
         for k, learner in enumerate(self._learners):
-            by_seed.setdefault(learner.seed, []).append(k)
+            by_seed.setdefault(learner.random_state, []).append(k)
         for seed, places in by_seed.items():
             at_once = [problem for k in places for problem in problems[k]]
             solutions = iter(solve(examples.rows, at_once, n_jobs=n_jobs, seed=seed, keep_weights=False))
