@@ -96,11 +96,13 @@ class Recipe:
     def changed(self, learner: str | None = None, **parameters: Any) -> Recipe:
         """Return the recipe with another learner, or other parameters of it; None leaves things as they are.
 
-        Of the recipe's parameters another learner keeps those that it takes, too.
+        Of the recipe's parameters another learner keeps those that all learners share. Those of a rule mean something
+        else to another one: the η of PAUM scales the solution, that of CRAMMA decides whether there is one.
         """
         if learner is not None and learner != self.learner.get("name", "paum"):
-            takes = self._parameters_of(_learner_class(learner))
-            kept = {"name": learner, **{name: value for name, value in self.learner.items() if name in takes}}
+            new = _learner_class(learner)
+            shared = self._parameters_of(new) - {parameter.name for parameter in new._rule.PARAMETERS}
+            kept = {"name": learner, **{name: value for name, value in self.learner.items() if name in shared}}
             name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
             return replace(self, name=name, title=title, learner=kept).changed(**parameters)
         given = {name: value for name, value in parameters.items() if value is not None}
