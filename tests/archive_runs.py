@@ -5,13 +5,11 @@ import random
 
 import textcat
 from textcat.reading.records import InputSettings
-from textcat.tagging.plan import make_plan
-from textcat.tagging.run import How, tag_to_folder
-from textcat.tagging.shards import Rule
+from textcat.tagging.run import RunSettings, make_plan, tag_to_folder
 
 # So small that a run of some hundred documents has many batches and shards.
 READ = InputSettings(block_bytes=3000)
-HOW = How(jobs=1, rule=Rule(records=12))
+RUN = RunSettings(jobs=1, shard_records=12)
 BROKEN = ['{"id": "x"}', "{", '{"id": "nul", "text": "a\0b"}', '{"text": 5}']
 
 
@@ -27,15 +25,15 @@ def make_archive(path, n=200, seed=0):
     return path
 
 
-def run(model, inputs, out, how=HOW, read=READ, **options):
+def run(model, inputs, out, settings=RUN, read=READ, **options):
     """Tag inputs to a folder."""
-    return tag_to_folder(make_plan(model, [str(path) for path in inputs], read), out, how, **options)
+    return tag_to_folder(make_plan(model, [str(path) for path in inputs], read), out, settings, **options)
 
 
 def written(out):
     """All that a run has written, as one string of bytes each."""
     names = sorted(path.name for path in out.iterdir() if path.name.startswith("part"))
-    rejected = out / "rejected.jsonl"
+    rejected = out / "_rejected.jsonl"
     return (
         names,
         b"".join((out / name).read_bytes() for name in names),

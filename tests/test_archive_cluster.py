@@ -2,18 +2,16 @@
 
 import os
 import signal
-from contextlib import closing
 from functools import partial
 
 import archive_work
 import pytest
-from archive_runs import HOW, make_archive, run, written
+from archive_runs import RUN, make_archive, run, written
 from archive_work import batch
 from clusters import two_processes
 
 from textcat.errors import TextcatError
-from textcat.tagging.flow import in_order
-from textcat.tagging.workers import Cluster
+from textcat.tagging.workers import open_workers, ordered_map
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
 
@@ -47,7 +45,7 @@ def worker_ids(cluster):
 
 
 def test_a_cluster_writes_what_one_machine_does(model, archive, undisturbed, cluster, tmp_path):
-    summary = run(model, [archive], tmp_path / "out", HOW._replace(scheduler=cluster.scheduler_address))
+    summary = run(model, [archive], tmp_path / "out", RUN._replace(scheduler=cluster.scheduler_address))
     assert written(tmp_path / "out") == undisturbed
     assert summary.counts.records == 300
 
@@ -60,7 +58,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_no_loss(model, archive, undist
         if len(seen) == 3:
             os.kill(victims[0], signal.SIGKILL)
 
-    run(model, [archive], tmp_path / "out", HOW._replace(scheduler=cluster.scheduler_address), show=kill_one)
+    run(model, [archive], tmp_path / "out", RUN._replace(scheduler=cluster.scheduler_address), progress=kill_one)
     assert written(tmp_path / "out") == undisturbed
     assert len(seen) > 10
     with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
@@ -77,8 +75,8 @@ def test_a_run_begun_by_one_machine_is_gone_on_with_by_a_cluster(model, archive,
             raise Broken
 
     with pytest.raises(Broken):
-        run(model, [archive], tmp_path / "out", show=break_off)
-    summary = run(model, [archive], tmp_path / "out", HOW._replace(scheduler=cluster.scheduler_address))
+        run(model, [archive], tmp_path / "out", progress=break_off)
+    summary = run(model, [archive], tmp_path / "out", RUN._replace(scheduler=cluster.scheduler_address))
     assert written(tmp_path / "out") == undisturbed
     assert 0 < summary.before.counts.records < 300
 
@@ -88,9 +86,9 @@ def test_a_piece_that_kills_its_workers_is_named_by_a_cluster_too(cluster, tmp_p
     work = partial(archive_work.die_at_5_until, (tmp_path / "flag", 99))
     cluster.scheduler.allowed_failures = 0
     try:
-        with closing(Cluster(cluster.scheduler_address)) as workers:
-            assert workers.size == 2
+        with open_workers(-1, None, cluster.scheduler_address) as workers:
+            assert workers.jobs == 2
             with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a\.txt:5"):
-                list(in_order(map(batch, range(8)), work, workers))
+                list(ordered_map(work, map(batch, range(8)), workers))
     finally:
         cluster.scheduler.allowed_failures = 3

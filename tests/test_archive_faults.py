@@ -16,8 +16,8 @@ import pytest
 from archive_folders import JSONL, content, write
 from archive_runs import make_archive, run, written
 
+from textcat import files
 from textcat.errors import TextcatError
-from textcat.tagging import durable
 from textcat.tagging.output import OutputSettings
 
 STEPS = ("create", "reopen", "write", "sync", "rename", "remove", "cut", "sync_folder")
@@ -45,7 +45,7 @@ def steps(monkeypatch, instead):
             return lambda *arguments: instead(step, next(count), function, arguments)
 
         for step in STEPS:
-            patched.setattr(durable, step, wrapped(step, getattr(durable, step)))
+            patched.setattr(files, step, wrapped(step, getattr(files, step)))
         yield
 
 
@@ -201,7 +201,7 @@ def test_a_disk_that_fails_at_any_step_is_told_of_and_the_run_goes_on(
         with pytest.raises(TextcatError) as told, steps(monkeypatch, break_at(place, when, error)):
             write(out, N_PIECES, output)
         assert str(told.value) == (
-            f"Cannot write to {out} ({os.strerror(code)}): once that is mended, the same command goes on where it was."
+            f"Cannot write to {out} ({os.strerror(code)}): once that is mended, the same command resumes."
         )
         write(out, N_PIECES, output)
         assert content(out) == undisturbed, place
@@ -217,7 +217,7 @@ def test_a_write_that_takes_less_than_all_is_gone_on_with(tmp_path):
             return min(2, len(data))
 
     file = Slow()
-    durable.write(file, b"abcde")
+    files.write(file, b"abcde")
     assert file.taken == b"abcde"
 
 
@@ -268,11 +268,11 @@ def test_a_run_that_is_killed_at_random_moments_loses_and_doubles_nothing(model,
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from archive_runs import HOW, run
-from textcat.tagging import workers as crews
-crews.SMALL = 0
+from archive_runs import RUN, run
+from textcat.tagging import workers
+workers.IN_PROCESS_BYTES = 0
 print("begun", flush=True)
-run(sys.argv[2], [sys.argv[3]], __import__("pathlib").Path(sys.argv[4]), HOW._replace(jobs=2))
+run(sys.argv[2], [sys.argv[3]], __import__("pathlib").Path(sys.argv[4]), RUN._replace(jobs=2))
 """
 
 

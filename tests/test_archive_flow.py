@@ -1,6 +1,7 @@
-"""Pieces given to a crew: in order, few at a time, none lost with a worker."""
+"""Batches given to workers: in order, few at a time, none lost with a worker."""
 
 import gc
+import math
 import multiprocessing
 import os
 import threading
@@ -13,18 +14,17 @@ import pytest
 from archive_work import batch
 
 from textcat.errors import TextcatError
-from textcat.tagging import flow
-from textcat.tagging import workers as crews
-from textcat.tagging.flow import in_order
-from textcat.tagging.workers import Alone, Growing, Processes, crew
+from textcat.reading.records import Batch
+from textcat.tagging import workers as module
+from textcat.tagging.workers import local_workers, open_workers, ordered_map
 
-CREWS = {"alone": Alone, "processes": lambda: Processes(2)}
+MUCH = 1 << 40  # bytes of input
+WORKERS = {"alone": lambda: local_workers(1), "processes": lambda: local_workers(2, MUCH)}
 
 
-@pytest.fixture(params=CREWS)
+@pytest.fixture(params=WORKERS)
 def workers(request):
-    with closing(CREWS[request.param]()) as workers:
-        yield workers
+    return WORKERS[request.param]()
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ def numbers(found):
 
 
 def test_results_come_in_the_order_of_the_pieces(workers):
-    found = list(in_order(map(batch, range(10)), archive_work.slow_if_even, workers))
+    found = list(ordered_map(archive_work.slow_if_even, map(batch, range(10)), workers))
     assert [p.start[0] for p, _ in found] == [result[0] for _, result in found] == list(range(10))
-    assert ({pid for _, (_, pid) in found} == {os.getpid()}) == isinstance(workers, Alone)
+    assert ({pid for _, (_, pid) in found} == {os.getpid()}) == (workers.jobs == 1)
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_few_pieces_are_no_special_case(workers, n):
-    assert len(list(in_order(map(batch, range(n)), archive_work.number_of, workers))) == n
+    assert len(list(ordered_map(archive_work.number_of, map(batch, range(n)), workers))) == n
 
 
 def test_a_bounded_number_of_pieces_is_read_ahead(workers):
@@ -57,10 +57,10 @@ def test_a_bounded_number_of_pieces_is_read_ahead(workers):
             read.append(number)
             yield batch(number)
 
-    with closing(in_order(batches(), archive_work.number_of, workers)) as results:
+    with closing(ordered_map(archive_work.number_of, batches(), workers)) as results:
         next(results)
         time.sleep(0.3)
-        assert len(read) <= 3 * workers.size + 1
+        assert len(read) <= 3 * workers.jobs + 1
 
 
 def test_a_result_is_given_while_the_next_piece_is_waited_for(workers):
@@ -71,7 +71,7 @@ def test_a_result_is_given_while_the_next_piece_is_waited_for(workers):
         assert gate.wait(30)
         yield batch(1)
 
-    with closing(in_order(batches(), archive_work.number_of, workers)) as results:
+    with closing(ordered_map(archive_work.number_of, batches(), workers)) as results:
         assert next(results)[1] == 0
         gate.set()
         assert next(results)[1] == 1
@@ -82,7 +82,7 @@ def test_what_reading_raises_comes_after_the_pieces_before(workers):
         yield batch(0)
         raise OSError("gone")
 
-    results = in_order(batches(), archive_work.number_of, workers)
+    results = ordered_map(archive_work.number_of, batches(), workers)
     assert next(results)[1] == 0
     with pytest.raises(OSError, match="gone"):
         next(results)
@@ -91,16 +91,16 @@ def test_what_reading_raises_comes_after_the_pieces_before(workers):
 def test_what_working_raises_comes_after_the_pieces_before(workers):
     found = []
     with pytest.raises(ValueError, match="five"):
-        found.extend(result for _, result in in_order(map(batch, range(10)), archive_work.fail_at_5, workers))
+        found.extend(result for _, result in ordered_map(archive_work.fail_at_5, map(batch, range(10)), workers))
 
 
 def test_a_piece_that_is_done_is_let_go_of_at_once(workers):
     gc.collect()
     gc.disable()
     try:
-        for number, _ in enumerate(in_order(map(batch, range(100)), archive_work.number_of, workers)):
+        for number, _ in enumerate(ordered_map(archive_work.number_of, map(batch, range(100)), workers)):
             if number % 20 == 19:
-                assert sum(isinstance(thing, flow._Task) for thing in gc.get_objects()) <= 3 * workers.size + 1
+                assert sum(isinstance(thing, Batch) for thing in gc.get_objects()) <= 3 * workers.jobs + 1
     finally:
         gc.enable()
 
@@ -114,7 +114,7 @@ def test_reading_ends_soon_after_nobody_wants_more():
             yield batch(len(read))
 
     before = threading.active_count()
-    with closing(in_order(endless(), archive_work.number_of, Alone())) as results:
+    with closing(ordered_map(archive_work.number_of, endless(), local_workers(1))) as results:
         next(results)
     for _ in range(100):
         if threading.active_count() == before:
@@ -128,34 +128,32 @@ def test_reading_ends_soon_after_nobody_wants_more():
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_what_a_lost_worker_was_doing_is_done_again(flag, times, caplog):
-    with closing(Processes(2)) as workers:
-        work = partial(archive_work.die_at_5_until, (flag, times))
-        assert [result for _, result in in_order(map(batch, range(20)), work, workers)] == list(range(20))
+    work = partial(archive_work.die_at_5_until, (flag, times))
+    results = ordered_map(work, map(batch, range(20)), local_workers(2, MUCH))
+    assert [result for _, result in results] == list(range(20))
     assert flag.read_bytes() == b"x" * times
     assert [record.message for record in caplog.records] == ["A worker was lost; what it was doing is done again."]
 
 
 def test_a_piece_that_kills_its_workers_is_named(flag):
-    with (
-        closing(Processes(2)) as workers,
-        pytest.raises(TextcatError, match=r"lost 3 times at the documents from a.txt:5"),
-    ):
-        list(in_order(map(batch, range(20)), partial(archive_work.die_at_5_until, (flag, 99)), workers))
+    work = partial(archive_work.die_at_5_until, (flag, 99))
+    with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a.txt:5"):
+        list(ordered_map(work, map(batch, range(20)), local_workers(2, MUCH)))
     assert flag.read_bytes() == b"xxx"
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_what_takes_too_much_memory_is_done_again_alone(workers, flag, n):
     work = partial(archive_work.run_out_of_memory_at_5, (flag, n))
-    assert [result for _, result in in_order(map(batch, range(10)), work, workers)] == list(range(10))
+    assert [result for _, result in ordered_map(work, map(batch, range(10)), workers)] == list(range(10))
 
 
 def test_workers_end_at_once_when_they_are_told_to():
-    workers = Processes(2)
-    futures = [workers.submit(archive_work.sleep_long, batch(number)) for number in range(20)]
+    executor = local_workers(2, MUCH).start(2)
+    futures = [executor.submit(archive_work.sleep_long, batch(number)) for number in range(20)]
     while len(multiprocessing.active_children()) < 2:
         time.sleep(0.05)
-    workers.close()
+    executor.shutdown()
     assert multiprocessing.active_children() == []
     assert all(future.done() for future in futures)
 
@@ -164,21 +162,20 @@ def test_workers_end_at_once_when_they_are_told_to():
 
 
 def test_little_work_is_done_by_the_process_itself_and_much_by_others(monkeypatch):
-    monkeypatch.setattr(crews, "SMALL", 50)
-    with closing(Growing(2)) as workers:
-        found = list(in_order(map(batch, range(10)), archive_work.slow_if_even, workers))
+    monkeypatch.setattr(module, "IN_PROCESS_BYTES", 50)
+    found = list(ordered_map(archive_work.slow_if_even, map(batch, range(10)), local_workers(2)))
     at_home = [pid == os.getpid() for _, (_, pid) in found]
     assert at_home == [True] * 5 + [False] * 5
 
 
-def test_the_crew_is_chosen_by_the_size_of_the_inputs():
-    for jobs, n_bytes, kind, size in [
-        (1, None, Growing, 1),
-        (2, 100, Growing, 2),
-        (3, None, Growing, 3),
-        (2, 1 << 30, Processes, 2),
-        (1, 1 << 30, Growing, 1),
-        (-1, 1 << 30, type(crew(-1, 1 << 30)), len(os.sched_getaffinity(0))),
+def test_the_workers_are_chosen_by_the_size_of_the_inputs():
+    for jobs, n_bytes, in_process, n_jobs in [
+        (1, None, math.inf, 1),
+        (2, 100, 8 << 20, 2),
+        (3, None, 8 << 20, 3),
+        (2, 1 << 30, 0, 2),
+        (1, 1 << 30, math.inf, 1),
+        (-1, 100, 8 << 20 if len(os.sched_getaffinity(0)) > 1 else math.inf, len(os.sched_getaffinity(0))),
     ]:
-        with closing(crew(jobs, n_bytes)) as chosen:
-            assert (type(chosen), chosen.size) == (kind, size)
+        with open_workers(jobs, n_bytes) as workers:
+            assert (workers.in_process_bytes, workers.jobs) == (in_process, n_jobs)

@@ -10,20 +10,23 @@ from functools import partial
 
 import archive_runs
 import pytest
-from archive_runs import HOW, READ, make_archive, run, written
+from archive_runs import READ, RUN, make_archive, run, written
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.tagging import job as tagging
-from textcat.tagging import meter
+from textcat.tagging import job, workers
 from textcat.tagging import summary as summary_module
-from textcat.tagging import workers as crews
-from textcat.tagging.counts import Counts, kind
-from textcat.tagging.drift import drifts, log_likelihood_ratio
-from textcat.tagging.meter import Meter, Reached, clock
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.plan import OUTPUT, make_plan
-from textcat.tagging.run import tag_to_folder, tag_to_stream
+from textcat.tagging.run import OUTPUT, make_plan, tag_to_folder, tag_to_stream
+from textcat.tagging.summary import (
+    Counts,
+    RunProgress,
+    clock,
+    find_drifts,
+    kind_of_reason,
+    log_likelihood_ratio,
+    progress_shown,
+)
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +83,12 @@ def rows(stream):
     return [json.loads(line) for line in stream.splitlines()]
 
 
-def to_stream(model, archive, how=HOW, read=READ, write=OUTPUT):
-    stream, told = io.BytesIO(), []
+def to_stream(model, archive, settings=RUN, read=READ, write=OUTPUT):
+    stream, rejections = io.BytesIO(), []
     summary = tag_to_stream(
-        make_plan(model, [str(path) for path in archive], read, write), stream, how, tell=told.append
+        make_plan(model, [str(path) for path in archive], read, write), stream, settings, on_rejection=rejections.append
     )
-    return stream.getvalue(), told, summary
+    return stream.getvalue(), rejections, summary
 
 
 # --- what is written -------------------------------------------------------------------------------------------------
@@ -129,8 +132,8 @@ def test_the_length_of_pieces_changes_no_row(model, archive, undisturbed, block_
 
 
 def test_processes_write_what_the_process_itself_does(model, archive, undisturbed, out, monkeypatch):
-    monkeypatch.setattr(crews, "SMALL", 0)
-    summary = run(model, archive, out, HOW._replace(jobs=2))
+    monkeypatch.setattr(workers, "IN_PROCESS_BYTES", 0)
+    summary = run(model, archive, out, RUN._replace(jobs=2))
     assert written(out) == undisturbed
     assert summary.memory > 100e6
 
@@ -156,7 +159,7 @@ def test_the_formats_hold_the_same(model, archive, undisturbed, out):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     inputs = [str(path) for path in archive]
     for to in ("csv", "parquet"):
-        tag_to_folder(make_plan(model, inputs, READ, OutputSettings(to)), out.with_name(to), HOW)
+        tag_to_folder(make_plan(model, inputs, READ, OutputSettings(to)), out.with_name(to), RUN)
     names = sorted(out.with_name("parquet").glob("part*"))
     assert [row for name in names for row in parquet.read_table(name).to_pylist()] == rows(undisturbed[1])
     flat = [
@@ -191,7 +194,7 @@ def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(mo
 def test_strict_stops_at_the_first_record_that_cannot_be_read(model, archive, out, undisturbed):
     _, bad = readable(archive)
     with pytest.raises(TextcatError) as error:
-        run(model, archive, out, HOW._replace(strict=True))
+        run(model, archive, out, RUN._replace(strict=True))
     source, position = bad[0]
     assert str(error.value).startswith(f"{source}:{position}: ")
     run(model, archive, out)
@@ -199,8 +202,8 @@ def test_strict_stops_at_the_first_record_that_cannot_be_read(model, archive, ou
 
 
 def test_a_lost_record_is_no_small_matter(model, archive, monkeypatch):
-    tag = tagging.ENCODERS["jsonl"]
-    monkeypatch.setitem(tagging.ENCODERS, "jsonl", lambda records, tags: tag(records[1:], tags[1:]))
+    tag = job.ENCODERS["jsonl"]
+    monkeypatch.setitem(job.ENCODERS, "jsonl", lambda records, tags: tag(records[1:], tags[1:]))
     with pytest.raises(RuntimeError, match=r"\d+ records up to .*a.jsonl were read, but \d+ written and \d+ rejected"):
         to_stream(model, archive)
 
@@ -226,7 +229,7 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
         with pytest.raises(TextcatError, match=told):
             run(model, [path], out, read=READ._replace(**dict([options])))
     with pytest.raises(TextcatError, match="begun with no --top, and now it is --top 2"):
-        tag_to_folder(make_plan(model, [str(path)], READ, OutputSettings(top=2)), out, HOW)
+        tag_to_folder(make_plan(model, [str(path)], READ, OutputSettings(top=2)), out, RUN)
     path.write_text(path.read_text() + "\n")
     with pytest.raises(TextcatError, match=f"{path} has changed since {out} was begun"):
         run(model, [path], out)
@@ -243,9 +246,9 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
 def test_a_worker_that_sees_another_model_refuses(model, archive):
     made = make_plan(model, [str(archive[0])], READ)
     with pytest.raises(TextcatError, match="is not the model that this run has begun with"):
-        tagging.tag_batch(made.job._replace(digest="other"), None)
+        job.tag_batch(made.job._replace(digest="other"), None)
     with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, and on .* there is .*: install it there"):
-        tagging.tag_batch(made.job._replace(spacy="0.1"), None)
+        job.tag_batch(made.job._replace(spacy="0.1"), None)
 
 
 def test_the_folder_must_not_lie_in_an_input_nor_an_input_in_it(model, tmp_path):
@@ -265,7 +268,7 @@ def test_an_input_that_changes_while_it_is_read_is_told_of(model, tmp_path, capl
         if not (path.parent / "b.jsonl").exists():
             make_archive(path.parent / "b.jsonl", 1)
 
-    run(model, [path.parent], tmp_path / "out", show=add)
+    run(model, [path.parent], tmp_path / "out", progress=add)
     (record,) = caplog.records
     assert record.message == f"{path.parent} has changed while it was read: what is new in it may be missing."
     assert record.levelname == "WARNING"
@@ -293,7 +296,7 @@ def test_standard_input_is_gone_on_with_if_it_is_the_same(model, archive, out, g
     run(model, ["-"], out.with_name("undisturbed"))
     give(pack(content))
     with pytest.raises(Broken):
-        run(model, ["-"], out, show=break_off)
+        run(model, ["-"], out, progress=break_off)
     for other in (content.replace(b"0-0", b"9-9"), content[:100], b""):
         give(pack(other))
         with pytest.raises(TextcatError, match="- does not give what it gave when the run began: give the same again"):
@@ -306,7 +309,7 @@ def test_standard_input_is_gone_on_with_if_it_is_the_same(model, archive, out, g
 
 def test_a_run_that_is_broken_off_by_an_error_goes_on(model, archive, undisturbed, out):
     with pytest.raises(Broken):
-        run(model, archive, out, show=break_off)
+        run(model, archive, out, progress=break_off)
     summary = run(model, archive, out)
     assert 0 < summary.before.counts.records < summary.counts.records
     assert written(out) == undisturbed
@@ -326,8 +329,8 @@ def test_counts_add_up_and_come_back_from_json():
 
 
 def test_reasons_are_counted_by_kind_and_no_more_than_so_many():
-    assert kind("The line is not utf-8 (byte 12 of 34).") == "The line is not utf-8 (byte … of …)."
-    assert kind("It has the format 'x-1'.") == "It has the format …."
+    assert kind_of_reason("The line is not utf-8 (byte 12 of 34).") == "The line is not utf-8 (byte … of …)."
+    assert kind_of_reason("It has the format 'x-1'.") == "It has the format …."
     counts = Counts()
     for letter in map(chr, range(1000, 1500)):
         some = Counts()
@@ -351,10 +354,10 @@ def test_a_topic_drifts_if_its_rate_is_far_from_training_and_that_is_no_chance()
     counts = Counts(10_000, 10_000)
     counts.topics.update({"same": 1000, "often": 4000, "seldom": 20, "rather": 2000, "rare": 4})
     sizes = {"same": 100, "often": 100, "seldom": 100, "rather": 100, "rare": 0, "never": 100}
-    found = drifts(counts, sizes, 1000)
+    found = find_drifts(counts, sizes, 1000)
     assert {drift.topic for drift in found} == {"often", "seldom", "never"}
     assert [drift.g for drift in found] == sorted((drift.g for drift in found), reverse=True)
-    assert drifts(Counts(), sizes, 1000) == []
+    assert find_drifts(Counts(), sizes, 1000) == []
 
 
 def test_a_summary_tells_of_this_run_and_of_all(model, archive, out):
@@ -365,14 +368,14 @@ def test_a_summary_tells_of_this_run_and_of_all(model, archive, out):
     assert summary.shards == len(names)
     assert summary.formats == ["jsonl"]
     assert summary.before.counts.records == 0
-    assert {drift.topic for drift in summary.drifts} <= set(summary.plan.manifest["topics"])
+    assert {drift.topic for drift in summary.drifts} <= set(summary.manifest["topics"])
 
 
 # --- progress --------------------------------------------------------------------------------------------------------
 
 
 def reached(**changed):
-    of = Reached(Counts(200, 190, 10), 5_000_000, 20_000_000, 100, 2_000_000, 4.0, 300 << 20)
+    of = RunProgress(Counts(200, 190, 10), 5_000_000, 20_000_000, 100, 2_000_000, 4.0, 300 << 20)
     return of._replace(**changed)
 
 
@@ -390,17 +393,17 @@ def test_a_clock_that_goes_back_breaks_nothing(model, archive, undisturbed, out,
     for name in ("time", "monotonic", "perf_counter"):
         monkeypatch.setattr(summary_module.time, name, lambda: float(next(times)))
     seen = []
-    with Meter() as show:
-        run(model, archive, out, show=lambda far: (show(far), seen.append(str(far))))
+    with progress_shown() as show:
+        run(model, archive, out, progress=lambda far: (show(far), seen.append(str(far))))
     assert written(out) == undisturbed
     assert seen
 
 
 def test_the_log_has_a_line_now_and_then(model, archive, out, monkeypatch, caplog):
-    monkeypatch.setattr(meter, "_SECONDS", 0.0)
+    monkeypatch.setattr(summary_module, "_LOG_SECONDS", 0.0)
     caplog.set_level(logging.INFO, "textcat")
-    with Meter() as show:
-        run(model, archive, out, show=show)
+    with progress_shown() as show:
+        run(model, archive, out, progress=show)
     lines = [record.message for record in caplog.records]
     assert lines[0].startswith("Tagging 3 inputs")
     assert f"{archive[2]} is read as jsonl, told by name" in lines
@@ -410,6 +413,6 @@ def test_the_log_has_a_line_now_and_then(model, archive, out, monkeypatch, caplo
 
 def test_progress_ends_with_all_that_was_read(model, archive, out):
     seen = []
-    run(model, archive, out, show=seen.append)
+    run(model, archive, out, progress=seen.append)
     assert seen[-1].read == seen[-1].total == sum(path.stat().st_size for path in archive)
     assert [far.read for far in seen] == sorted(far.read for far in seen)

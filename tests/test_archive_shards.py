@@ -8,11 +8,9 @@ import pytest
 from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 
 from textcat.errors import TextcatError
-from textcat.tagging import journal
-from textcat.tagging.folder import opened
-from textcat.tagging.forms import form
+from textcat.files import create_journal, read_journal
+from textcat.tagging.folder import open_folder, open_shards
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.shards import Rule, Shards
 
 JSONL = OutputSettings()
 
@@ -30,8 +28,8 @@ def out(tmp_path):
 
 def cut_after(out, n_shards):
     """Take away what was written after so many shards, but for files that nobody has named yet."""
-    lines = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    (out / "journal.jsonl").write_bytes(b"".join(lines[: n_shards + 1]))
+    lines = (out / "_journal.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "_journal.jsonl").write_bytes(b"".join(lines[: n_shards + 1]))
 
 
 def refused(out, **changed):
@@ -49,10 +47,10 @@ def test_the_shards_hold_what_became_of_the_pieces_in_their_order(out):
     names, written = content(out)
     assert names == [
         ".lock",
-        "inputs.jsonl",
-        "journal.jsonl",
+        "_inputs.jsonl",
+        "_journal.jsonl",
+        "_rejected.jsonl",
         *(f"part-0000{i}.jsonl" for i in range(4)),
-        "rejected.jsonl",
     ]
     rows, rejected = (
         b"".join(b"".join(part) for part in parts) for parts in ([p[0] for p in batches], [[p[1]] for p in batches])
@@ -61,24 +59,25 @@ def test_the_shards_hold_what_became_of_the_pieces_in_their_order(out):
 
 
 def test_a_shard_ends_with_the_piece_that_brings_it_to_its_size(out):
-    write(out, 8, rule=Rule(records=2 * PER_PIECE + 1))
-    _, *entries, last = journal.read(out / "journal.jsonl").lines
+    write(out, 8, max_records=2 * PER_PIECE + 1)
+    _, *entries, last = read_journal(out / "_journal.jsonl").lines
     assert [entry["cursor"][0] for entry in entries] == [3, 6, 8]
     assert [entry["counts"]["records"] for entry in entries] == [9, 9, 6]
     assert last == {"finished": True}
-    write(out.with_name("bytes"), 8, rule=Rule(block_bytes=1))
-    assert len(journal.read(out.with_name("bytes") / "journal.jsonl").lines) == 1 + 8 + 1
+    write(out.with_name("bytes"), 8, max_bytes=1)
+    assert len(read_journal(out.with_name("bytes") / "_journal.jsonl").lines) == 1 + 8 + 1
 
 
 def test_where_all_is_rejected_there_is_no_shard_but_the_journal_goes_on(out):
-    with opened(out, FACTS, INPUTS) as done:
-        shards = Shards(out, done, form(JSONL), JSONL.suffix, Rule(records=1))
+    with (
+        open_folder(out, FACTS, INPUTS) as state,
+        open_shards(out, state, JSONL, max_records=1, max_bytes=1 << 20) as shards,
+    ):
         _, rejected, counts, *_ = batch(1, JSONL)
         shards.add([], rejected, counts, (1, 0), 10)
         shards.add(*batch(2, JSONL))
         shards.finish()
-        shards.close()
-    assert [entry.get("shard") for entry in journal.read(out / "journal.jsonl").lines[1:]] == [
+    assert [entry.get("shard") for entry in read_journal(out / "_journal.jsonl").lines[1:]] == [
         "",
         "part-00000.jsonl",
         None,
@@ -88,7 +87,7 @@ def test_where_all_is_rejected_there_is_no_shard_but_the_journal_goes_on(out):
 
 def test_a_run_without_input_leaves_no_shard(out):
     write(out, 0)
-    assert content(out) == ([".lock", "inputs.jsonl", "journal.jsonl"], b"")
+    assert content(out) == ([".lock", "_inputs.jsonl", "_journal.jsonl"], b"")
     assert write(out, 0).finished
 
 
@@ -115,18 +114,18 @@ def test_a_run_goes_on_after_the_last_shard_of_its_journal(out, n_shards, output
 def test_a_line_of_the_journal_that_was_being_written_is_dropped(out, torn):
     write(out, 8)
     undisturbed = content(out)
-    lines = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    (out / "journal.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:torn])
+    lines = (out / "_journal.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "_journal.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:torn])
     assert write(out, 8).shards == 2
     assert content(out) == undisturbed
-    assert not journal.read(out / "journal.jsonl").damaged
+    assert not read_journal(out / "_journal.jsonl").damaged
 
 
 def test_what_stands_behind_the_journal_is_removed_when_a_run_goes_on(out):
     write(out, 8)
     undisturbed = content(out)
     cut_after(out, 2)
-    for name in ("part-00099.jsonl", "part-00004.jsonl.part", "journal.jsonl.part", "part-00001.csv"):
+    for name in ("part-00099.jsonl", "part-00004.jsonl.part", "_journal.jsonl.part", "part-00001.csv"):
         (out / name).write_text("left")
     write(out, 8)
     assert content(out) == undisturbed
@@ -138,7 +137,7 @@ def test_how_far_a_run_has_come_is_the_sum_of_its_journal(out):
     assert (done.finished, done.shards, done.checkpoint, done.read) == (True, 4, (8, 0), 80)
     assert (done.counts.records, done.counts.tagged, done.counts.rejected) == (24, 20, 4)
     assert done.counts.topics == {"wheat": 20}
-    assert done.rejected_bytes == (out / "rejected.jsonl").stat().st_size
+    assert done.rejected_bytes == (out / "_rejected.jsonl").stat().st_size
 
 
 def test_a_finished_run_is_left_as_it_is(out):
@@ -176,17 +175,17 @@ def test_restart_begins_anew_and_removes_what_was_written(out):
     write(out, 2, facts={**FACTS, "model": "b2"}, restart=True)
     assert content(out)[0] == [
         ".lock",
-        "inputs.jsonl",
-        "journal.jsonl",
+        "_inputs.jsonl",
+        "_journal.jsonl",
+        "_rejected.jsonl",
         "notes.txt",
         "part-00000.jsonl",
-        "rejected.jsonl",
     ]
     assert write(out, 2, facts={**FACTS, "model": "b2"}).finished
 
 
 @pytest.mark.parametrize("restart", [False, True])
-@pytest.mark.parametrize("name", ["part-00000.jsonl", "notes.txt", "rejected.jsonl"])
+@pytest.mark.parametrize("name", ["part-00000.jsonl", "notes.txt", "_rejected.jsonl"])
 def test_a_folder_that_holds_anything_else_is_refused(out, name, restart):
     out.mkdir()
     (out / name).write_text("mine")
@@ -198,9 +197,9 @@ def test_a_folder_that_holds_anything_else_is_refused(out, name, restart):
 @pytest.mark.parametrize("theirs", ["", "my journal\n", '{"a": 1}\n{"b": 2}\n'])
 def test_another_programs_journal_is_refused(out, theirs, restart):
     out.mkdir()
-    (out / "journal.jsonl").write_text(theirs)
+    (out / "_journal.jsonl").write_text(theirs)
     assert "is not a journal of textcat: name another folder" in refused(out, restart=restart)
-    assert (out / "journal.jsonl").read_text() == theirs
+    assert (out / "_journal.jsonl").read_text() == theirs
 
 
 def test_a_shard_or_a_journal_that_was_changed_is_refused(out):
@@ -213,31 +212,31 @@ def test_a_shard_or_a_journal_that_was_changed_is_refused(out):
     shard.unlink()
     assert refused(out) == told
     shard.write_bytes(written)
-    (out / "rejected.jsonl").write_bytes(b"")
-    assert "rejected.jsonl is missing or not as it was written" in refused(out)
-    lines = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    (out / "journal.jsonl").write_bytes(b"".join([lines[0], lines[1].replace(b"wheat", b"maize"), *lines[2:]]))
-    assert "journal.jsonl is damaged" in refused(out)
-    (out / "journal.jsonl").write_bytes(lines[0].replace(b"a1", b"b2") + lines[1])
+    (out / "_rejected.jsonl").write_bytes(b"")
+    assert "_rejected.jsonl is missing or not as it was written" in refused(out)
+    lines = (out / "_journal.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "_journal.jsonl").write_bytes(b"".join([lines[0], lines[1].replace(b"wheat", b"maize"), *lines[2:]]))
+    assert "_journal.jsonl is damaged" in refused(out)
+    (out / "_journal.jsonl").write_bytes(lines[0].replace(b"a1", b"b2") + lines[1])
     assert "is not a journal" in refused(out)
 
 
 def test_a_folder_of_another_version_is_refused(out):
     out.mkdir()
-    journal.create(out / "journal.jsonl", {"textcat archive": 2, "facts": {}})
+    create_journal(out / "_journal.jsonl", {"textcat archive": 2, "facts": {}})
     assert "was begun by another version of textcat" in refused(out)
 
 
 def test_two_runs_do_not_write_to_one_folder(out):
-    with opened(out, FACTS, INPUTS):
+    with open_folder(out, FACTS, INPUTS):
         assert refused(out) == f"Another run is writing to {out}: wait until it ends, or name another folder."
     write(out)
 
 
 def test_the_lock_of_a_process_that_was_killed_keeps_nobody_out(out):
     program = (
-        "import os, signal, sys; from pathlib import Path; from textcat.tagging.folder import opened\n"
-        "with opened(Path(sys.argv[1]), {}, []): print(flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal, sys; from pathlib import Path; from textcat.tagging.folder import open_folder\n"
+        "with open_folder(Path(sys.argv[1]), {}, []): print(flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", program, str(out)], capture_output=True)
     assert (ended.stdout, ended.returncode) == (b"\n", -9)

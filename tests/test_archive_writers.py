@@ -10,27 +10,27 @@ from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
 from textcat.reading.records import Record, Rejection
-from textcat.tagging.forms import check, form, libraries
 from textcat.tagging.output import (
+    ENCODERS,
     OutputSettings,
-    encode_csv,
+    check_output,
     encode_jsonl,
-    encode_parquet,
     encode_rejection,
-    valid,
+    escape_undecodable,
+    file_format,
+    library_versions,
 )
 
-ENCODE = {"jsonl": encode_jsonl, "csv": encode_csv, "parquet": encode_parquet}
 figures = st.floats(-1e6, 1e6, width=32)
-tags = st.tuples(st.text(max_size=5).map(valid), figures, st.none() | st.floats(0, 1))
+tags = st.tuples(st.text(max_size=5).map(escape_undecodable), figures, st.none() | st.floats(0, 1))
 records = st.builds(Record, st.text(max_size=8), st.text(max_size=8), st.integers(1, 2**60), st.just({}))
 documents = st.lists(st.tuples(records, st.lists(tags, max_size=3)), max_size=5)
 
 
 def file_of(documents, output):
     """The file that holds some documents, each encoded as a block of its own."""
-    made = form(output)
-    blocks = [ENCODE[output.to]([record], [found]) for record, found in documents]
+    made = file_format(output)
+    blocks = [ENCODERS[output.to]([record], [found]) for record, found in documents]
     return made.begin() + b"".join(map(made.add, blocks)) + made.end()
 
 
@@ -40,7 +40,12 @@ def expected(documents):
             {"topic": topic, "score": round(score, 4), "probability": p if p is None else round(p, 4)}
             for topic, score, p in found
         ]
-        yield {"id": valid(record.id), "source": valid(record.source), "position": record.position, "topics": topics}
+        yield {
+            "id": escape_undecodable(record.id),
+            "source": escape_undecodable(record.source),
+            "position": record.position,
+            "topics": topics,
+        }
 
 
 @given(documents)
@@ -112,7 +117,7 @@ def test_a_zst_file_is_one_frame_of_the_plain_file(to):
 
 def test_what_was_flushed_can_be_read_before_the_file_ends():
     zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
-    made = form(OutputSettings(compress="zst"))
+    made = file_format(OutputSettings(compress="zst"))
     reader = zstandard.ZstdDecompressor().decompressobj()
     for row in (b"one\n", b"two\n"):
         assert reader.decompress(made.begin() if row == b"one\n" else b"") == b""
@@ -120,8 +125,8 @@ def test_what_was_flushed_can_be_read_before_the_file_ends():
 
 
 def test_a_form_makes_one_file_after_the_other():
-    for to in ENCODE:
-        made, block = form(OutputSettings(to)), ENCODE[to]([Record("a", "b", 1, {})], [[]])
+    for to in ENCODERS:
+        made, block = file_format(OutputSettings(to)), ENCODERS[to]([Record("a", "b", 1, {})], [[]])
         files = [made.begin() + made.add(block) + made.end() for _ in range(2)]
         assert files[0] == files[1]
 
@@ -136,9 +141,9 @@ def test_what_cannot_be_written_is_refused_before_any_work():
         OutputSettings("csv", explain=1): "Terms that explain are written as jsonl only.",
     }.items():
         with pytest.raises(TextcatError) as error:
-            check(output)
+            check_output(output)
         assert str(error.value) == told
-    check(OutputSettings("csv", "zst", top=3))
+    check_output(OutputSettings("csv", "zst", top=3))
 
 
 def test_a_library_that_is_missing_is_named(monkeypatch):
@@ -147,12 +152,12 @@ def test_a_library_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(TextcatError, match=r"pyarrow is needed: run `pip install 'textcat-margin\[parquet\]'`"):
-        check(OutputSettings("parquet"))
+        check_output(OutputSettings("parquet"))
     with pytest.raises(TextcatError, match=r"zstandard is needed: run `pip install 'textcat-margin\[zst\]'`"):
-        check(OutputSettings(compress="zst"))
+        check_output(OutputSettings(compress="zst"))
 
 
 def test_the_versions_of_what_makes_the_bytes_are_told():
-    assert libraries(OutputSettings()) == {}
-    assert list(libraries(OutputSettings(compress="zst"))) == ["zstandard"]
-    assert list(libraries(OutputSettings("parquet"))) == ["pyarrow"]
+    assert library_versions(OutputSettings()) == {}
+    assert list(library_versions(OutputSettings(compress="zst"))) == ["zstandard"]
+    assert list(library_versions(OutputSettings("parquet"))) == ["pyarrow"]

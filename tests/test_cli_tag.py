@@ -190,7 +190,7 @@ def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
     run("tag", model, "news.jsonl", "--out", "out", "--log", "run.log")
     assert (run.code, run.err) == (3, "")
     facts = dict(line.split()[:2] for line in run.out.partition("\n\n")[0].splitlines())
-    n_rejected = len(Path("out/rejected.jsonl").read_text().splitlines())
+    n_rejected = len(Path("out/_rejected.jsonl").read_text().splitlines())
     assert (facts["documents"], facts["tagged"], facts["rejected"]) == ("100", str(100 - n_rejected), str(n_rejected))
     assert "jsonl (by name)" in run.out
     assert sum(row["topics"] != [] for row in rows(Path("out/part-00000.jsonl").read_text()))
@@ -209,8 +209,8 @@ def test_an_archive_without_a_fault_ends_well(run, model):
     assert "rejected         0\n" in run.out
     assert sorted(path.name for path in Path("out").iterdir()) == [
         ".lock",
-        "inputs.jsonl",
-        "journal.jsonl",
+        "_inputs.jsonl",
+        "_journal.jsonl",
         "part-00000.parquet",
     ]
 
@@ -267,7 +267,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
     ) as process:
         process.stdin.write("wheat\n")
         process.stdin.flush()
-        while not (tmp_path / "out" / "journal.jsonl").exists():
+        while not (tmp_path / "out" / "_journal.jsonl").exists():
             time.sleep(0.05)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
@@ -277,7 +277,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
         )
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {
         ".lock",
-        "inputs.jsonl",
-        "journal.jsonl",
+        "_inputs.jsonl",
+        "_journal.jsonl",
         "part-00000.jsonl.part",
     }

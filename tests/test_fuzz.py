@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from textcat.corpus.cards import read_card
 from textcat.errors import TextcatError
+from textcat.files import create_journal, read_journal
 from textcat.model.storage import load
 from textcat.reading.batches import read_batches
 from textcat.reading.lookahead import LookAhead
@@ -29,7 +30,6 @@ from textcat.reading.readers import jsonl
 from textcat.reading.records import InputSettings, Rejection
 from textcat.reading.streams import Stream
 from textcat.recipe import read_recipe
-from textcat.tagging import journal
 
 EXAMPLES = settings(
     max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
@@ -96,10 +96,10 @@ def test_toml_that_its_parser_gives_up_on_is_refused(read, value, tmp_path):
 
 def test_a_journal_ends_before_a_line_of_brackets_within_brackets(tmp_path):
     path = tmp_path / "journal"
-    journal.create(path, {"model": "a"})
+    create_journal(path, {"model": "a"})
     with path.open("ab") as file:
         file.write(f"{DEEP}\n".encode())
-    assert journal.read(path).lines == [{"model": "a"}]
+    assert read_journal(path).lines == [{"model": "a"}]
 
 
 def zipped(*files):

@@ -10,9 +10,9 @@ from pathlib import Path
 from textcat.corpus.cards import read_card
 from textcat.corpus.descriptions import read_descriptions
 from textcat.errors import TextcatError
+from textcat.files import append_to_journal, create_journal, read_journal
 from textcat.reading.members import Member
 from textcat.recipe import read_recipe
-from textcat.tagging import journal
 
 from .target import Target
 
@@ -35,7 +35,7 @@ def _recipe(path: Path) -> None:
 
 
 def _journal(path: Path) -> None:
-    found = journal.read(path)
+    found = read_journal(path)
     if found is not None:
         assert found.lines or found.damaged
         assert 0 <= found.length <= path.stat().st_size
@@ -66,10 +66,10 @@ def _seeds() -> Iterable[bytes]:
     for recipe in sorted(root.glob("models/*.toml")):
         yield b"\1" + recipe.read_bytes()
     path = Path(_FOLDER.name, "journal")
-    journal.create(path, {"model": "a", "format": 1})
+    create_journal(path, {"model": "a", "format": 1})
     with path.open("ab") as file:
-        journal.append(file, {"end": [0, 1, 2], "rows": 7})
-        journal.append(file, {"end": [1, 1, 2], "rows": 9})
+        append_to_journal(file, {"end": [0, 1, 2], "rows": 7})
+        append_to_journal(file, {"end": [1, 1, 2], "rows": 9})
     yield b"\2" + path.read_bytes()
     yield b'\3{"wheat": "Wheat and flour", "tin": ""}'
     yield b"\4name\ttext\nwheat\tWheat, flour\n"

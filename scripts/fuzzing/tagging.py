@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from textcat.model.manifest import SUM, read_manifest
 from textcat.reading.records import Record, Rejection
-from textcat.tagging.counts import Counts
-from textcat.tagging.job import Job, Tagged, tag_batch
+from textcat.tagging.job import Job, tag_batch
 from textcat.tagging.output import OutputSettings, encode_rejection
+from textcat.tagging.summary import Counts
 
 from .checks import check_sources, source
 from .inputs import settings_of
@@ -52,7 +53,7 @@ def _content(part: bytes) -> bytes:
     return part[1:] if name in _PLAIN else built(name, part[1:], 1)
 
 
-def _check_counts(done: Iterable[Tagged], n: int) -> None:
+def _check_counts(done: Iterable[Any], n: int) -> None:
     total = Counts()
     for tagged in done:
         total.add(tagged.counts)

@@ -172,7 +172,7 @@ def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bo
 
 def _formats(summary: Summary) -> Iterable[str]:
     """Yield the formats that inputs were read as, and by what those of whole files were recognised."""
-    by = {source.format: source.guess.by for source in summary.plan.sources}
+    by = {source.format: source.guess.by for source in summary.sources}
     return (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
 
 
@@ -185,14 +185,13 @@ def _drifting(summary: Summary) -> list[str]:
 
 
 def _topics_of_archive(console: Console, summary: Summary) -> None:
-    manifest, drifting = summary.plan.manifest, set(_drifting(summary))
-    sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
+    sizes, drifting = summary.train_sizes, set(_drifting(summary))
     rows = [
         {
             "topic": topic,
             "documents": summary.counts.topics[topic],
             "rate": summary.counts.topics[topic] / summary.counts.tagged,
-            "in training": size / manifest["train_documents"],
+            "in training": size / summary.manifest["train_documents"],
             "drift": "*" if topic in drifting else "",
         }
         for topic, size in sizes.items()

@@ -76,24 +76,23 @@ def tag(
 ) -> None:
     """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
 
-    A document that cannot be read is named on standard error, or in rejected.jsonl with --out; the exit code is then 3.
-    A run that was broken off resumes when the same command is given again.
+    A document that cannot be read is named on standard error, or in _rejected.jsonl with --out; the exit code is then
+    3.    A run that was broken off resumes when the same command is given again.
     """
     _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
-    from textcat.tagging.workers import without_blas_threads
+    from textcat.tagging._lean_imports import without_blas_threads
 
     without_blas_threads()
     from textcat.tagging import run
-    from textcat.tagging.meter import Meter
-    from textcat.tagging.plan import make_plan
+    from textcat.tagging.summary import progress_shown
 
-    how = run.How(jobs, scheduler, strict)
-    with _log_to(log), _resumable(out), Meter(_progress_console(out, quiet=quiet)) as show:
-        plan = make_plan(model, inputs or ["-"], read._replace(lines=read.lines or by_line), write)
+    settings = run.RunSettings(jobs, scheduler, strict)
+    with _log_to(log), _resumable(out), progress_shown(_progress_console(out, quiet=quiet)) as show:
+        plan = run.make_plan(model, inputs or ["-"], read._replace(lines=read.lines or by_line), write)
         if out is None:
-            summary = run.tag_to_stream(plan, sys.stdout.buffer, how, tell=_print_rejection, show=show)
+            summary = run.tag_to_stream(plan, sys.stdout.buffer, settings, on_rejection=_print_rejection, progress=show)
         else:
-            summary = run.tag_to_folder(plan, out, how, restart=restart, show=show)
+            summary = run.tag_to_folder(plan, out, settings, restart=restart, progress=show)
     from textcat.cli import tables  # now, as until here the process that hands out the work has been kept small
 
     if (printer := _summary_console(out, summary.counts.records, quiet=quiet, as_json=as_json)) is not None:
@@ -179,6 +178,6 @@ def _summary_console(out: Path | None, n_records: int, *, quiet: bool, as_json: 
 
 
 def _print_rejection(rejection: "Rejection") -> None:
-    from textcat.tagging.run import told
+    from textcat.tagging.run import describe_rejection
 
-    typer.echo(f"textcat: {told(rejection)}", err=True)
+    typer.echo(f"textcat: {describe_rejection(rejection)}", err=True)

@@ -1,28 +1,35 @@
-"""A folder that a run writes to: locked, taken up where the journal ends, and never another run's."""
+"""The folder that a run writes to: numbered shards, rejections, and a journal by which it resumes; locked, and its own.
+
+A shard is synced and gets its name before the journal says that it is done. All that is no shard has a name that begins
+with ``_`` or ``.``, so that programs which read a folder of Parquet files pass it over.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
+from textcat import files
 from textcat.errors import TextcatError
+from textcat.files import UNFINISHED, Journal
 from textcat.reading.pipes import PipeState
-from textcat.tagging import durable, journal
-from textcat.tagging.counts import Counts
-from textcat.tagging.shards import JOURNAL, REJECTED, Done
+from textcat.reading.records import Checkpoint
+from textcat.tagging.output import OutputSettings, file_format
+from textcat.tagging.summary import Counts
 
 FORMAT = 1
-INPUTS = "inputs.jsonl"
-LOCK = ".lock"
-_OURS = re.compile(
+JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
+# The journal last: as long as it has its old name, the others may have theirs.
+_FORMER_NAMES = {"inputs.jsonl": INPUTS, "rejected.jsonl": REJECTED, "journal.jsonl": JOURNAL}
+_OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
-    rf"|part-\d{{5,}}\.(?:jsonl|csv|parquet)(?:\.zst)?)(?:{re.escape(durable.UNFINISHED)})?"
+    rf"|part-\d{{5,}}\.(?:jsonl|csv|parquet)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 _MARK = "textcat archive"
 _ANEW = "start anew with --restart, or name another folder"
@@ -31,9 +38,37 @@ Facts = dict[str, Any]
 Line = dict[str, Any]
 
 
+class RunState(NamedTuple):
+    """How far a run has come, as its journal says.
+
+    Parameters
+    ----------
+    counts : Counts
+    shards : int
+        Their number; the next one gets it for its name.
+    checkpoint : Checkpoint, optional
+        Where the input is to be read from; None is its beginning.
+    read : int
+        Bytes of the inputs up to there.
+    rejected_bytes : int
+        Length of the file of rejections.
+    finished : bool
+    pipes : dict of str to PipeState
+        What had been read of each pipe among the inputs.
+    """
+
+    counts: Counts
+    shards: int = 0
+    checkpoint: Checkpoint | None = None
+    read: int = 0
+    rejected_bytes: int = 0
+    finished: bool = False
+    pipes: Mapping[str, PipeState] = {}
+
+
 @contextmanager
-def opened(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bool = False) -> Iterator[Done]:
-    """Take a folder for a run, make or mend what is in it, and keep others out until the block ends.
+def open_folder(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bool = False) -> Iterator[RunState]:
+    """Open a folder for a run, remove what an interrupted one has left unfinished, and lock it while a block lasts.
 
     Parameters
     ----------
@@ -48,8 +83,7 @@ def opened(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bool = 
 
     Yields
     ------
-    Done
-        How far the run has come.
+    RunState
 
     Raises
     ------
@@ -57,12 +91,22 @@ def opened(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bool = 
         If another run writes there, the folder holds anything else, is damaged, or was begun with other facts or
         inputs.
     """
-    with durable.told(path):
+    with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
     with _locked(path):
-        with durable.told(path):
-            done = _taken_up(path, facts, inputs, restart)
-        yield done
+        with _errors_as_sentences(path):
+            state = _begin_or_resume(path, facts, inputs, restart)
+        yield state
+
+
+@contextmanager
+def _errors_as_sentences(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TextcatError(
+            f"Cannot write to {folder} ({error.strerror or error}): once that is mended, the same command resumes."
+        ) from error
 
 
 @contextmanager
@@ -71,7 +115,7 @@ def _locked(path: Path) -> Iterator[None]:
 
     # The system lets go of it when the process ends, however it ends.
     lock = FileLock(path / LOCK, timeout=0)
-    with durable.told(path):
+    with _errors_as_sentences(path):
         try:
             lock.acquire()
         except Timeout:
@@ -84,59 +128,69 @@ def _locked(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _taken_up(path: Path, facts: Facts, inputs: Iterable[Line], restart: bool) -> Done:
-    kept = journal.read(path / JOURNAL)
-    if kept is None:
-        _refuse_others(path)
-    elif not kept.lines or _MARK not in kept.lines[0]:
-        raise TextcatError(f"{path / JOURNAL} is not a journal of textcat: name another folder.")
-    if kept is None or restart:
-        _empty(path)
+def _begin_or_resume(path: Path, facts: Facts, inputs: Iterable[Line], restart: bool) -> RunState:
+    journal = _own_journal(path)
+    if journal is None:
+        _refuse_other_files(path)
+    if journal is None or restart:
+        for file in _own_files(path):
+            if file.name != JOURNAL:  # which is replaced
+                files.remove(file)
+        files.sync_folder(path)
         _begin(path, facts, inputs)
-        return Done(Counts())
-    header, *entries = kept.lines
+        return RunState(Counts())
+    header, *entries = journal.lines
     _compare(path, header, facts, inputs)
-    if kept.damaged:
+    if journal.damaged:
         raise TextcatError(f"{path / JOURNAL} is damaged: {_ANEW}.")
     _check_shards(path, entries)
-    done = _sum_up(entries)
-    _mend(path, done, kept.length, {entry.get("shard") for entry in entries})
-    return done
+    state = _last_state(entries)
+    _remove_unfinished(path, state, journal.length, {entry.get("shard") for entry in entries})
+    return state
 
 
-def _refuse_others(path: Path) -> None:
-    """Without a journal there may only be what a run leaves that was killed at once."""
-    left = {LOCK, INPUTS, INPUTS + durable.UNFINISHED, JOURNAL + durable.UNFINISHED}
+def _own_journal(path: Path) -> Journal | None:
+    """Return the journal, if there is one; files of earlier versions get their new names."""
+    former = not (path / JOURNAL).exists()
+    place = path / ("journal.jsonl" if former else JOURNAL)
+    journal = files.read_journal(place)
+    if journal is None:
+        return None
+    if not journal.lines or _MARK not in journal.lines[0]:
+        raise TextcatError(f"{place} is not a journal of textcat: name another folder.")
+    for old, new in _FORMER_NAMES.items() if former else ():
+        if (path / old).exists():
+            files.rename(path / old, path / new)
+    if former:
+        files.sync_folder(path)
+    return journal
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Raise an error if there is, without a journal, anything but what a run leaves that was killed at once."""
+    left = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}
     if others := sorted({file.name for file in path.iterdir()} - left):
         raise TextcatError(f"{path} holds {others[0]!r}, and no journal of a run: name another folder.")
 
 
-def _empty(path: Path) -> None:
-    """Remove what a run has written, the journal last: it is replaced."""
-    for file in _own(path):
-        if file.name != JOURNAL:
-            durable.remove(file)
-    durable.sync_folder(path)
-
-
-def _own(path: Path) -> list[Path]:
-    return sorted(file for file in path.iterdir() if _OURS.fullmatch(file.name))
+def _own_files(path: Path) -> list[Path]:
+    return sorted(file for file in path.iterdir() if _OWN_NAMES.fullmatch(file.name))
 
 
 def _begin(path: Path, facts: Facts, inputs: Iterable[Line]) -> None:
     digest = hashlib.sha256()
 
     def lines() -> Iterator[bytes]:
-        for line in map(_line, inputs):
+        for line in map(_line_of_inputs, inputs):
             digest.update(line)
             yield line
 
-    durable.write_whole(path / INPUTS, lines())
-    journal.create(path / JOURNAL, {_MARK: FORMAT, "facts": facts, "inputs": digest.hexdigest()})
-    durable.sync_folder(path.parent)
+    files.write_whole(path / INPUTS, lines())
+    files.create_journal(path / JOURNAL, {_MARK: FORMAT, "facts": facts, "inputs": digest.hexdigest()})
+    files.sync_folder(path.parent)
 
 
-def _line(fields: Line) -> bytes:
+def _line_of_inputs(fields: Line) -> bytes:
     return json.dumps(fields, sort_keys=True).encode() + b"\n"
 
 
@@ -147,12 +201,12 @@ def _compare(path: Path, header: Line, facts: Facts, inputs: Iterable[Line]) -> 
     if header[_MARK] != FORMAT:
         raise TextcatError(f"{path} was begun by another version of textcat: {_ANEW}.")
     for name in [*facts, *header["facts"]]:
-        before, now = (_told(name, known.get(name)) for known in (header["facts"], facts))
+        before, now = (_in_words(name, of_run.get(name)) for of_run in (header["facts"], facts))
         if before != now:
             raise TextcatError(f"{path} was begun with {before}, and now it is {now}: {_ANEW}.")
     digest = hashlib.sha256()
     with open(path / INPUTS, "rb") as file:
-        for old, new in zip_longest(file, map(_line, inputs)):
+        for old, new in zip_longest(file, map(_line_of_inputs, inputs)):
             if old != new:
                 raise TextcatError(f"{_difference(old, new)} since {path} was begun: {_ANEW}.")
             digest.update(old)
@@ -160,7 +214,7 @@ def _compare(path: Path, header: Line, facts: Facts, inputs: Iterable[Line]) -> 
         raise TextcatError(f"{path / INPUTS} is damaged: {_ANEW}.")
 
 
-def _told(name: str, value: Any) -> str:
+def _in_words(name: str, value: Any) -> str:
     return f"no {name}" if value in (None, "", False) else name if value is True else f"{name} {value}"
 
 
@@ -169,17 +223,17 @@ def _difference(before: bytes | None, now: bytes | None) -> str:
     return f"{old} has changed" if old == new else f"The inputs have changed, from {old} to {new},"
 
 
-# --- where it was ----------------------------------------------------------------------------------------------------
+# --- where it resumes ------------------------------------------------------------------------------------------------
 
 
-def _sum_up(entries: list[Line]) -> Done:
-    counts, last, shards = Counts(), Done(Counts()), 0
+def _last_state(entries: list[Line]) -> RunState:
+    counts, last, shards = Counts(), RunState(Counts()), 0
     for entry in entries:
         if "cursor" in entry:
             counts.add(Counts.from_dict(entry["counts"]))
             shards += bool(entry["shard"])
-            pipes = {name: PipeState(*heard) for name, heard in entry["pipes"].items()}
-            last = Done(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"], pipes=pipes)
+            pipes = {name: PipeState(*state) for name, state in entry["pipes"].items()}
+            last = RunState(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"], pipes=pipes)
     return last._replace(finished=any(entry.get("finished") for entry in entries))
 
 
@@ -187,29 +241,193 @@ def _check_shards(path: Path, entries: list[Line]) -> None:
     for entry in entries:
         if name := entry.get("shard"):
             shard = path / name
-            if not shard.is_file() or shard.stat().st_size != entry["bytes"] or _sum(shard) != entry["sha256"]:
-                raise TextcatError(f"{shard} is missing or not as it was written: put it back, or {_ANEW}.")
+            if not shard.is_file() or shard.stat().st_size != entry["bytes"] or _sha256(shard) != entry["sha256"]:
+                raise _missing(shard)
 
 
-def _sum(path: Path) -> str:
-    digest = hashlib.sha256()
+def _sha256(path: Path) -> str:
     with open(path, "rb") as file:
-        while batch := file.read(1 << 20):
-            digest.update(batch)
-    return digest.hexdigest()
+        return files.sha256_of_file(file)
 
 
-def _mend(path: Path, done: Done, journal_length: int, shards: set[str | None]) -> None:
+def _missing(file: Path) -> TextcatError:
+    return TextcatError(f"{file} is missing or not as it was written: put it back, or {_ANEW}.")
+
+
+def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None]) -> None:
     """Remove what was written after the journal's last line."""
-    for file in _own(path):
+    for file in _own_files(path):
         if file.name not in {*shards, JOURNAL, REJECTED, INPUTS}:
-            durable.remove(file)
+            files.remove(file)
     rejected = path / REJECTED
-    if done.rejected_bytes:
-        if not rejected.is_file() or rejected.stat().st_size < done.rejected_bytes:
-            raise TextcatError(f"{rejected} is missing or not as it was written: put it back, or {_ANEW}.")
-        durable.cut(rejected, done.rejected_bytes)
+    if state.rejected_bytes:
+        if not rejected.is_file() or rejected.stat().st_size < state.rejected_bytes:
+            raise _missing(rejected)
+        files.cut(rejected, state.rejected_bytes)
     else:
-        durable.remove(rejected)
-    durable.cut(path / JOURNAL, journal_length)
-    durable.sync_folder(path)
+        files.remove(rejected)
+    files.cut(path / JOURNAL, journal_length)
+    files.sync_folder(path)
+
+
+# --- shards ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_shards(
+    folder: Path, state: RunState, output: OutputSettings, *, max_records: int, max_bytes: int
+) -> Iterator[_ShardWriter]:
+    """Open the files that a run writes, from a checkpoint on, while a block lasts.
+
+    Parameters
+    ----------
+    folder : Path
+        As `open_folder` has left it.
+    state : RunState
+        From `open_folder`.
+    output : OutputSettings
+    max_records : int
+        A shard ends after the batch that brings it to so many records,
+    max_bytes : int
+        or so many bytes of rows before they are compressed. The input alone has a say, not the clock.
+
+    Yields
+    ------
+    _ShardWriter
+    """
+    shards = _ShardWriter(folder, state, output, max_records, max_bytes)
+    try:
+        yield shards
+    finally:
+        shards.close()
+
+
+class _ShardWriter:
+    """Writes shards, rejections and the journal; once a method has raised, it is of no further use.
+
+    Attributes
+    ----------
+    number : int
+        How many shards are done.
+    """
+
+    def __init__(self, folder: Path, state: RunState, output: OutputSettings, max_records: int, max_bytes: int):
+        self._folder, self._format, self._suffix = folder, file_format(output), output.suffix
+        self._max_records, self._max_bytes = max_records, max_bytes
+        self.number = state.shards
+        with _errors_as_sentences(folder):
+            self._journal = files.reopen(folder / JOURNAL)
+        self._rejected = _AppendedFile(folder / REJECTED, state.rejected_bytes)
+        self._begin()
+
+    def add(
+        self,
+        blocks: Iterable[bytes],
+        rejected: bytes,
+        counts: Counts,
+        checkpoint: Checkpoint,
+        read: int,
+        pipes: Mapping[str, PipeState] | None = None,
+    ) -> None:
+        """Write what became of a batch.
+
+        Parameters
+        ----------
+        blocks : iterable of bytes
+            Rows.
+        rejected : bytes
+            Lines of rejections.
+        counts : Counts
+            Of the batch.
+        checkpoint : Checkpoint
+            Where the batch ends.
+        read : int
+            Bytes of the inputs up to there.
+        pipes : mapping of str to PipeState, optional
+            What had been read of pipes.
+
+        Raises
+        ------
+        TextcatError
+            If the disk is full, or fails in another way.
+        """
+        with _errors_as_sentences(self._folder):
+            for block in blocks:
+                if not self._n_bytes:
+                    self._shard.write(self._format.begin())
+                self._shard.write(self._format.add(block))
+                self._n_bytes += len(block)
+            self._rejected.write(rejected)
+            self._counts.add(counts)
+            self._position = {"cursor": checkpoint, "read": read, "pipes": pipes or {}}
+            if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
+                self._end()
+
+    def finish(self) -> None:
+        """End the last shard, and note that all is done; errors as in `add`."""
+        with _errors_as_sentences(self._folder):
+            if self._position:
+                self._end()
+            files.append_to_journal(self._journal, {"finished": True})
+
+    def close(self) -> None:
+        """Close the files as they are."""
+        for file in (self._journal, self._rejected, self._shard):
+            file.close()
+
+    def _begin(self) -> None:
+        self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._suffix}{UNFINISHED}")
+        self._counts, self._n_bytes = Counts(), 0
+        self._position: dict[str, Any] = {}
+
+    def _end(self) -> None:
+        """End the shard; where all was rejected, there is none, but the journal has its line."""
+        entry: dict[str, Any] = {"shard": ""}
+        if self._n_bytes:
+            self._shard.write(self._format.end())
+            name = self._shard.finish()
+            entry = {"shard": name, "bytes": self._shard.length, "sha256": self._shard.sha256.hexdigest()}
+            self.number += 1
+        self._rejected.sync()
+        files.sync_folder(self._folder)
+        counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}
+        files.append_to_journal(self._journal, {**entry, **self._position, **counts})
+        self._begin()
+
+
+class _AppendedFile:
+    """A file that is made when there is something to write."""
+
+    def __init__(self, path: Path, length: int = 0):
+        self.length = length
+        self.sha256 = hashlib.sha256()  # of what is written
+        self._path = path
+        self._file: BinaryIO | None = None
+
+    def write(self, data: bytes) -> None:
+        """Write at the end."""
+        if not data:
+            return
+        if self._file is None:
+            self._file = files.reopen(self._path) if self.length else files.create(self._path)
+        files.write(self._file, data)
+        self.sha256.update(data)
+        self.length += len(data)
+
+    def sync(self) -> None:
+        """Wait until all of it outlasts a loss of power."""
+        if self._file is not None:
+            files.sync(self._file)
+
+    def finish(self) -> str:
+        """Sync and close the file, take away what marks it as unfinished, and return its name."""
+        self.sync()
+        self.close()
+        name = self._path.name.removesuffix(UNFINISHED)
+        files.rename(self._path, self._path.with_name(name))
+        return name
+
+    def close(self) -> None:
+        """Close the file as it is."""
+        if self._file is not None:
+            self._file.close()

@@ -1,4 +1,4 @@
-"""A batch of input → the rows of its records' tags, what was rejected, and what it all came to."""
+"""A batch of input → the rows of its records' tags, what was rejected, and counts of both; in any process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import logging
 import multiprocessing
 import os
+from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import islice
@@ -17,24 +18,24 @@ from textcat.model.manifest import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import formats
 from textcat.reading.records import Batch, InputSettings, Record, Rejection
-from textcat.tagging.counts import Counts, kind
 from textcat.tagging.output import ENCODERS, OutputSettings, encode_jsonl
+from textcat.tagging.summary import Counts, kind_of_reason
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from textcat.model.tagger import Tagger
+    from textcat.model.tagger import Tag, Tagger
 
 log = logging.getLogger(__name__)
 
 # Records whose scores are held at the same time: 4096 × 1000 topics are 16 MB.
-_BATCH = 4096
-# Of the memo of blocks of text, in each process. With four times as much, tagging is no faster.
-MEMO_BYTES = 32 << 20
+_HELD = 4096
+# Of the token cache, in each process. With four times as much, tagging is no faster.
+_CACHE_BYTES = 32 << 20
 
 
 class Job(NamedTuple):
-    """What a run does to each of its batches.
+    """What a run does to each batch of its input.
 
     Parameters
     ----------
@@ -55,18 +56,17 @@ class Job(NamedTuple):
     output: OutputSettings = OutputSettings()
 
 
-class Tagged(NamedTuple):
+class _TaggedBatch(NamedTuple):
     """What became of a batch.
 
     Parameters
     ----------
     blocks : tuple of bytes
-        Rows as an encoder gives them, in the order of the input.
+        Rows as an encoder returns them, in the order of the input.
     rejections : tuple of Rejection
-        In the order of the input.
     counts : Counts
     process : str
-        The process that did it.
+        The process that did it, see `process_name`.
     memory : int
         The most memory that process has held so far, in bytes; 0 where the system does not tell.
     """
@@ -78,27 +78,36 @@ class Tagged(NamedTuple):
     memory: int
 
 
-def tag_batch(job: Job, batch: Batch) -> Tagged:
-    """Read the records of a batch, tag them, and encode their rows; in any process that sees the model.
+def tag_batch(job: Job, batch: Batch) -> _TaggedBatch:
+    """Read the records of a batch, tag them, and encode their rows.
+
+    Parameters
+    ----------
+    job : Job
+    batch : Batch
+
+    Returns
+    -------
+    _TaggedBatch
 
     Raises
     ------
     TextcatError
         If there is no model, another one than the job is for, or another spaCy.
     """
-    work = _Work(_tagger(job.model, job.digest, job.spacy), job.output)
+    work = _Work(_load(job.model, job.digest, job.spacy, job.output.topics, job.output.min_probability), job.output)
     items = formats.records(batch, job.input)
-    while some := list(islice(items, _BATCH)):
-        work.counts.records += len(some)
-        work.tag([item for item in some if isinstance(item, Record)])
-        work.rejections += [item for item in some if isinstance(item, Rejection)]
+    while held := list(islice(items, _HELD)):
+        work.counts.records += len(held)
+        work.tag([item for item in held if isinstance(item, Record)])
+        work.rejections += [item for item in held if isinstance(item, Rejection)]
     work.counts.rejected = len(work.rejections)
-    work.counts.reasons.update(kind(rejection.reason) for rejection in work.rejections)
-    return Tagged(tuple(work.blocks), tuple(work.rejections), work.counts, process_name(), peak_memory() or 0)
+    work.counts.reasons.update(kind_of_reason(rejection.reason) for rejection in work.rejections)
+    return _TaggedBatch(tuple(work.blocks), tuple(work.rejections), work.counts, process_name(), peak_memory() or 0)
 
 
 def process_name() -> str:
-    """Name this process among those of all machines."""
+    """Return a name of this process among those of all machines."""
     return f"{node()}:{os.getpid()}"
 
 
@@ -119,7 +128,7 @@ class _Work:
             return
         try:
             scores = self._tagger.scores(records)
-            tags = self._tagger.tags_of(scores, top=self._output.top, everything=self._output.everything)
+            tags = self._tags(scores)
             self.blocks.append(self._encode(records, tags))
         except MemoryError:  # it may be enough when less is done at the same time
             raise
@@ -131,6 +140,13 @@ class _Work:
                 self._reject(records[0], error)
         else:
             self._count(scores > self._tagger.thresholds, len(tags))
+
+    def _tags(self, scores: np.ndarray) -> list[list[Tag]]:
+        top, least = self._output.top, self._output.min_probability
+        tags = self._tagger.tags_of(scores, top=top, everything=self._output.everything)
+        if top is None or least is None:
+            return tags
+        return [[tag for tag in of_record if (tag.probability or 0) >= least] for of_record in tags]
 
     def _terms(self, record: Record, topic: str) -> dict[str, float]:
         reasons = self._tagger.explain(record, topic, self._output.explain)
@@ -144,25 +160,47 @@ class _Work:
     def _count(self, above: np.ndarray, n_tagged: int) -> None:
         self.counts.tagged += n_tagged
         self.counts.untagged += len(above) - int(above.any(axis=1).sum())
-        found = above.sum(axis=0)
-        self.counts.topics.update({self._tagger.topics[j]: int(found[j]) for j in found.nonzero()[0].tolist()})
+        per_topic = above.sum(axis=0)
+        topics = self._tagger.topics
+        self.counts.topics.update({topics[j]: int(per_topic[j]) for j in per_topic.nonzero()[0].tolist()})
 
 
 @lru_cache(maxsize=1)
-def _tagger(model: str, digest: str, spacy: str) -> Tagger:
+def _load(model: str, digest: str, spacy: str, topics: tuple[str, ...], min_probability: float | None) -> Tagger:
+    """Return the tagger of a job, which has no other topics and thresholds than those asked for."""
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
-    found = read_manifest(model)[SUM]
-    if found != digest:
+    if read_manifest(model)[SUM] != digest:
         raise TextcatError(f"{model} is not the model that this run has begun with: start anew with --restart.")
     if spacy not in ("", version("spacy")):
         raise TextcatError(
             f"This run needs spaCy {spacy}, and on {node()} there is {version('spacy')}: install it there."
         )
     tagger = load(model, prepare=False)
-    tagger.features.tokens_.memo_bytes = MEMO_BYTES
+    tagger.features.tokens_.memo_bytes = _CACHE_BYTES
     tagger.features.tokens_.prepare()
+    if topics:
+        tagger = _restricted(tagger, topics)
+    if min_probability is not None and tagger.calibration is not None:
+        tagger = replace(tagger, thresholds=tagger.calibration.threshold(min_probability))
     if multiprocessing.parent_process() is not None:
         # In a worker, what has been loaded stays: to look through it for garbage takes a tenth of the time.
         gc.freeze()
     return tagger
+
+
+def _restricted(tagger: Tagger, topics: tuple[str, ...]) -> Tagger:
+    """Return a tagger with some of the topics, in the order of the model."""
+    import numpy as np
+
+    columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in topics], np.intp)
+    return replace(
+        tagger,
+        weights=np.ascontiguousarray(tagger.weights[:, columns]),
+        bias=tagger.bias[columns],
+        thresholds=tagger.thresholds[columns],
+        topics=tuple(tagger.topics[j] for j in columns.tolist()),
+        train_sizes=tagger.train_sizes[columns],
+        facts={name: [values[j] for j in columns.tolist()] for name, values in tagger.facts.items()},
+        calibration=None if tagger.calibration is None else tagger.calibration.of_topics(columns),
+    )

@@ -1,24 +1,27 @@
-"""Tags of records → blocks of rows of JSON Lines, CSV or Parquet, as bytes that forms.py makes files of."""
+"""Tags of records → blocks of rows → files of JSON Lines, CSV or Parquet, compressed or not."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import version
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from textcat.errors import TextcatError, install_hint
 from textcat.reading.records import Record, Rejection
 
 DECIMALS = 4  # of scores and probabilities
 COLUMNS = ("id", "source", "position", "topic", "score", "probability")
+COMPRESSIONS = ("", "zst")
 
-Given: TypeAlias = Sequence[tuple[str, float, float | None]]
+Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
 """The tags of a document: topic, score and probability, or None where the model has no probabilities."""
-Terms: TypeAlias = Mapping[str, float]
-"""What terms add to a document's score for a topic."""
-Encoder: TypeAlias = Callable[[Sequence[Record], Sequence[Given]], bytes]
+TermsOf: TypeAlias = Callable[[Record, str], Mapping[str, float]]
+"""From a record and a topic to what the record's terms add to its score for the topic."""
 
 
 class OutputSettings(NamedTuple):
@@ -35,6 +38,11 @@ class OutputSettings(NamedTuple):
         All topics.
     explain : int
         So many terms that speak for each topic; for JSON Lines only.
+    topics : tuple of str
+        Only these topics of the model; () is all of them.
+    min_probability : float, optional
+        Topics of at least this probability, in [0, 1], in place of those above their thresholds; with `top`, of
+        the topics of highest score those that reach it. For models with calibrated probabilities only.
     """
 
     to: str = "jsonl"
@@ -42,6 +50,8 @@ class OutputSettings(NamedTuple):
     top: int | None = None
     everything: bool = False
     explain: int = 0
+    topics: tuple[str, ...] = ()
+    min_probability: float | None = None
 
     @property
     def suffix(self) -> str:
@@ -49,31 +59,68 @@ class OutputSettings(NamedTuple):
         return f".{self.to}{f'.{self.compress}' if self.compress else ''}"
 
 
-def encode_jsonl(
-    records: Sequence[Record], tags: Sequence[Given], terms: Callable[[Record, str], Terms] | None = None
-) -> bytes:
-    """Write an object a line: id, source, position, and topics with their scores and probabilities.
+def check_output(settings: OutputSettings) -> None:
+    """Raise an error for settings that cannot be followed, whatever the model is.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such format, the settings contradict each other, or a library is not installed.
+    """
+    if settings.to not in ENCODERS:
+        raise TextcatError(f"Tags are not written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.")
+    if settings.compress not in COMPRESSIONS:
+        raise TextcatError(f"Tags are not compressed as {settings.compress!r}: choose zst.")
+    if settings.to == "parquet" and settings.compress:
+        raise TextcatError("Parquet is compressed in itself: leave out --compress.")
+    if settings.top is not None and (settings.top < 1 or settings.everything):
+        raise TextcatError("Ask for 1 topic or more, or for the scores of all, not both.")
+    if settings.explain and settings.to != "jsonl":
+        raise TextcatError("Terms that explain are written as jsonl only.")
+    if settings.min_probability is not None:
+        if not 0 <= settings.min_probability <= 1:
+            raise TextcatError(f"{settings.min_probability} is no probability: give one from 0 to 1.")
+        if settings.everything:
+            raise TextcatError("Ask for topics of a least probability, or for the scores of all, not both.")
+    file_format(settings)
+
+
+def library_versions(settings: OutputSettings) -> dict[str, str]:
+    """Return the versions of the libraries that the bytes of the output depend on, by name."""
+    names = ["pyarrow"] if settings.to == "parquet" else ["zstandard"] if settings.compress else []
+    return {name: version(name) for name in names}
+
+
+# --- records → blocks of rows ----------------------------------------------------------------------------------------
+
+
+def encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
+    """Return an object a line: id, source, position, and topics with their scores and probabilities.
 
     Parameters
     ----------
     records : sequence of Record
-    tags : sequence of Given
+    tags : sequence of Tags
         One for each record.
-    terms : callable, optional
-        From a record and a topic to the terms that speak for it, which are then written, too.
+    terms : TermsOf, optional
+        The terms that it returns are written with each topic.
+
+    Returns
+    -------
+    bytes
     """
     lines = []
-    for record, given in zip(records, tags, strict=True):
-        topics = [_entry(*tag) for tag in given]
+    for record, tags_of_record in zip(records, tags, strict=True):
+        topics = [_topic_object(*tag) for tag in tags_of_record]
         if terms is not None:
-            for entry in topics:
-                added = terms(record, entry["topic"])
-                entry["terms"] = {name: round(value, DECIMALS) for name, value in added.items()}
+            for topic in topics:
+                contributions = terms(record, topic["topic"])
+                topic["terms"] = {term: round(value, DECIMALS) for term, value in contributions.items()}
         lines.append(_json_line(record.id, record.source, record.position, topics))
     return b"".join(lines)
 
 
-def _entry(topic: str, score: float, probability: float | None) -> dict[str, Any]:
+def _topic_object(topic: str, score: float, probability: float | None) -> dict[str, Any]:
     if probability is None:
         return {"topic": topic, "score": round(score, DECIMALS)}
     return {"topic": topic, "score": round(score, DECIMALS), "probability": round(probability, DECIMALS)}
@@ -84,57 +131,64 @@ def _json_line(id: str, source: str, position: int, topics: list[dict[str, Any]]
     try:
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # a file's name that is no UTF-8
-        return orjson.dumps({**line, "id": valid(id), "source": valid(source)}, option=orjson.OPT_APPEND_NEWLINE)
+        line |= {"id": escape_undecodable(id), "source": escape_undecodable(source)}
+        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def encode_rejection(rejection: Rejection) -> bytes:
-    """Write the line of a rejection: source, position, reason, and where its bytes lie."""
-    fields = rejection._asdict() | {"source": valid(rejection.source), "reason": valid(rejection.reason)}
-    return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+def encode_csv(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
+    """Return a row per document and topic, and for a document without a topic one in which it is empty.
 
+    Parameters
+    ----------
+    records : sequence of Record
+    tags : sequence of Tags
+        One for each record.
 
-def encode_csv(records: Sequence[Record], tags: Sequence[Given]) -> bytes:
-    """Write a row per document and topic, and for a document without a topic one in which it is empty."""
+    Returns
+    -------
+    bytes
+    """
     rows = io.StringIO(newline="")
     # All texts are quoted: a carriage return would not be, where lines end without one.
     write = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
-    for record, given in zip(records, tags, strict=True):
+    for record, tags_of_record in zip(records, tags, strict=True):
         of_document = (record.id, record.source, record.position)
-        for topic, score, probability in given:
-            likely = "" if probability is None else round(probability, DECIMALS)
-            write((*of_document, topic, round(score, DECIMALS), likely))
-        if not given:
+        for topic, score, p in tags_of_record:
+            write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS)))
+        if not tags_of_record:
             write((*of_document, "", "", ""))
-    return valid(rows.getvalue()).encode()
+    return escape_undecodable(rows.getvalue()).encode()
 
 
-def encode_parquet(records: Sequence[Record], tags: Sequence[Given]) -> bytes:
-    """Write a row per document, with a list of its topics, as a stream of Arrow."""
+def encode_parquet(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
+    """Return a row per document, with a list of its topics, as a stream of Arrow.
+
+    Parameters
+    ----------
+    records : sequence of Record
+    tags : sequence of Tags
+        One for each record.
+
+    Returns
+    -------
+    bytes
+    """
     import pyarrow as pa
 
-    topics = [
-        [{"topic": topic, "score": round(score, DECIMALS), "probability": _rounded(p)} for topic, score, p in given]
-        for given in tags
-    ]
     columns = {
-        "id": [valid(record.id) for record in records],
-        "source": [valid(record.source) for record in records],
+        "id": [escape_undecodable(record.id) for record in records],
+        "source": [escape_undecodable(record.source) for record in records],
         "position": [record.position for record in records],
-        "topics": topics,
+        "topics": [[_topic_object(*tag) for tag in tags_of_record] for tags_of_record in tags],
     }
-    batch = pa.RecordBatch.from_pydict(columns, schema())
+    batch = pa.RecordBatch.from_pydict(columns, _arrow_schema())
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
     return bytes(sink.getvalue())
 
 
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, DECIMALS)
-
-
-def schema() -> Any:
-    """Return the columns of Parquet, in Arrow's terms."""
+def _arrow_schema() -> Any:
     import pyarrow as pa
 
     tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64())])
@@ -143,9 +197,114 @@ def schema() -> Any:
     )
 
 
-def valid(text: str) -> str:
-    """Replace what stands for undecodable bytes of a file's name by escapes: no output can hold it."""
+def encode_rejection(rejection: Rejection) -> bytes:
+    """Return the line of a rejection: source, position, reason, and where its bytes lie."""
+    texts = {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
+    return orjson.dumps(rejection._asdict() | texts, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def escape_undecodable(text: str) -> str:
+    """Return a text with escapes for the undecodable bytes of a file's name: no output format can hold these."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-ENCODERS: dict[str, Encoder] = {"jsonl": encode_jsonl, "csv": encode_csv, "parquet": encode_parquet}
+ENCODERS: dict[str, Callable[[Sequence[Record], Sequence[Tags]], bytes]] = {
+    "jsonl": encode_jsonl,
+    "csv": encode_csv,
+    "parquet": encode_parquet,
+}
+
+
+# --- blocks of rows → files ------------------------------------------------------------------------------------------
+
+
+class _Plain:
+    """A file that is a head and encoded blocks, one after the other."""
+
+    def __init__(self, head: bytes = b""):
+        self._head = head
+
+    def begin(self) -> bytes:
+        """Return what a file begins with."""
+        return self._head
+
+    def add(self, block: bytes) -> bytes:
+        """Take an encoded block, and return what can be written by now."""
+        return block
+
+    def flush(self) -> bytes:
+        """Return what has been held back, so that a reader of the file sees all rows added so far."""
+        return b""
+
+    def end(self) -> bytes:
+        """Return what a file ends with."""
+        return b""
+
+
+class _Zstandard(_Plain):
+    """A plain file as one Zstandard frame: many readers stop at the end of the first."""
+
+    def __init__(self, head: bytes = b""):
+        super().__init__(head)
+        self._library = _library("zstandard", "write .zst files", "zst")
+
+    def begin(self) -> bytes:
+        self._frame = self._library.ZstdCompressor(write_checksum=True).compressobj()
+        return self._frame.compress(self._head)
+
+    def add(self, block: bytes) -> bytes:
+        return self._frame.compress(block)
+
+    def flush(self) -> bytes:
+        return self._frame.flush(self._library.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def end(self) -> bytes:
+        return self._frame.flush()
+
+
+class _Parquet(_Plain):
+    """A Parquet file of one row group; its rows are held until it ends, as it can be read only then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        _library("pyarrow", "write Parquet", "parquet")
+
+    def begin(self) -> bytes:
+        self._batches: list[Any] = []
+        return b""
+
+    def add(self, block: bytes) -> bytes:
+        import pyarrow as pa
+
+        self._batches += pa.ipc.open_stream(block)
+        return b""
+
+    def end(self) -> bytes:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_batches(self._batches, _arrow_schema())
+        file = io.BytesIO()
+        pq.write_table(table, file, compression="zstd", row_group_size=max(len(table), 1))
+        return file.getvalue()
+
+
+def file_format(settings: OutputSettings) -> _Plain:
+    """Return what turns encoded blocks into the bytes of files.
+
+    Raises
+    ------
+    TextcatError
+        If a library for it is not installed.
+    """
+    if settings.to == "parquet":
+        return _Parquet()
+    head = (",".join(COLUMNS) + "\n").encode() if settings.to == "csv" else b""
+    return _Zstandard(head) if settings.compress else _Plain(head)
+
+
+def _library(name: str, purpose: str, extra: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise TextcatError(f"To {purpose}, {name} is needed: run `{install_hint(extra)}`.") from None

@@ -1,31 +1,63 @@
-"""A plan → tags in a folder of shards, or in a stream: one run, from where it was to its end."""
+"""A model, inputs and settings → tags in a folder of shards, or in a stream: one run, from its last checkpoint on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+import logging
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+from textcat import __version__
 from textcat.errors import TextcatError
+from textcat.files import did_you_mean
+from textcat.model.manifest import CALIBRATION, SUM, read_manifest
+from textcat.progress import peak_memory
 from textcat.reading.batches import read_batches
 from textcat.reading.pipes import Pipes
-from textcat.reading.records import Batch, Rejection
-from textcat.tagging import forms
-from textcat.tagging.counts import Counts
-from textcat.tagging.flow import in_order
-from textcat.tagging.folder import opened
-from textcat.tagging.job import Job, Tagged, tag_batch
-from textcat.tagging.output import encode_rejection
-from textcat.tagging.plan import Plan, announce, check_apart, facts, warn_of_changes
-from textcat.tagging.shards import Done, Rule, Shards
-from textcat.tagging.summary import Show, Summary, Tally
-from textcat.tagging.workers import crew
+from textcat.reading.records import Batch, Block, InputSettings, Rejection
+from textcat.reading.remote import is_url
+from textcat.reading.sources import Source, find
+from textcat.tagging.folder import RunState, open_folder, open_shards
+from textcat.tagging.job import Job, _TaggedBatch, process_name, tag_batch
+from textcat.tagging.output import OutputSettings, check_output, encode_rejection, file_format, library_versions
+from textcat.tagging.summary import Counts, RunProgress, ShowProgress, Summary
+from textcat.tagging.workers import open_workers, ordered_map
+
+log = logging.getLogger(__name__)
+
+INPUT, OUTPUT = InputSettings(), OutputSettings()
+_MAX_LOGGED = 100  # inputs whose formats are logged
 
 
-class How(NamedTuple):
-    """How a run is done; none of it changes what is written.
+class Plan(NamedTuple):
+    """What a run is to do.
+
+    Parameters
+    ----------
+    job : Job
+    sources : sequence of Source
+    manifest : dict
+        Of the model.
+    """
+
+    job: Job
+    sources: Sequence[Source]
+    manifest: dict[str, Any]
+
+    @property
+    def total(self) -> int | None:
+        """Bytes of all sources, as they are stored; None if that is not known of one."""
+        sizes = [source.size for source in self.sources]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+class RunSettings(NamedTuple):
+    """How a run is done; of the rows, none of it changes a byte.
 
     Parameters
     ----------
@@ -35,108 +67,246 @@ class How(NamedTuple):
         The address of a Dask cluster that does the work.
     strict : bool
         Stop at the first record that cannot be read.
-    rule : Rule
-        When a shard is closed.
+    shard_records, shard_bytes : int
+        When a shard ends, see `open_shards`.
     """
 
     jobs: int = -1
     scheduler: str = ""
     strict: bool = False
-    rule: Rule = Rule()
+    shard_records: int = 16_384
+    shard_bytes: int = 64 << 20
 
 
-HOW = How()
+RUN = RunSettings()
 
 
-def tag_to_folder(plan: Plan, out: Path, how: How = HOW, *, restart: bool = False, show: Show | None = None) -> Summary:
-    """Tag the inputs into a folder of shards; if it was begun before, go on where it was.
+def tag_archive(
+    model: str | os.PathLike[str],
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    input_settings: InputSettings = INPUT,
+    output_settings: OutputSettings = OUTPUT,
+    jobs: int = -1,
+    scheduler: str = "",
+    strict: bool = False,
+    restart: bool = False,
+    progress: ShowProgress | None = None,
+) -> Summary:
+    """Tag an archive of any size: write the tags of its documents to a folder of shards.
+
+    If the folder holds a run with the same model, inputs and settings that was interrupted, it resumes where its
+    journal ends; if it is finished, nothing is done. A document that cannot be read is named in ``_rejected.jsonl``
+    there, with the reason.
+
+    Parameters
+    ----------
+    model : path
+        A model's folder.
+    inputs : path, or iterable of paths
+        Files, folders, patterns such as ``*.jsonl``, and URLs.
+    out : path
+        The folder; it is made if it is not there.
+    input_settings : InputSettings
+        How inputs are read: format, fields, encoding.
+    output_settings : OutputSettings
+        What is written, and in which format.
+    jobs : int, default -1
+        Processes that tag; -1: one a core. In a script that starts processes, call this below
+        ``if __name__ == "__main__":``.
+    scheduler : str
+        The address of a Dask cluster that does the work; "" is this machine.
+    strict : bool, default False
+        Raise an error at the first document that cannot be read.
+    restart : bool, default False
+        Remove what an earlier run has written to the folder.
+    progress : callable, optional
+        Is called with a `RunProgress` after each batch of the input.
+
+    Returns
+    -------
+    Summary
+        Counts of documents, rejections and topics, and topics that are more or less frequent than in training.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such model or input, the settings contradict each other, the folder lies in an input, holds
+        anything else or another run, or cannot be written to.
+
+    Examples
+    --------
+    >>> import textcat
+    >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
+    """
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    plan = make_plan(model, [os.fspath(path) for path in paths], input_settings, output_settings)
+    settings = RunSettings(jobs, scheduler, strict)
+    return tag_to_folder(plan, Path(out).expanduser(), settings, restart=restart, progress=progress)
+
+
+def make_plan(
+    model: str | os.PathLike[str],
+    inputs: Sequence[str],
+    input_settings: InputSettings = INPUT,
+    output_settings: OutputSettings = OUTPUT,
+) -> Plan:
+    """Find the inputs and the model, and check that they and the settings go together.
+
+    Parameters
+    ----------
+    model : path
+        A model's folder.
+    inputs : sequence of str
+        Files, folders, patterns, URLs; ``-`` is standard input.
+    input_settings : InputSettings
+    output_settings : OutputSettings
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    TextcatError
+        If they do not go together, or there is no such model or input.
+    """
+    check_output(output_settings)
+    manifest = read_manifest(model)
+    for topic in output_settings.topics:
+        if topic not in manifest["topics"]:
+            near = did_you_mean(topic, manifest["topics"])
+            raise TextcatError(f"The model has no topic {topic!r}.{near} `textcat topics MODEL` lists what it has.")
+    if output_settings.min_probability is not None and f"{CALIBRATION}.npy" not in manifest["files"]:
+        raise TextcatError(
+            f"The model {model} has no probabilities, so there is no least one: leave out --min-probability, or train "
+            "with a recipe that calibrates its scores."
+        )
+    folder = str(Path(model).expanduser().resolve())
+    job = Job(folder, manifest[SUM], version("spacy"), input_settings, output_settings)
+    return Plan(job, find(inputs, input_settings), manifest)
+
+
+def tag_to_folder(
+    plan: Plan,
+    out: Path,
+    settings: RunSettings = RUN,
+    *,
+    restart: bool = False,
+    progress: ShowProgress | None = None,
+) -> Summary:
+    """Tag the inputs into a folder of shards; a run that was interrupted resumes.
 
     Parameters
     ----------
     plan : Plan
     out : Path
-    how : How
+    settings : RunSettings
     restart : bool
         Remove what an earlier run has written there.
-    show : callable, optional
-        Is told after each batch how far the run has come.
+    progress : callable, optional
+        Is called with a `RunProgress` after each batch.
+
+    Returns
+    -------
+    Summary
 
     Raises
     ------
     TextcatError
         If the folder lies in an input, holds anything else or another run, cannot be written to, or a record cannot be
-        read and `how` is strict.
+        read and `settings` are strict.
     """
-    check_apart(plan, out)
-    announce(plan, str(out))
+    _check_apart(plan, out)
+    _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
-    with opened(out, facts(plan), inputs, restart=restart) as done:
-        tally = Tally(plan, done, show)
-        if done.finished:
-            return tally.summary(done.shards)
-        shards = Shards(out, done, forms.form(plan.job.output), plan.job.output.suffix, how.rule)
-        pipes = Pipes(plan.sources, done.pipes)
-        batches = pipes.noted(read_batches(pipes.sources, plan.job.input, done.checkpoint))
-        with closing(shards), closing(_tagged(plan, how, batches)) as results:
+    with open_folder(out, _facts(plan), inputs, restart=restart) as state:
+        tally = _Tally(plan, state, progress)
+        if state.finished:
+            return tally.summary(state.shards)
+        pipes = Pipes(plan.sources, state.pipes)
+        batches = pipes.noted(read_batches(pipes.sources, plan.job.input, state.checkpoint))
+        limits = {"max_records": settings.shard_records, "max_bytes": settings.shard_bytes}
+        with (
+            open_shards(out, state, plan.job.output, **limits) as shards,
+            closing(_tagged(plan, settings, batches)) as results,
+        ):
             for batch, tagged in results:
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
                 shards.add(tagged.blocks, rejected, tagged.counts, batch.end, batch.read, pipes.at(batch.end))
                 tally.add(batch, tagged)
-            warn_of_changes(plan)
+            _warn_of_changes(plan)
             shards.finish()
         return tally.summary(shards.number)
 
 
 def tag_to_stream(
-    plan: Plan, stream: BinaryIO, how: How = HOW, *, tell: Callable[[Rejection], None], show: Show | None = None
+    plan: Plan,
+    stream: BinaryIO,
+    settings: RunSettings = RUN,
+    *,
+    on_rejection: Callable[[Rejection], None],
+    progress: ShowProgress | None = None,
 ) -> Summary:
     """Tag the inputs into a stream, which is flushed after each batch.
 
     Parameters
     ----------
-    plan, how, show
-        As for `tag_to_folder`.
+    plan : Plan
     stream : BinaryIO
-    tell : callable
-        Is told what cannot be read.
+    settings : RunSettings
+    on_rejection : callable
+        Is called with what cannot be read.
+    progress : callable, optional
+        Is called with a `RunProgress` after each batch.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    TextcatError
+        If the format of the output is Parquet, or a record cannot be read and `settings` are strict.
     """
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be read before it ends: write it to a folder, with --out.")
-    announce(plan, "standard output")
-    form, tally = forms.form(plan.job.output), Tally(plan, Done(Counts()), show)
+    _log_plan(plan, "standard output")
+    form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
     stream.write(form.begin())
-    with closing(_tagged(plan, how, read_batches(plan.sources, plan.job.input))) as results:
+    with closing(_tagged(plan, settings, read_batches(plan.sources, plan.job.input))) as results:
         for batch, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.blocks), form.flush()]))
             stream.flush()
             for rejection in tagged.rejections:
-                tell(rejection)
+                on_rejection(rejection)
             tally.add(batch, tagged)
     stream.write(form.end())
     stream.flush()
     return tally.summary(0)
 
 
-def told(rejection: Rejection) -> str:
-    """Say what could not be read, and why."""
+def describe_rejection(rejection: Rejection) -> str:
+    """Return what could not be read, and why, in a line."""
     where = f"{rejection.source}:{rejection.position}" if rejection.position else rejection.source
     return f"{where}: {rejection.reason}"
 
 
-def _tagged(plan: Plan, how: How, batches: Iterable[Batch]) -> Generator[tuple[Batch, Tagged]]:
+def _tagged(plan: Plan, settings: RunSettings, batches: Iterable[Batch]) -> Generator[tuple[Batch, _TaggedBatch]]:
     with (
-        closing(crew(how.jobs, plan.total, how.scheduler)) as workers,
-        closing(in_order(batches, partial(tag_batch, plan.job), workers)) as results,
+        open_workers(settings.jobs, plan.total, settings.scheduler) as workers,
+        closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results,
     ):
         for batch, tagged in results:
-            _check(plan.job, batch, tagged)
-            if how.strict and tagged.rejections:
-                raise TextcatError(f"{told(tagged.rejections[0])} That is the end, as --strict asks.")
+            _check_counts(plan.job, batch, tagged)
+            if settings.strict and tagged.rejections:
+                raise TextcatError(f"{describe_rejection(tagged.rejections[0])} That is the end, as --strict asks.")
             yield batch, tagged
 
 
-def _check(job: Job, batch: Batch, tagged: Tagged) -> None:
-    """Count anew what a batch came to: that nothing is lost must not depend on one count."""
+def _check_counts(job: Job, batch: Batch, tagged: _TaggedBatch) -> None:
+    """Count anew what became of a batch: that nothing is lost must not depend on one count."""
     counts = tagged.counts
     written = counts.tagged
     if job.output.to == "jsonl":
@@ -146,3 +316,94 @@ def _check(job: Job, batch: Batch, tagged: Tagged) -> None:
             f"{counts.records} records up to {batch.source} were read, but {written} written and "
             f"{len(tagged.rejections)} rejected"
         )
+
+
+class _Tally:
+    """What a run has done so far."""
+
+    def __init__(self, plan: Plan, before: RunState, progress: ShowProgress | None):
+        self._plan, self._before, self._progress = plan, before, progress
+        self._counts = Counts()
+        self._counts.add(before.counts)
+        self._started = time.monotonic()
+        self._memory: dict[str, int] = {}
+        self._formats: set[str] = set()
+
+    def add(self, batch: Batch, tagged: _TaggedBatch) -> None:
+        """Count a batch, and report the progress."""
+        self._counts.add(tagged.counts)
+        self._memory[tagged.process] = tagged.memory
+        self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
+        if self._progress is not None:
+            records, n_bytes = self._counts.records - self._before.counts.records, batch.read - self._before.read
+            known = (self._counts, batch.read, self._plan.total, records, n_bytes)
+            self._progress(RunProgress(*known, self._seconds(), self._all_memory()))
+
+    def summary(self, shards: int) -> Summary:
+        """Return the summary of the run."""
+        counts = self._counts
+        log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
+        manifest = self._plan.manifest
+        topics = self._plan.job.output.topics or tuple(manifest["topics"])
+        done = (counts, self._before, shards, sorted(self._formats), self._seconds(), self._all_memory())
+        return Summary(manifest, self._plan.sources, topics, *done)
+
+    def _seconds(self) -> float:
+        return max(time.monotonic() - self._started, 0.0)
+
+    def _all_memory(self) -> int:
+        return sum({**self._memory, process_name(): peak_memory() or 0}.values())
+
+
+def _facts(plan: Plan) -> dict[str, Any]:
+    """Return what the output depends on beside the inputs, by its names for people."""
+    read, write = plan.job.input, plan.job.output
+    return {
+        "model": plan.job.digest[:16],
+        "textcat": __version__,
+        "spacy": plan.job.spacy,
+        **library_versions(write),
+        "--format": read.format,
+        "--text-field": read.text_field,
+        "--id-field": read.id_field,
+        "--encoding": read.encoding,
+        "--lines": read.lines,
+        "longest record": read.max_bytes,
+        "length of pieces": read.block_bytes,
+        "--to": write.to,
+        "--compress": write.compress,
+        "--top": write.top,
+        "--scores all": write.everything,
+        "--explain": write.explain,
+        "--topic": ", ".join(sorted(write.topics)),
+        "--min-probability": None if write.min_probability is None else str(write.min_probability),
+    }
+
+
+def _check_apart(plan: Plan, out: Path) -> None:
+    """Raise an error if the run would read what it writes."""
+    for source in plan.sources:
+        if source.kind != "pipe" and not is_url(source.name):
+            place, target = Path(source.name).resolve(), out.resolve()
+            if place == target or place in target.parents or target in place.parents:
+                raise TextcatError(f"{out} and the input {source.name} lie in each other: write to a folder elsewhere.")
+
+
+def _log_plan(plan: Plan, where: str) -> None:
+    n = len(plan.sources)
+    log.info("Tagging %d input%s by %s into %s", n, "s" if n > 1 else "", plan.job.model, where)
+    for source in plan.sources[:_MAX_LOGGED]:
+        if source.format:
+            log.info("%s is read as %s, told by %s", source.name, source.format, source.guess.by)
+
+
+def _warn_of_changes(plan: Plan) -> None:
+    """Warn of inputs that are not what they were when the run began: what came late may not have been read."""
+    for source in plan.sources:
+        try:
+            (now,) = find([source.name], plan.job.input)
+            changed = now.fingerprint() != source.fingerprint()
+        except (TextcatError, ValueError):
+            changed = True
+        if changed:
+            log.warning("%s has changed while it was read: what is new in it may be missing.", source.name)

@@ -1,176 +1,250 @@
-"""Who does the work: the process itself, processes beside it, or a Dask cluster; and how to tell that one was lost."""
+"""Batches → results in their order, a bounded number of them under way: here, in processes, or on a Dask cluster."""
 
 from __future__ import annotations
 
+import logging
+import math
 import multiprocessing
 import os
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
-from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from multiprocessing.connection import Connection
-from types import ModuleType
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
+from textcat.errors import TextcatError
 from textcat.reading.records import Batch
+from textcat.tagging._lean_imports import keep_workers_lean
 
-# Of input that is done in the process itself, before others are started for more.
-SMALL = 8 << 20
+log = logging.getLogger(__name__)
 
+# Of input that is worked on in this process, before others are started for more.
+IN_PROCESS_BYTES = 8 << 20
+_LOSSES = 3  # of workers in a row, until a batch is held to be what kills them
+# Batches under way for each job: while one is worked on, the next has been read and the last is being written.
+_PER_JOB = 3
 
 Work = Callable[[Batch], Any]
 
 
-class Crew:
-    """Something that takes work, and can be made anew when it has lost workers.
+class _Workers(NamedTuple):
+    """How work is done beside this process.
 
-    Attributes
+    Parameters
     ----------
-    size : int
+    start : callable
+        Returns an executor, given a number of jobs.
+    jobs : int
         How many batches are worked on at the same time.
+    in_process_bytes : float
+        Of batches that are worked on in this process before an executor is started.
     lost : tuple of exception types
-        What a batch that has not been done raises if its worker was lost.
+        What a result raises, besides being cancelled, if its worker was lost.
     """
 
-    size = 1
-    lost: tuple[type[BaseException], ...] = ()
-
-    def submit(self, work: Work, batch: Batch) -> Future[Any]:
-        """Take a batch, and return where its result will be."""
-        raise NotImplementedError
-
-    def renew(self) -> None:
-        """Replace lost workers; batches that have not been done must be given anew."""
-
-    def close(self) -> None:
-        """End all workers now, whatever they are doing."""
+    start: Callable[[int], Executor]
+    jobs: int
+    in_process_bytes: float = 0
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)
 
 
-class Alone(Crew):
-    """The process itself, which works while it is given work."""
+def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> Generator[tuple[Batch, Any]]:
+    """Call a function of batches, which are read in a thread, and yield each with its result as soon as it is its turn.
 
-    lost = (MemoryError,)
-
-    def submit(self, work: Work, batch: Batch) -> Future[Any]:
-        """Work, and return a result that is there."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(work(batch))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
-class Processes(Crew):
-    """Processes of this machine.
+    Where a worker is lost, all work is begun anew from the last batch that was yielded: the second time with all jobs,
+    the third time one batch after the other, so that one which kills its workers is found.
 
     Parameters
     ----------
-    size : int
-    """
+    function : callable
+        From a batch to its result; it can be pickled.
+    batches : iterable of Batch
+        Of which a bounded number is read ahead.
+    workers : _Workers
+        From `local_workers` or `cluster_workers`.
 
-    lost = (BrokenProcessPool, CancelledError, MemoryError)
-
-    def __init__(self, size: int):
-        self.size = size
-        self._context = multiprocessing.get_context("spawn")
-        self._begin()
-
-    def submit(self, work: Work, batch: Batch) -> Future[Any]:
-        """Give work to the next process that is free."""
-        with uninterrupted():  # at the first batch, the processes are started
-            return self._pool.submit(work, batch)
-
-    def renew(self) -> None:
-        """End all processes; others are started at the next batch."""
-        self.close()
-        self._begin()
-
-    def close(self) -> None:
-        """End all processes."""
-        self._lifeline.close()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._end.close()
-
-    def _begin(self) -> None:
-        self._end, self._lifeline = self._context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(self.size, self._context, initializer=_live, initargs=(self._end,))
-
-
-class Growing(Crew):
-    """The process itself, and processes beside it when there is more work than starting them takes.
-
-    Parameters
-    ----------
-    size : int
-    """
-
-    lost = Processes.lost
-
-    def __init__(self, size: int):
-        self.size = size
-        self._taken = 0
-        self._alone, self._others = Alone(), None if size == 1 else Processes(size)
-
-    def submit(self, work: Work, batch: Batch) -> Future[Any]:
-        """Work, or give work to another process."""
-        self._taken += batch.size
-        if self._others is None or self._taken <= SMALL:
-            return self._alone.submit(work, batch)
-        return self._others.submit(work, batch)
-
-    def renew(self) -> None:
-        """End all other processes; others are started at the next batch."""
-        if self._others is not None:
-            self._others.renew()
-
-    def close(self) -> None:
-        """End all other processes."""
-        if self._others is not None:
-            self._others.close()
-
-
-class Cluster(Crew):
-    """The workers of a Dask cluster, which gives a lost worker's batches to others by itself, some times.
-
-    Parameters
-    ----------
-    address : str
-        Of its scheduler.
+    Yields
+    ------
+    batch : Batch
+    result : Any
 
     Raises
     ------
     TextcatError
-        As `textcat.cluster.connect`.
+        If workers have been lost three times in a row.
+    Exception
+        What reading or the function has raised, after all batches before.
+    """
+    reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
+    events = reader.events  # all that futures refer to: a circle would keep batches long after they are done
+    tasks = _Tasks(function, workers, lambda _: events.put(None))
+    end: _End | None = None
+    try:
+        while end is None or tasks.batches:
+            event = events.get()
+            if isinstance(event, _End):
+                end = event
+            elif event is not None:
+                tasks.add(event)
+            while tasks.is_first_done():
+                if tasks.is_first_lost():
+                    tasks.restart()
+                else:
+                    yield tasks.pop()
+                    reader.free.release()
+        if end.error is not None:
+            raise end.error
+    finally:
+        reader.stop()
+        tasks.close()
+
+
+class _End(NamedTuple):
+    """That nothing more will be read, and why if that is an error."""
+
+    error: BaseException | None = None
+
+
+class _ReadAhead:
+    """A thread that reads a bounded number of batches ahead.
+
+    Attributes
+    ----------
+    events : SimpleQueue of Batch, _End or None
+        What has been read; None: a result may be there.
+    free : Semaphore
+        To be released for every batch that is no longer held.
     """
 
-    def __init__(self, address: str):
-        from textcat.cluster import connect
+    def __init__(self, batches: Iterable[Batch], limit: int):
+        self.events: SimpleQueue[Batch | _End | None] = SimpleQueue()
+        self.free = threading.Semaphore(limit)
+        self._stopped = False
+        with _interrupts_blocked():
+            threading.Thread(target=self._read, args=(batches,), daemon=True).start()
 
-        self._client = connect(address)
-        from distributed import KilledWorker  # there is one, or nothing would be connected
+    def stop(self) -> None:
+        """End the thread after what it is just reading."""
+        self._stopped = True
+        self.free.release()
 
-        self.lost = (KilledWorker, CancelledError, MemoryError)
-        self.size = sum(self._client.nthreads().values())
-        # Equal batches are two batches.
-        self._pool = self._client.get_executor(pure=False)
+    def _read(self, batches: Iterable[Batch]) -> None:
+        try:
+            self.free.acquire()
+            for batch in batches:
+                self.events.put(batch)
+                self.free.acquire()
+                if self._stopped:
+                    return
+            self.events.put(_End())
+        except BaseException as error:
+            self.events.put(_End(error))
 
-    def submit(self, work: Work, batch: Batch) -> Future[Any]:
-        """Give work to the cluster."""
-        return self._pool.submit(work, batch)
+
+class _Tasks:
+    """Batches that have been read and not yielded; the first of them, or all, have futures."""
+
+    def __init__(self, function: Work, workers: _Workers, wake: Callable[[object], None]):
+        self.batches: deque[Batch] = deque()
+        self._futures: deque[Future[Any]] = deque()
+        self._function, self._workers, self._wake = function, workers, wake
+        self._executor: Executor | None = None
+        self._n_bytes = 0
+        self._losses = 0  # in a row
+        self._n_suspects = 0  # batches still to be yielded of those under way when workers were lost
+
+    def add(self, batch: Batch) -> None:
+        """Take the next batch."""
+        self.batches.append(batch)
+        self._submit()
+
+    def is_first_done(self) -> bool:
+        """Return whether the first batch's result is there, or the reason why there is none."""
+        return bool(self._futures) and self._futures[0].done()
+
+    def is_first_lost(self) -> bool:
+        """Return whether the first batch is done but for its worker, which was lost."""
+        future = self._futures[0]
+        return future.cancelled() or isinstance(future.exception(), self._workers.lost)
+
+    def pop(self) -> tuple[Batch, Any]:
+        """Remove the first batch, and return it with its result; or raise what the function has raised."""
+        result, batch = self._futures.popleft().result(), self.batches.popleft()
+        self._n_suspects -= 1
+        if self._losses and not self._n_suspects:
+            if self._one_by_one:
+                self.close()
+            self._losses = 0
+        self._submit()
+        return batch, result
+
+    def restart(self) -> None:
+        """Begin all batches anew with other workers.
+
+        Raises
+        ------
+        TextcatError
+            If workers have been lost too often at the same batches.
+        """
+        self.close()
+        self._losses += 1
+        if self._losses == _LOSSES:
+            first = self.batches[0].blocks[0]
+            raise TextcatError(
+                f"A worker was lost {_LOSSES} times at the documents from {first.source}:{first.position} on: one of "
+                "them may take more memory than there is. Move it elsewhere and start anew with --restart; or find "
+                "more memory, or use fewer --jobs, and give the same command again."
+            )
+        if self._losses == 1:
+            log.warning("A worker was lost; what it was doing is done again.")
+        self._n_suspects = len(self._futures)
+        self._futures.clear()
+        self._submit()
 
     def close(self) -> None:
-        """Forget what the cluster has not done."""
-        self._pool.shutdown(wait=False)
-        self._client.close()
+        """End all workers now, whatever they are doing."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+        self._executor = None
+
+    @property
+    def _one_by_one(self) -> bool:
+        return self._losses == _LOSSES - 1
+
+    def _submit(self) -> None:
+        """Give the batches without a future to workers; only the first, where one is looked for that kills them."""
+        for n in range(len(self._futures), min(len(self.batches), 1) if self._one_by_one else len(self.batches)):
+            future = self._begin(self.batches[n])
+            self._futures.append(future)
+            future.add_done_callback(self._wake)
+
+    def _begin(self, batch: Batch) -> Future[Any]:
+        self._n_bytes += batch.size
+        future: Future[Any] = Future()
+        try:
+            if self._n_bytes <= self._workers.in_process_bytes:
+                future.set_result(self._function(batch))
+                return future
+            if self._executor is None:
+                self._executor = self._workers.start(1 if self._one_by_one else self._workers.jobs)
+            with _interrupts_blocked():  # at the first batch, the processes are started
+                return self._executor.submit(self._function, batch)
+        except Exception as error:  # of the function; or workers are known to be lost
+            future.set_exception(error)
+            return future
 
 
-def crew(jobs: int, n_bytes: int | None, scheduler: str = "") -> Crew:
-    """Return who is to do some work.
+# --- who does the work -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterator[_Workers]:
+    """Yield what does the work on some input.
 
     Parameters
     ----------
@@ -179,52 +253,91 @@ def crew(jobs: int, n_bytes: int | None, scheduler: str = "") -> Crew:
     n_bytes : int, optional
         Of the inputs as they are stored, if that is known.
     scheduler : str
-        The address of a Dask cluster; its size is its own.
+        The address of a Dask cluster; its number of jobs is its own.
+
+    Yields
+    ------
+    _Workers
+
+    Raises
+    ------
+    TextcatError
+        As `textcat.cluster.connect`.
     """
-    if scheduler:
-        return Cluster(scheduler)
-    size = jobs if jobs > 0 else max(_cores() + 1 + jobs, 1)
-    return Growing(size) if n_bytes is None or n_bytes <= SMALL or size == 1 else Processes(size)
+    if not scheduler:
+        yield local_workers(jobs if jobs > 0 else max(_n_cores() + 1 + jobs, 1), n_bytes)
+        return
+    from textcat.cluster import connect
+
+    with connect(scheduler) as client:
+        yield cluster_workers(client)
 
 
-def _cores() -> int:
+def local_workers(jobs: int, n_bytes: int | None = None) -> _Workers:
+    """Return this process for little input or one job, and as many processes beside it for more.
+
+    Parameters
+    ----------
+    jobs : int
+        1 or more.
+    n_bytes : int, optional
+        Of the inputs as they are stored, if that is known; where it is not, or small, they may hold more.
+    """
+    alone = math.inf if jobs == 1 else IN_PROCESS_BYTES if n_bytes is None or n_bytes <= IN_PROCESS_BYTES else 0
+    return _Workers(_ProcessPool, jobs, alone)
+
+
+def cluster_workers(client: Any) -> _Workers:
+    """Return the workers of a Dask cluster, which hands a lost worker's batches to others by itself, some times.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+    from distributed import KilledWorker
+
+    jobs = sum(client.nthreads().values())
+    # Equal batches are two batches.
+    return _Workers(lambda _: client.get_executor(pure=False), jobs, lost=(KilledWorker, MemoryError))
+
+
+class _ProcessPool(ProcessPoolExecutor):
+    """Processes that end with this one, even if it is killed, and at once when they are shut down."""
+
+    def __init__(self, jobs: int):
+        context = multiprocessing.get_context("spawn")
+        self._lifeline = context.Pipe(duplex=False)
+        super().__init__(jobs, context, initializer=_start_worker, initargs=(self._lifeline[0],))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
+        """End all processes, and wait for that."""
+        self._lifeline[1].close()
+        super().shutdown(wait=True, cancel_futures=True)
+        self._lifeline[0].close()
+
+
+def _start_worker(lifeline: Connection) -> None:
+    """Prepare a new worker: it ends when the other end of its lifeline is closed."""
+    keep_workers_lean()
+
+    def wait() -> None:
+        with suppress(EOFError, OSError):
+            lifeline.recv_bytes()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _n_cores() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def _live(end: Connection) -> None:
-    """In a worker: end with the process that has started it, even if that was killed; and stay small."""
-    # scikit-learn imports pandas where it is, and that pyarrow: 60 MB that are of no use here.
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
-    _without_command_line_of_spacy()
-    without_blas_threads()
-
-    def wait() -> None:
-        with suppress(EOFError, OSError):
-            end.recv_bytes()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def _without_command_line_of_spacy() -> None:
-    """Spare half of the time that spaCy takes to be imported: it imports its commands, but for one name only."""
-    if version("spacy").startswith("3.8.") and "spacy" not in sys.modules:
-        commands, info = ModuleType("spacy.cli"), ModuleType("spacy.cli.info")
-        info.info = None  # type: ignore[attr-defined]
-        sys.modules.update({"spacy.cli": commands, "spacy.cli.info": info})
-
-
-def without_blas_threads() -> None:
-    """Let numpy, if it has not been loaded yet, start no threads for what is never asked of it: they wait busily."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let processes that are started in the block never see Ctrl-C: they inherit that it is blocked."""
+def _interrupts_blocked() -> Iterator[None]:
+    """Keep Ctrl-C from threads and processes that are started in the block: they inherit that it is blocked."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

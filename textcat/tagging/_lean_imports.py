@@ -1,0 +1,27 @@
+"""What workers do without, so that they start sooner and stay smaller: the one place where modules are kept out.
+
+It rests on what spaCy and scikit-learn do at their import, which is no part of their interfaces:
+`tests/test_lean_imports.py` fails when that changes.
+"""
+
+import os
+import sys
+from importlib.metadata import version
+from types import ModuleType
+
+
+def keep_workers_lean() -> None:
+    """Keep out of this process what tagging never uses: pandas, and the commands of spaCy."""
+    # scikit-learn imports pandas where it is installed, and that pyarrow: 60 MB.
+    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    if version("spacy").startswith("3.8.") and "spacy" not in sys.modules:
+        # Half of the time that spaCy takes to be imported: it imports all its commands, but for one name only.
+        commands, info = ModuleType("spacy.cli"), ModuleType("spacy.cli.info")
+        info.info = None  # type: ignore[attr-defined]
+        sys.modules.update({"spacy.cli": commands, "spacy.cli.info": info})
+    without_blas_threads()
+
+
+def without_blas_threads() -> None:
+    """Keep numpy, if it has not been loaded yet, from starting threads that are never used: they wait busily."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
