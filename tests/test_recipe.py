@@ -1,5 +1,6 @@
 """Recipes: what is shipped works, options go before the file, mistakes are told in a sentence."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,77 @@ def test_another_learner_keeps_of_a_recipe_what_all_learners_share_and_is_told_b
     assert (recipe.name, recipe.title) == ("paum-micra", "micra, on the features of the recipe paum")
     assert recipe.features == read_recipe("paum").features
     assert read_recipe("paum").changed("paum", tau_neg=1.0).name == "paum"
+
+
+def test_settings_are_typed_and_leave_the_recipe_as_it_was():
+    recipe = read_recipe("paum")
+    changed = recipe.with_settings(
+        [
+            "learner.tau_pos=50",
+            "features.zones={title=2}",
+            'features.apart=["title"]',
+            "tokens.lang=de",
+            "learner.rho=R",
+        ]
+    )
+    assert changed.learner == {**recipe.learner, "tau_pos": 50, "rho": "R"}
+    assert changed.features == {**recipe.features, "zones": {"title": 2}, "apart": ["title"]}
+    assert changed.tokens == {**recipe.tokens, "lang": "de"}
+    assert read_recipe("paum") == recipe
+    assert recipe.with_settings([]) == recipe
+
+
+def test_a_learner_is_set_before_its_parameters_wherever_it_stands():
+    assert read_recipe("paum").with_settings(["learner.beta=0.3", "learner.name=micra"]) == read_recipe("paum").changed(
+        "micra", beta=0.3
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("tau_pos=5", "has no field 'tau_pos'.* Did you mean 'learner.tau_pos'"),
+        ("learner.tau_poss=5", "has no field 'learner.tau_poss'.* Did you mean 'learner.tau_pos'"),
+        ("learner.beta=5", "has no field 'learner.beta'"),
+        ("learner.eta=x", "learner.eta cannot be 'x'; give a number"),
+        ("learner.max_epochs=2.5", "learner.max_epochs cannot be '2.5'; give a whole number"),
+        ("tokens.lowercase=yes", "tokens.lowercase cannot be 'yes'; give true or false"),
+        ("features.zones=title", "features.zones cannot be 'title'; give a table of numbers"),
+        ("learner.name=mikra", "Did you mean 'micra'"),
+        ("learner.eta", "cannot be set by 'learner.eta': write SECTION.FIELD=VALUE"),
+        ("title=mine", "has no field 'title'"),
+    ],
+)
+def test_a_wrong_assignment_is_told_with_what_would_be_right(setting, message):
+    with pytest.raises(TextcatError, match=message):
+        read_recipe("paum").with_settings([setting])
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_field_of_a_recipe_is_explained(learner):
+    recipe = Recipe("mine", {"lang": "de"}, learner={"name": learner})
+    fields = {(field.section, field.name): field for field in recipe.fields()}
+    assert {section for section, _ in fields} == {"tokens", "features", "topics", "learner", "tags"}
+    for (section, name), field in fields.items():
+        assert field.explanation.endswith("."), (section, name)
+        assert field.type
+        if field.value is not None and section != "features":
+            assert recipe.with_settings([f"{section}.{name}={json.dumps(field.value)}"])
+    assert (fields["tokens", "lang"].default, fields["tokens", "lang"].value) == ("en", "de")
+    assert fields["features", "dtype"].default == "float32"
+    assert fields["learner", "name"].value == learner
+
+
+def test_a_recipe_is_printed_in_one_line():
+    assert repr(Recipe("mine", learner={"eta": 2.0})) == "Recipe('mine', learner={'eta': 2.0})"
+
+
+def test_a_recipe_file_that_is_missing_is_told_with_the_nearest_one(tmp_path):
+    (tmp_path / "mine.toml").touch()
+    with pytest.raises(
+        TextcatError, match=r"Cannot read the recipe .*mines\.toml: No such file.*Did you mean '.*mine\.toml'"
+    ):
+        read_recipe(tmp_path / "mines.toml")
 
 
 def test_a_learner_that_does_not_exist_is_told_with_the_nearest_one():

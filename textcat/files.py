@@ -77,23 +77,47 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.") from error
+        raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.{similar_files(path)}") from error
     # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
     except (ValueError, RecursionError) as error:
         raise TextcatError(f"The {what} {path} is not valid TOML: {error}.") from error
 
 
+def similar_files(path: Path) -> str:
+    """Return `` Did you mean 'folder/x'?`` with the name most like that of a missing path, or an empty string."""
+    if path.exists() or not path.parent.is_dir():
+        return ""
+    return did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])
+
+
+def parse_value(text: str, annotation: Any) -> Any:
+    """Return the value that a text such as ``5``, ``true`` or ``{ title = 2 }`` has as TOML; else the text itself.
+
+    Parameters
+    ----------
+    text : str
+        Quotes around a text may be left out.
+    annotation : type
+        As for `has_type`.
+
+    Raises
+    ------
+    ValueError
+        If neither is of that type.
+    """
+    candidates: list[Any] = [text]
+    for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too
+        with suppress(ValueError, RecursionError):
+            candidates.insert(0, parse(text))
+    for value in candidates:
+        if has_type(value, annotation):
+            return value
+    raise ValueError(f"give {describe_type(annotation)}")
+
+
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _COLLECTIONS = {dict: "a table", Mapping: "a table", list: "a list", Sequence: "a list", tuple: "a list"}
 _ENTRIES = {int: "integers", float: "numbers", str: "strings"}
-
-
-def parse_value(text: str) -> Any:
-    """Return the value that a text has in a TOML file; a text that is none, such as ``prevalence``, is its own."""
-    for parse in (lambda: tomllib.loads(f"value = {text}")["value"], lambda: float(text)):
-        with suppress(ValueError, RecursionError):
-            return parse()
-    return text.strip()
 
 
 def has_type(value: Any, annotation: Any) -> bool:

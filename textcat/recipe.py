@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import STRATEGIES
@@ -23,12 +24,29 @@ _SECTIONS = ("tokens", "features", "topics", "learner", "tags")
 # the number of jobs, and it has weights to explain itself by, which learners on a kernel have not.
 _NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start", "kernel", "kernel_params", "cache_mb"}
 # Parameters that scikit-learn's tools know by another name than recipes, the command line and `solve` do.
-_KEYWORD_OF = {"seed": "random_state"}
+_NAME_OF = {"random_state": "seed"}
+
+
+class RecipeField(NamedTuple):
+    """Describe a field of a recipe: its value there, and what its class says of it."""
+
+    section: str
+    name: str
+    type: str
+    default: Any
+    value: Any
+    explanation: str
 
 
 @dataclass(frozen=True)
 class _Topics:
-    """What a recipe's section on topics says."""
+    """What a recipe's section on topics says.
+
+    Parameters
+    ----------
+    descriptions : int
+        How many times each topic's description is a positive example of it; 0: never.
+    """
 
     descriptions: int = 0
 
@@ -93,45 +111,109 @@ class Recipe:
     topics: dict[str, Any] = field(default_factory=dict)
     tags: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        sections = (f"{name}={getattr(self, name)!r}" for name in _SECTIONS if getattr(self, name))
+        return f"Recipe({', '.join([repr(self.name), *sections])})"
+
     def changed(self, learner: str | None = None, **parameters: Any) -> Recipe:
-        """Return the recipe with another learner, or other parameters of it; None leaves things as they are.
-
-        Of the recipe's parameters another learner keeps those that all learners share. Those of a rule mean something
-        else to another one: the η of PAUM scales the solution, that of CRAMMA decides whether there is one.
-        """
-        if learner is not None and learner != self.learner.get("name", "paum"):
-            new = _learner_class(learner)
-            shared = self._parameters_of(new) - {parameter.name for parameter in new._rule.PARAMETERS}
-            kept = {"name": learner, **{name: value for name, value in self.learner.items() if name in shared}}
-            name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
-            return replace(self, name=name, title=title, learner=kept).changed(**parameters)
-        given = {name: value for name, value in parameters.items() if value is not None}
-        return replace(self, learner={**self.learner, **given})
-
-    def with_settings(self, assignments: Iterable[str]) -> Recipe:
-        """Return the recipe with other settings.
+        """Return the recipe with another learner, or other parameters of it.
 
         Parameters
         ----------
-        assignments : iterable of str
-            Each ``SECTION.NAME=VALUE``, such as ``learner.tau_pos=50``; the value is written as in a recipe file, and a
-            text may stand without quotation marks.
+        learner : str, optional
+            It keeps those of the recipe's parameters that all learners share. Those of a rule mean something else to
+            another one: the η of PAUM scales the solution, that of CRAMMA decides whether there is one. None: the same
+            learner.
+        **parameters
+            Of the learner; None leaves a parameter as it is.
 
         Raises
         ------
         TextcatError
-            If a section or a setting is not known, or a value is not of its type.
+            If there is no such learner.
         """
-        recipe, settings = self, [_setting(assignment) for assignment in assignments]
-        for section, name, value in sorted(settings, key=lambda setting: setting[:2] != ("learner", "name")):
-            if (section, name) == ("learner", "name"):
-                recipe = recipe.changed(str(value))
+        if learner is not None and learner != self.learner.get("name", "paum"):
+            new = _learner_class(learner)
+            shared = self._parameters_of(new).keys() - {parameter.name for parameter in new._rule.PARAMETERS}
+            kept = {"name": learner, **{name: value for name, value in self.learner.items() if name in shared}}
+            name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
+            return replace(self, name=name, title=title, learner=kept).changed(**parameters)
+        changes = {name: value for name, value in parameters.items() if value is not None}
+        return replace(self, learner={**self.learner, **changes})
+
+    def with_settings(self, assignments: Iterable[str]) -> Recipe:
+        """Return the recipe with other values of its fields.
+
+        Parameters
+        ----------
+        assignments : iterable of str
+            Such as ``learner.tau_pos=50`` or ``features.zones={title=2, body=1}``: values are written as in TOML, and
+            quotes around a text may be left out. Another learner is set before its parameters.
+
+        Raises
+        ------
+        TextcatError
+            If there is no such field, or its value is of another type.
+        """
+        recipe = self
+        pairs = []
+        for assignment in assignments:
+            path, equals, text = assignment.partition("=")
+            if not equals:
+                raise TextcatError(f"A recipe's field cannot be set by {assignment!r}: write SECTION.FIELD=VALUE.")
+            pairs.append((path, text))
+        for path, text in sorted(pairs, key=lambda pair: pair[0].strip() != "learner.name"):
+            path, text = path.strip(), text.strip()
+            known = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
+            if path not in known:
+                same_name = [field for field in known if field.endswith(f".{path}")]
+                hint = f" Did you mean {same_name[0]!r}?" if same_name else did_you_mean(path, known)
+                raise TextcatError(f"A recipe has no field {path!r}: write SECTION.FIELD=VALUE.{hint}")
+            try:
+                value = parse_value(text, known[path])
+            except ValueError as error:
+                raise TextcatError(f"The recipe's field {path} cannot be {text!r}; {error}.") from None
+            section, name = path.split(".")
+            if path == "learner.name":
+                recipe = recipe.changed(value)
             else:
-                changed: dict[str, Any] = {section: {**getattr(recipe, section), name: value}}
-                recipe = replace(recipe, **changed)
-        if settings:
+                changes: dict[str, Any] = {section: {**getattr(recipe, section), name: value}}
+                recipe = replace(recipe, **changes)
+        if pairs:  # what cannot be followed is refused now
             recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
         return recipe
+
+    def fields(self) -> list[RecipeField]:
+        """Return all that the recipe could say, with the values it has, section by section."""
+        fields = []
+        for section, name, kind in self._field_types():
+            cls = self._class_of(section)
+            is_learner = (section, name) == ("learner", "name")
+            keyword = name if is_learner else self._parameters_of(cls)[name]
+            default = "paum" if is_learner else inspect.signature(cls).parameters[keyword].default
+            explanation = "Which learner." if is_learner else _explanations(cls).get(keyword, "")
+            default = getattr(default, "__name__", default)  # of a type, as a recipe writes it
+            value = getattr(self, section).get(name, default)
+            fields.append(RecipeField(section, name, describe_type(kind), default, value, explanation))
+        return fields
+
+    def _field_types(self) -> Iterator[tuple[str, str, Any]]:
+        for section in _SECTIONS:
+            cls = self._class_of(section)
+            if section == "learner":
+                yield section, "name", str
+            types_of = get_type_hints(cls.__init__)
+            yield from ((section, name, types_of[keyword]) for name, keyword in self._parameters_of(cls).items())
+
+    def _class_of(self, section: str) -> Callable[..., Any]:
+        if section == "learner":
+            return _learner_class(str(self.learner.get("name", "paum")), f"Recipe {self.name}: ")
+        if section in ("tokens", "features"):
+            from textcat.features.tfidf import TfIdf
+            from textcat.features.tokens import Tokens
+
+            return Tokens if section == "tokens" else TfIdf
+        return _Topics if section == "topics" else Tags
 
     def make_features(self) -> TfIdf:
         """Make the transformer from documents to rows."""
@@ -162,9 +244,8 @@ class Recipe:
 
     def make_learner(self, **more: Any) -> MarginClassifier:
         """Make the learner; further keywords such as `n_jobs` are passed on."""
-        settings = dict(self.learner)
-        cls = _learner_class(str(settings.pop("name", "paum")), f"Recipe {self.name}: ")
-        learner = self._make(cls, "learner", settings, **more)
+        settings = {name: value for name, value in self.learner.items() if name != "name"}
+        learner = self._make(self._class_of("learner"), "learner", settings, **more)
         try:
             learner._validate_params()  # as `fit` does, but before the documents are read
         except ValueError as error:
@@ -182,39 +263,20 @@ class Recipe:
                 raise TextcatError(
                     f"Recipe {self.name}: [{section}] has no parameter {key!r}. {_known('parameters', key, known)}"
                 )
-            if not has_type(value, types_of[key]):
-                wanted = describe_type(types_of[key])
+            if not has_type(value, types_of[known[key]]):
+                wanted = describe_type(types_of[known[key]])
                 raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {wanted}.")
-        return cls(**{_KEYWORD_OF.get(name, name): value for name, value in settings.items()}, **more)
+        return cls(**{known[name]: value for name, value in settings.items()}, **more)
 
     @staticmethod
-    def _parameters_of(cls: Callable[..., Any]) -> set[str]:
-        keywords = set(inspect.signature(cls).parameters) - _NOT_IN_RECIPES
-        return {name for name, keyword in _KEYWORD_OF.items() if keyword in keywords} | (
-            keywords - {*_KEYWORD_OF.values()}
-        )
+    def _parameters_of(cls: Callable[..., Any]) -> dict[str, str]:
+        """Return the keyword of a class that each parameter of a recipe stands for, by the recipe's name for it."""
+        names = [name for name in inspect.signature(cls).parameters if name not in _NOT_IN_RECIPES]
+        return {_NAME_OF.get(name, name): name for name in names}
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a file of this recipe holds."""
-        return {
-            "title": self.title,
-            "tokens": self.tokens,
-            "features": self.features,
-            "topics": self.topics,
-            "learner": self.learner,
-            "tags": self.tags,
-        }
-
-
-def _setting(assignment: str) -> tuple[str, str, Any]:
-    """Return the section, the name and the value of an assignment such as ``learner.tau_pos=50``."""
-    left, equals, text = assignment.partition("=")
-    section, _, name = left.strip().partition(".")
-    if not (equals and name):
-        raise TextcatError(f"{assignment!r} changes no setting: write SECTION.NAME=VALUE, as in learner.tau_pos=50.")
-    if section not in _SECTIONS:
-        raise TextcatError(f"A recipe has no section {section!r}. {_known('sections', section, _SECTIONS)}")
-    return section, name, parse_value(text)
+        return {name: getattr(self, name) for name in ("title", *_SECTIONS)}
 
 
 def _learner_class(name: str, where: str = "") -> type[MarginClassifier]:
@@ -223,6 +285,14 @@ def _learner_class(name: str, where: str = "") -> type[MarginClassifier]:
     if name not in LEARNERS:
         raise TextcatError(f"{where}No learner {name!r}. {_known('learners', name, LEARNERS)}")
     return LEARNERS[name]
+
+
+def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
+    """Return what a class's docstring says of its parameters, in one line each."""
+    _, _, below = (inspect.getdoc(cls) or "").partition("Parameters\n----------\n")
+    block = re.split(r"\n\n\S+\n---", below)[0]
+    entries = re.findall(r"^(\w[\w, ]*?)(?: :.*)?\n((?:[ ]{4}.*\n?|\n)+)", block + "\n", re.MULTILINE)
+    return {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
 
 
 def recipes() -> dict[str, Path]:
