@@ -257,14 +257,14 @@ class Recipe:
         settings = getattr(self, section) if settings is None else settings
         known = self._parameters_of(cls)
         hints = get_type_hints(cls.__init__)
-        types_of = {name: hints[_KEYWORD_OF.get(name, name)] for name in known}
+        types_of = {name: hints[keyword] for name, keyword in known.items()}
         for key, value in settings.items():
             if key not in known:
                 raise TextcatError(
                     f"Recipe {self.name}: [{section}] has no parameter {key!r}. {_known('parameters', key, known)}"
                 )
-            if not has_type(value, types_of[known[key]]):
-                wanted = describe_type(types_of[known[key]])
+            if not has_type(value, types_of[key]):
+                wanted = describe_type(types_of[key])
                 raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {wanted}.")
         return cls(**{known[name]: value for name, value in settings.items()}, **more)
 
