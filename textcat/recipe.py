@@ -63,7 +63,7 @@ class Tags:
     ----------
     strategy : str
         One of `textcat.evaluation.thresholds.STRATEGIES`. "zero" alone needs no cross-validation, and gives no
-        probabilities.
+        probabilities. With "single" each document gets exactly one topic, that of the highest probability.
     probability : float
         With "probability": a document gets a topic if it has it with more than this probability.
     folds : int

@@ -56,10 +56,14 @@ def evaluate(
     evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if bootstrap:
         evaluation = significance.with_intervals(evaluation, n_resamples=bootstrap)
+    if trec and evaluation.scores is None:
+        raise TextcatError(f"The model's evaluation is that on {evaluation.measured_on}, of which no scores were kept.")
     if trec:
         ids = [document.id for document in documents.test]
         export.write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
     form = "json" if as_json else "csv" if as_csv else ""
+    if evaluation.scores is None and not form:
+        console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
     tables.quality(console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
 

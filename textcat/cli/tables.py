@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcat.evaluation import export
+from textcat.evaluation.ranking import Evaluation
 from textcat.files import write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
@@ -24,7 +25,7 @@ from textcat.recipe import Recipe
 if TYPE_CHECKING:
     from textcat.corpus.cards import Card
     from textcat.documents import Corpus
-    from textcat.evaluation.ranking import BandQuality, Evaluation
+    from textcat.evaluation.ranking import BandQuality
     from textcat.evaluation.significance import Comparison, Difference
     from textcat.model.tagger import Tagger
     from textcat.papers.experiment import Row
@@ -71,26 +72,29 @@ _TITLES = {measure: title for title, measure, _ in _ALL_BAND_LINES}
 def training(
     console: Console,
     tagger: Tagger,
-    evaluation: Evaluation,
+    corpus: Corpus,
     folder: Path,
     stages: Stages,
     *,
-    tested: bool,
     per_topic: bool,
     as_json: bool = False,
 ) -> None:
-    """Print the bands, and whether they are of test documents; what did not converge, the model, and what it cost."""
+    """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
+    from textcat.training.train import unevaluated_topics
+
     late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
+    evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
+    assert evaluation is not None
     if as_json:
-        measured_on = "test documents" if tested else "training documents, by cross-validation"
         cost = {"seconds": stages.seconds, "peak_memory": peak_memory()}
-        run = {"model": str(folder), "corpus": tagger.corpus, "measured_on": measured_on, "not_converged": late, **cost}
+        run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late, **cost}
         console.file.write(export.to_json(evaluation, **run))
         return
-    if not tested:
+    if evaluation.measured_on != "test documents":
+        why = "none of the test documents has a topic of the model" if corpus.test else "has no test documents"
         console.print(
-            f"Corpus {tagger.corpus} has no test documents: by cross-validation on its {tagger.train_documents} "
-            "training documents,\n",
+            f"Corpus {tagger.corpus}{': ' if corpus.test else ' '}{why}: by cross-validation on its "
+            f"{tagger.train_documents} training documents,\n",
             soft_wrap=True,
             markup=False,
         )
@@ -98,6 +102,8 @@ def training(
     console.print()
     show(console, stage_table(stages.seconds, peak_memory()))
     console.print()
+    if unevaluated:
+        console.print(unevaluated, soft_wrap=True, markup=False)
     if late:
         console.print(f"Did not converge: {', '.join(late)}.", soft_wrap=True)
     console.print(f"Model: {folder}", soft_wrap=True)
@@ -114,6 +120,14 @@ def quality(
         show(console, topic_table(evaluation))
         console.print()
     show(console, band_table(evaluation, every_measure=every_measure))
+    if evaluation.confusion is None:
+        return
+    wrong = [(topic, got, n) for topic, got, n in evaluation.confusion if topic != got]
+    accuracy = _figure(evaluation.accuracy, undefined="not defined: no document has a topic")
+    console.print(f"\naccuracy {accuracy}; {sum(n for *_, n in wrong)} documents got a wrong topic", soft_wrap=True)
+    rows = [{"topic": topic, "got": got, "documents": n} for topic, got, n in wrong[:_LARGEST]]
+    if rows:
+        show(console, plain_table(rows))
 
 
 def comparison(
@@ -235,10 +249,11 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
     recipe = Recipe(name="", **manifest["recipe"])
     size = sum(path.stat().st_size for path in folder.iterdir())
     if as_json:
-        names = ("format", "corpus", "train_documents", "recipe", "versions")
+        names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
         counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"], "bytes": size}
-        _print_json(console, {"model": str(folder), **{name: manifest[name] for name in names}, **counts})
+        _print_json(console, {"model": str(folder), **{name: manifest.get(name) for name in names}, **counts})
         return
+    measured = manifest.get("evaluation") or {"bands": []}
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
         "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
@@ -249,6 +264,9 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
         "made with": _settings(manifest["versions"], " "),
     }
     _facts(console, facts)
+    if measured["bands"]:
+        console.print(f"\nMeasured after training, on {measured['test_documents']} {measured['measured_on']}:\n")
+        show(console, band_table(Evaluation.from_dict({**measured, "topics": []})))
 
 
 def topic_terms(console: Console, terms: Iterable[tuple[str, float]], *, as_json: bool = False) -> None:

@@ -71,24 +71,17 @@ def train(
     from textcat.cli import tables
     from textcat.cluster import on_cluster
     from textcat.model import storage
-    from textcat.training.train import cross_evaluate
-    from textcat.training.train import train as train_tagger
+    from textcat.training.train import train_and_evaluate
 
     stages = new_stages()
     documents = read(corpus, stages)
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
     with on_cluster(scheduler):
-        tagger = train_tagger(documents, recipe, n_jobs=jobs, store=store, stages=stages)
-        if documents.test:
-            evaluation = tagger.evaluate(documents, bands=band, stages=stages)
-        else:
-            evaluation = cross_evaluate(tagger, documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages)
+        tagger = train_and_evaluate(documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    tables.training(
-        console(), tagger, evaluation, folder, stages, tested=bool(documents.test), per_topic=topics, as_json=as_json
-    )
+    tables.training(console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
 @with_options(read=corpus_reader)

@@ -44,13 +44,21 @@ def to_json(evaluation: Evaluation | Comparison, **others: Any) -> str:
 
 
 def to_csv(evaluation: Evaluation) -> str:
-    """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty."""
+    """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty.
+
+    Where each document gets exactly one topic, the last columns count the documents that got each.
+    """
     measures = [column.name for column in fields(TopicQuality) if column.name != "facts"]
+    names = [row.topic for row in evaluation.topics] if evaluation.confusion is not None else []
+    got: dict[str, dict[str, int]] = {name: dict.fromkeys([f"got {other}" for other in names], 0) for name in names}
+    for topic, other, documents in evaluation.confusion or ():
+        got[topic][f"got {other}"] = documents
     text = io.StringIO()
-    lines = csv.DictWriter(text, [*measures, *fact_names(evaluation)], lineterminator="\n")
+    columns = [*measures, *fact_names(evaluation), *(f"got {name}" for name in names)]
+    lines = csv.DictWriter(text, columns, lineterminator="\n")
     lines.writeheader()
     for row in evaluation.topics:
-        lines.writerow({name: getattr(row, name) for name in measures} | row.facts)
+        lines.writerow({name: getattr(row, name) for name in measures} | row.facts | got.get(row.topic, {}))
     return text.getvalue()
 
 

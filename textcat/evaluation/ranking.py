@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy  # its parts load at their first use
@@ -215,12 +215,12 @@ class Evaluation:
     test_documents: int
     topics: tuple[TopicQuality, ...]
     bands: tuple[BandQuality, ...]
-    method: str = "test documents"
-    """Or "cross-validation": training documents, each scored by rankers trained on others."""
+    measured_on: str = "test documents"
+    """Or "training documents, by cross-validation": each is scored by rankers that were trained on others."""
     accuracy: float | None = None
     """Fraction of the documents with a topic that got one of theirs; None unless each document gets exactly one."""
-    confusion: tuple[tuple[int, ...], ...] | None = None
-    """Documents of each topic (rows) that got each topic (columns); None unless each document gets exactly one."""
+    confusion: tuple[tuple[str, str, int], ...] | None = None
+    """Topic, topic that documents of it got, and how many did, the most first; None unless each gets exactly one."""
     scores: np.ndarray | None = field(default=None, compare=False)
     """Of shape (n_documents, n_topics)."""
     relevant: Any = field(default=None, compare=False)
@@ -260,15 +260,16 @@ class Evaluation:
             "bands": tuple(BandQuality(**row) for row in bands),
         }
         confusion = figures.get("confusion")
-        return cls(**{**figures, **rows, "confusion": confusion and tuple(map(tuple, confusion))})
+        return cls(**{**figures, **rows, "confusion": None if confusion is None else tuple(map(tuple, confusion))})
 
-    def to_frame(self, rows: str = "topics") -> Any:
+    def to_frame(self, rows: Literal["topics", "bands", "confusion"] = "topics") -> Any:
         """Return the figures as a pandas DataFrame, indexed by name.
 
         Parameters
         ----------
-        rows : {"topics", "bands"}
-            A row per topic, with what training knows of it, or per band.
+        rows : {"topics", "bands", "confusion"}
+            A row per topic, with what training knows of it; per band; or the matrix of confusions: a row per topic, a
+            column per topic that documents of it got.
 
         Returns
         -------
@@ -277,21 +278,28 @@ class Evaluation:
         Raises
         ------
         TextcatError
-            If pandas is not installed, or the rows are neither.
+            If pandas is not installed, or there are no such rows.
         """
-        if rows not in ("topics", "bands"):
-            raise TextcatError(f"An evaluation has rows of 'topics' or of 'bands', not of {rows!r}.")
         try:
             import pandas
         except ImportError as error:
             raise TextcatError("A DataFrame needs pandas: pip install pandas.") from error
-        entries = [asdict(row) for row in getattr(self, rows)]
+        if rows == "confusion" and self.confusion is not None:
+            names = [row.topic for row in self.topics]
+            matrix = pandas.DataFrame(0, index=pandas.Index(names, name="topic"), columns=names)
+            for topic, got, documents in self.confusion:
+                matrix.loc[topic, got] = documents
+            return matrix
         if rows == "topics":
+            entries = [asdict(row) for row in self.topics]
             return pandas.DataFrame([entry | entry.pop("facts") for entry in entries]).set_index("topic")
-        for entry in entries:
-            for name, interval in entry.pop("intervals").items():
-                entry[f"{name}_low"], entry[f"{name}_high"] = interval or (None, None)
-        return pandas.DataFrame(entries).set_index("band")
+        if rows == "bands":
+            entries = [asdict(row) for row in self.bands]
+            for entry in entries:
+                for name, interval in entry.pop("intervals").items():
+                    entry[f"{name}_low"], entry[f"{name}_high"] = interval or (None, None)
+            return pandas.DataFrame(entries).set_index("band")
+        raise TextcatError(f"This evaluation has no rows of {rows!r}: ask for 'topics' or 'bands'.")
 
     def __repr__(self) -> str:
         figures = ""
@@ -299,7 +307,7 @@ class Evaluation:
             row = self.bands[0]
             measured = {"MAP": row.macro_average_precision, "macro F1": row.macro_f1, "accuracy": self.accuracy}
             figures = "".join(f", {name} {value:.3f}" for name, value in measured.items() if value is not None)
-        return f"<Evaluation of {len(self.topics)} topics on {self.test_documents} documents, {self.method}{figures}>"
+        return f"<Evaluation of {len(self.topics)} topics on {self.test_documents} {self.measured_on}{figures}>"
 
     def _repr_html_(self) -> str:
         measures = {
@@ -330,7 +338,7 @@ def evaluate(
     spec: str | Iterable[str] | None = None,
     threshold: ArrayLike = 0.0,
     facts: Mapping[str, ArrayLike] | None = None,
-    method: str = "test documents",
+    measured_on: str = "test documents",
 ) -> Evaluation:
     """Measure the ranking of every topic and average over bands.
 
@@ -353,8 +361,8 @@ def evaluate(
     facts : mapping of str to array-like of shape (n_topics,), optional
         What training knows of each topic, shown in its row as it is; ``support`` (number of support documents) is
         averaged per band.
-    method : str, default "test documents"
-        How the documents were chosen, in words.
+    measured_on : str, default "test documents"
+        Which documents these are.
 
     Returns
     -------
@@ -385,7 +393,7 @@ def evaluate(
         "f1": chosen.f1,
     }
     facts, band_topics = dict(facts or {}), bands(topics, train_sizes, spec)
-    accuracy, confusion = _confusions(labels, values > cut) if single else (None, None)
+    accuracy, confusion = _confusions(labels, values > cut, topics) if single else (None, None)
     return Evaluation(
         train_documents=int(train_documents),
         test_documents=len(values),
@@ -403,7 +411,7 @@ def evaluate(
             )
             for band in band_topics
         ),
-        method=method,
+        measured_on=measured_on,
         accuracy=accuracy,
         confusion=confusion,
         scores=values,
@@ -430,14 +438,20 @@ def one_topic(scores: ArrayLike) -> np.ndarray:
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 
 
-def _confusions(labels: Any, given: np.ndarray) -> tuple[float | None, tuple[tuple[int, ...], ...]]:
-    """Return the accuracy over the documents that have a topic, and the documents per (own topic, chosen topic)."""
-    relevant = labels.tocsr() > 0
+def _confusions(
+    labels: Any, given: np.ndarray, topics: Sequence[str]
+) -> tuple[float | None, tuple[tuple[str, str, int], ...]]:
+    """Return the accuracy over the documents that have a topic, and the counts of `Evaluation.confusion`."""
+    relevant, decided = (
+        scipy.sparse.csr_array(labels > 0, dtype=np.int64),
+        scipy.sparse.csr_array(given, dtype=np.int64),
+    )
     labelled = np.diff(relevant.indptr) > 0
-    right = relevant.multiply(given).sum(axis=1) > 0
-    counts = (relevant.T.astype(np.int64) @ scipy.sparse.csr_array(given.astype(np.int64))).toarray()
-    accuracy = float(right[labelled].mean()) if labelled.any() else None
-    return accuracy, tuple(map(tuple, counts.tolist()))
+    right = (relevant * decided).sum(axis=1) > 0
+    counts = (relevant.T @ decided).tocoo()
+    cells = sorted(zip(counts.row.tolist(), counts.col.tolist(), counts.data.tolist(), strict=True))
+    confusion = tuple((topics[row], topics[column], n) for row, column, n in sorted(cells, key=lambda cell: -cell[2]))
+    return float(right[labelled].mean()) if labelled.any() else None, confusion
 
 
 def _over_topics(band: Band, ranked: _TopicRankings, chosen: Decisions, support: ArrayLike | None) -> dict[str, Any]:

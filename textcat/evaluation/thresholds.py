@@ -348,7 +348,7 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
 
 # --- a strategy by its name -------------------------------------------------------------------------------------------
 
-STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1")
+STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")
 
 
 def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) -> tuple[NDArray[Any], Calibration]:
@@ -358,7 +358,7 @@ def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) 
     ----------
     strategy : str
         "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut",
-        "scut-fbr", "pcut", "expected-f1": the functions of these names.
+        "scut-fbr", "pcut", "expected-f1": the functions of these names. "single": 0, as probabilities alone decide.
     scores, Y
         As in `s_cut`.
     probability : float
@@ -371,7 +371,7 @@ def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) 
     """
     values, calibration = np.asarray(scores), Calibration.fit(scores, Y)
     match strategy:
-        case "zero":
+        case "zero" | "single":
             return np.zeros(values.shape[1], values.dtype), calibration
         case "probability":
             return calibration.threshold(probability).astype(values.dtype), calibration

@@ -161,7 +161,7 @@ class TopicTagger(Pipe):
 
     def _topics(self, scores: np.ndarray, values: np.ndarray) -> list[list[str]]:
         topics, order = self.tagger.topics, np.argsort(-scores, axis=1, kind="stable")
-        above = scores > self.tagger.thresholds if self.threshold is None else values > self.threshold
+        above = self.tagger.decide(scores) if self.threshold is None else values > self.threshold
         above &= np.isin(np.arange(len(topics)), self._columns)
         return [[topics[j] for j in places[has[places]].tolist()] for places, has in zip(order, above, strict=True)]
 

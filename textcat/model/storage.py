@@ -14,6 +14,7 @@ from numpy.lib import format as npy
 
 from textcat import __version__
 from textcat.errors import TextcatError
+from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
 from textcat.files import sha256_of_file
@@ -118,8 +119,23 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
             "n_terms": len(tagger.features.idf_),
             "average_lengths": tagger.features.average_lengths_,
         },
+        "evaluation": None if tagger.evaluation is None else _without_facts(tagger.evaluation),
         "files": sums,
     }
+
+
+def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the figures of an evaluation but for the facts of the topics, which the manifest has, too."""
+    figures = evaluation.as_dict()
+    return {**figures, "topics": [{**row, "facts": {}} for row in figures["topics"]]}
+
+
+def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
+    figures, facts = manifest.get("evaluation"), manifest["facts"]
+    if figures is None:
+        return None
+    rows = [{**row, "facts": {name: facts[name][k] for name in facts}} for k, row in enumerate(figures["topics"])]
+    return Evaluation.from_dict({**figures, "topics": rows})
 
 
 def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], mapped: bool) -> Tagger:
@@ -154,6 +170,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             facts=manifest["facts"],
             recipe=manifest["recipe"],
             corpus=manifest["corpus"],
+            evaluation=_evaluation(manifest),
         )
     except ModelError:
         raise

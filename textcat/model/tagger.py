@@ -12,7 +12,7 @@ import numpy as np
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Evaluation, evaluate
+from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import Documents, Zoned
@@ -67,6 +67,8 @@ class Tagger:
         The recipe it was trained by.
     corpus : str
         Name of the corpus it was trained on.
+    evaluation : Evaluation, optional
+        What was measured after training; of a model that was read from its folder, without the scores.
     """
 
     features: Vectorizer
@@ -80,6 +82,7 @@ class Tagger:
     recipe: dict[str, Any] = field(default_factory=dict)
     corpus: str = ""
     calibration: Calibration | None = None
+    evaluation: Evaluation | None = None
 
     @classmethod
     def fit(
@@ -131,7 +134,7 @@ class Tagger:
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
     def tag(self, documents: Documents) -> list[list[Tag]]:
-        """Return the topics of each document that score above their threshold, the highest score first."""
+        """Return the topics of each document, the highest score first: those above their thresholds, or exactly one."""
         return list(self.tag_stream(documents, batch=_BATCH))
 
     def tag_stream(self, documents: Documents, *, batch: int = 1024) -> Iterator[list[Tag]]:
@@ -170,8 +173,8 @@ class Tagger:
         scores : ndarray of shape (n_documents, n_topics), float32
             From `scores`.
         top : int, optional
-            Give each document that many topics, those of highest score, whatever the thresholds are; all of them if
-            there are no more.
+            Give each document that many topics, those of highest score (with one topic a document: probability),
+            whatever the thresholds are; all of them if there are no more.
         everything : bool, default=False
             Give each document all topics.
 
@@ -180,7 +183,7 @@ class Tagger:
         TextcatError
             If `top` is below 1, or both `top` and `everything` are given.
         """
-        rows, columns = self._given(scores, top, everything)
+        rows, columns = self._ranked(scores, top, everything)
         found = scores[rows, columns]
         likely: Iterable[float | None] = repeat(None)
         if self.calibration is not None:
@@ -190,18 +193,36 @@ class Tagger:
         ends = np.cumsum(np.bincount(rows, minlength=len(scores))).tolist()
         return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
-    def _given(self, scores: np.ndarray, top: int | None, everything: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Give the documents and topics of tags, the documents in order, and of each the topics by score."""
+    def _ranked(self, scores: np.ndarray, top: int | None, everything: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the documents and topics of tags, the documents in order, and of each the highest topic first."""
         if everything and top is not None:
             raise TextcatError(f"Every topic and the {top} highest cannot be asked for together: choose one.")
         if top is not None and top < 1:
             raise TextcatError(f"The {top} highest topics cannot be given: ask for 1 or more.")
         if everything or top:
-            columns = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+            columns = np.argsort(-self._comparable(scores), axis=1, kind="stable")[:, :top]
             return np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
-        rows, columns = np.nonzero(scores > self.thresholds)
+        rows, columns = np.nonzero(self.decide(scores))
         by_score = np.lexsort((columns, -scores[rows, columns], rows))
         return rows[by_score], columns[by_score]
+
+    @property
+    def single(self) -> bool:
+        """Whether each document gets exactly one topic, that of the highest probability."""
+        return bool(self.recipe.get("tags", {}).get("strategy") == "single")
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        """Return which documents get which topics, given their scores: bool of shape (n_documents, n_topics)."""
+        return np.asarray(scores > self._cut(scores))
+
+    def _cut(self, scores: np.ndarray) -> np.ndarray:
+        return one_topic(self._comparable(scores)) if self.single else self.thresholds
+
+    def _comparable(self, scores: np.ndarray) -> np.ndarray:
+        """Return values that order a document's topics: scores, or with one topic a document the log odds."""
+        if not self.single or self.calibration is None:
+            return scores
+        return np.asarray(scores * self.calibration.a + self.calibration.b)  # probabilities may all round to 1
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms of largest weight for a topic, with their weights, the most typical first.
@@ -245,7 +266,8 @@ class Tagger:
         """Measure the ranking of a corpus' test documents.
 
         Bands are made by the training sizes the model knows. A topic that the corpus does not have counts as one
-        without a positive document.
+        without a positive document. Of the corpus that the model was trained on, if it has no test documents, what was
+        measured after training is returned: its `measured_on` says how.
 
         Parameters
         ----------
@@ -262,20 +284,35 @@ class Tagger:
         Raises
         ------
         TextcatError
-            If the corpus has no test documents, or shares no topic with the model.
+            If the corpus has no test documents and is not the one whose evaluation was kept, or shares no topic with
+            the model.
         """
         if not corpus.test:
+            if self.evaluation is not None and corpus.name == self.corpus:
+                return self._kept_evaluation(self.evaluation, bands)
             raise TextcatError(
                 f"Corpus {corpus.name} has no test documents to evaluate on; give it a split in its card."
             )
         relevant = self.relevant(corpus)
         if not relevant.nnz:
+            theirs = sorted({topic for document in corpus.test for topic in document.topics})
             raise TextcatError(
-                f"No test document of corpus {corpus.name} has a topic of the model (such as {self.topics[0]!r}); "
-                "evaluate on the corpus the model was trained for."
+                f"No test document of corpus {corpus.name} has a topic of the model (such as {self.topics[0]!r}): "
+                + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
             )
         with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
             return self.measure(self.scores(counted(corpus.test, advance)), relevant, bands=bands)
+
+    @staticmethod
+    def _kept_evaluation(evaluation: Evaluation, spec: str | Iterable[str] | None) -> Evaluation:
+        """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""
+        names = [row.band for row in evaluation.bands]
+        if spec is not None and [spec] != names and [*spec] != names:
+            raise TextcatError(
+                f"The corpus has no test documents, and what was measured after training on {evaluation.measured_on} "
+                f"was kept of {', '.join(names)} alone: train again with other bands."
+            )
+        return evaluation
 
     def measure(
         self,
@@ -283,7 +320,7 @@ class Tagger:
         relevant: Any,
         *,
         bands: str | Iterable[str] | None = None,
-        method: str = "test documents",
+        measured_on: str = "test documents",
     ) -> Evaluation:
         """Measure scores of documents, with the model's decisions.
 
@@ -294,8 +331,8 @@ class Tagger:
         relevant : sparse of shape (n_documents, n_topics), 0/1
         bands : str or iterable of str, optional
             As in `evaluate`.
-        method : str, default "test documents"
-            How the documents were chosen, in words.
+        measured_on : str, default "test documents"
+            Which documents these are.
 
         Returns
         -------
@@ -308,9 +345,9 @@ class Tagger:
             self.train_sizes,
             self.train_documents,
             spec=bands,
-            threshold=self.thresholds,
+            threshold=self._cut(scores),
             facts=self.facts,
-            method=method,
+            measured_on=measured_on,
         )
 
     def relevant(self, corpus: Corpus) -> Any:

@@ -139,7 +139,7 @@ class _Work:
             else:
                 self._reject(records[0], error)
         else:
-            self._count(scores > self._tagger.thresholds, len(tags))
+            self._count(self._tagger.decide(scores), len(tags))
 
     def _tags(self, scores: np.ndarray) -> list[list[Tag]]:
         top, least = self._output.top, self._output.min_probability

@@ -1,4 +1,4 @@
-"""A corpus and a recipe → a tagger; and, for a corpus without a test part, an evaluation by cross-validation."""
+"""A corpus and a recipe → a tagger, and an evaluation: on test documents, or without them by cross-validation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from textcat.documents import Corpus
+from textcat.documents import Corpus, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import choose
@@ -26,6 +26,8 @@ from textcat.training.examples import learn
 from textcat.training.selection import folds, out_of_fold_scores
 
 N_FOLDS = 5
+CROSS_VALIDATED = "training documents, by cross-validation"
+_N_NAMED = 5  # topics that a sentence names
 
 
 def train(
@@ -59,7 +61,13 @@ def train(
         If the corpus has no topic, or the recipe cannot be followed.
     """
     if not corpus.topics:
-        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+        in_training = topic_counts(corpus.train)
+        raise TextcatError(
+            f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn."
+            if not in_training
+            else f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
+            f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
+        )
     if store is not None:
         check_target(store)
     stages = stages or Stages()
@@ -112,6 +120,58 @@ def train(
         recipe=recipe.as_dict(),
         corpus=corpus.name,
     )
+
+
+def train_and_evaluate(
+    corpus: Corpus,
+    recipe: Recipe,
+    *,
+    bands: str | Iterable[str] | None = None,
+    n_jobs: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    stages: Stages | None = None,
+) -> Tagger:
+    """Train a tagger, and measure it on test documents, or by cross-validation if none has a topic of the tagger.
+
+    Parameters
+    ----------
+    corpus, recipe, n_jobs, store, stages
+        As in `train`.
+    bands : str or iterable of str, optional
+        As in `Tagger.evaluate`.
+
+    Returns
+    -------
+    Tagger
+        With its `evaluation`.
+
+    Raises
+    ------
+    TextcatError
+        If the corpus has no topic, the recipe cannot be followed, or a band cannot be understood.
+    """
+    tagger = train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)
+    if tagger.relevant(corpus).nnz:
+        tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
+    else:
+        tagger.evaluation = cross_evaluate(
+            tagger, corpus, recipe, bands=bands, n_jobs=n_jobs, store=store, stages=stages
+        )
+    return tagger
+
+
+def unevaluated_topics(corpus: Corpus) -> str:
+    """Return a sentence on the topics of the training part that no test document has; empty if there are none."""
+    in_training, tested = topic_counts(corpus.train), topic_counts(corpus.test)
+    topics = sorted(set(in_training) - set(tested))
+    if not topics or not corpus.test:
+        return ""
+    named = ", ".join(topics[:_N_NAMED]) + (", ..." if len(topics) > _N_NAMED else "")
+    trained = "are trained but not" if set(topics) <= set(corpus.topics) else "are neither trained nor"
+    few = "1 topic of the training part has" if len(topics) == 1 else f"{len(topics)} topics of the training part have"
+    if len(topics) == 1:
+        trained = trained.replace("are ", "is ")
+    return f"{few} no test document, and {trained} evaluated: {named}."
 
 
 def _units(learner: MarginClassifier) -> np.ndarray:
@@ -169,7 +229,7 @@ def cross_evaluate(
                 scores[of == fold] = _held_out_scores(corpus, recipe, labels, of == fold, n_jobs, place, advance)
     known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
     relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
-    return tagger.measure(scores, relevant, bands=bands, method="cross-validation")
+    return tagger.measure(scores, relevant, bands=bands, measured_on=CROSS_VALIDATED)
 
 
 @contextmanager
