@@ -12,7 +12,7 @@
 #include "_formula.h"
 
 #define LANES 16
-#define AHEAD 4 /* rows between the one that is read and the one whose weights are fetched */
+#define AHEAD 4   /* rows between the one that is read and the one whose weights are fetched */
 #define COLD 8192 /* columns whose weights, of all lanes, take half a megabyte: what a core's own cache keeps */
 
 /* Rows arranged for the cache, which blocks share.
@@ -28,11 +28,11 @@
 typedef struct {
     ptrdiff_t n_rows, n_features, n_columns;
     int64_t *indptr;
-    int32_t *wide;    /* the column of every entry, or NULL */
-    uint16_t *narrow; /* the same, where 16 bits are enough, or NULL */
-    void *data;       /* REAL, as what follows as void */
-    double *norm2;    /* squared length of every row, lone features included */
-    int32_t *feature; /* of a column; NULL: columns are features */
+    int32_t *wide;                /* the column of every entry, or NULL */
+    uint16_t *narrow;             /* the same, where 16 bits are enough, or NULL */
+    void *data;                   /* REAL, as what follows as void */
+    double *norm2;                /* squared length of every row, lone features included */
+    int32_t *feature;             /* of a column; NULL: columns are features */
     int64_t *lone_ptr, *cold_ptr; /* NULL where there are none */
     int32_t *lone_feature, *cold;
     void *lone_data, *lone2; /* lone2: the sum of squares of a row's lone features */

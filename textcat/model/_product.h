@@ -21,22 +21,18 @@
 
 /* y = x W + b, summed entry by entry, and b at last. */
 FOR_EACH_CPU
-static void row_product(const float *x, const int32_t *columns, ptrdiff_t n, const float *W, const float *b, ptrdiff_t m,
-                        float *restrict y)
+static void row_product(const float *x, const int32_t *columns, ptrdiff_t n, const float *W, const float *b,
+                        ptrdiff_t m, float *restrict y)
 {
-    for (ptrdiff_t k = 0; k < m; k++)
-        y[k] = 0;
+    for (ptrdiff_t k = 0; k < m; k++) y[k] = 0;
     for (ptrdiff_t p = 0; p < n; p++) {
         const float value = x[p], *restrict w = W + columns[p] * m;
         if (p + AHEAD < n)
-            for (ptrdiff_t k = 0; k < m; k += LINE)
-                FETCH(W + columns[p + AHEAD] * m + k);
+            for (ptrdiff_t k = 0; k < m; k += LINE) FETCH(W + columns[p + AHEAD] * m + k);
 #pragma omp simd
-        for (ptrdiff_t k = 0; k < m; k++)
-            y[k] += value * w[k];
+        for (ptrdiff_t k = 0; k < m; k++) y[k] += value * w[k];
     }
-    for (ptrdiff_t k = 0; k < m; k++)
-        y[k] += b[k];
+    for (ptrdiff_t k = 0; k < m; k++) y[k] += b[k];
 }
 
 #endif
