@@ -1,10 +1,12 @@
 """Whole runs: every record is tagged or rejected, in order, and the same however the work is done."""
 
 import csv
+import dataclasses
 import gzip
 import io
 import json
 import logging
+import re
 import sys
 from functools import partial
 
@@ -206,6 +208,103 @@ def test_a_lost_record_is_no_small_matter(model, archive, monkeypatch):
     monkeypatch.setitem(job.ENCODERS, "jsonl", lambda records, tags: tag(records[1:], tags[1:]))
     with pytest.raises(RuntimeError, match=r"\d+ records up to .*a.jsonl were read, but \d+ written and \d+ rejected"):
         to_stream(model, archive)
+
+
+# --- from Python -----------------------------------------------------------------------------------------------------
+
+
+def test_tag_archive_is_a_run_in_one_call(model, archive, undisturbed, out):
+    seen = []
+    summary = textcat.tag_archive(model, archive, out, jobs=1, progress=seen.append)
+    assert b"".join(path.read_bytes() for path in sorted(out.glob("part*"))) == undisturbed[1]
+    assert (out / "_rejected.jsonl").read_bytes() == undisturbed[2]
+    assert summary.counts.records == seen[-1].counts.records == 450
+    assert textcat.tag_archive(model, archive, out).before.finished
+    with pytest.raises(TextcatError, match="begun with no --top, and now it is --top 1"):
+        textcat.tag_archive(model, archive, out, output_settings=textcat.OutputSettings(top=1))
+
+
+def test_tag_archive_takes_one_path_and_both_kinds_of_settings(model, tmp_path):
+    (tmp_path / "a.dat").write_text("nr\tbody\n7\twheat\n")
+    summary = textcat.tag_archive(
+        str(model),
+        str(tmp_path / "a.dat"),
+        str(tmp_path / "out"),
+        input_settings=READ._replace(format="tsv", text_field="body", id_field="nr"),
+        output_settings=textcat.OutputSettings("csv", top=1),
+    )
+    assert (tmp_path / "out" / "part-00000.csv").read_text().splitlines()[1].startswith('"7",')
+    assert summary.shards == 1
+    with pytest.raises(TextcatError, match="lie in each other: write to a folder elsewhere"):
+        textcat.tag_archive(model, tmp_path, tmp_path / "out2")
+
+
+# --- some topics, and probabilities ----------------------------------------------------------------------------------
+
+
+def test_some_topics_are_tagged_as_among_all_of_them(model, tagger, archive):
+    (often, _), (less_often, _) = to_stream(model, archive[1:2])[2].counts.topics.most_common(2)
+    chosen = less_often, often
+    for settings in ({}, {"top": 1}, {"everything": True}, {"explain": 2}):
+        whole = OutputSettings(**{**settings, "top": None})
+        expected, _, of_all = to_stream(model, archive[1:2], write=whole)
+        stream, _, summary = to_stream(model, archive[1:2], write=OutputSettings(**settings, topics=chosen))
+        for row, of_row in zip(rows(stream), rows(expected), strict=True):
+            topics = [topic for topic in of_row["topics"] if topic["topic"] in chosen]
+            if "top" not in settings:
+                assert row["topics"] == topics
+            else:
+                assert len(row["topics"]) == 1
+                assert row["topics"][0]["topic"] in chosen
+        assert summary.topics == chosen
+        assert list(summary.train_sizes) == sorted(chosen, key=tagger.topics.index)
+        assert dict(summary.counts.topics) == {topic: of_all.counts.topics[topic] for topic in chosen}
+        assert {drift.topic for drift in summary.drifts} <= set(chosen)
+
+
+def test_topics_of_a_least_probability_stand_in_place_of_those_above_their_thresholds(model, archive):
+    expected, _, _ = to_stream(model, archive[1:2], write=OutputSettings(everything=True))
+    for least in (0.0, 0.1, 0.5, 0.9):
+        stream, _, summary = to_stream(model, archive[1:2], write=OutputSettings(min_probability=least))
+        # Four digits are written: what is no farther than that from the least one may be on either side.
+        for row, of_row in zip(rows(stream), rows(expected), strict=True):
+            fits = [topic for topic in of_row["topics"] if topic["probability"] >= least + 1e-4]
+            assert [topic for topic in row["topics"] if topic["probability"] >= least + 1e-4] == fits
+            assert all(topic["probability"] >= least - 1e-4 for topic in row["topics"])
+        assert sum(summary.counts.topics.values()) == sum(len(row["topics"]) for row in rows(stream))
+        of_top, _, _ = to_stream(model, archive[1:2], write=OutputSettings(top=2, min_probability=least))
+        for row, of_row in zip(rows(of_top), rows(expected), strict=True):
+            assert row["topics"] == [topic for topic in of_row["topics"][:2] if topic["probability"] >= least]
+
+
+def test_topics_and_probabilities_that_the_model_does_not_have_are_refused(model, tagger, archive, tmp_path):
+    for topics, remedy in (
+        (("wheet",), "The model has no topic 'wheet'. Did you mean 'wheat'?"),
+        (("x" * 30,), "no topic 'x"),
+    ):
+        with pytest.raises(TextcatError, match=re.escape(remedy)) as error:
+            to_stream(model, archive, write=OutputSettings(topics=topics))
+        assert str(error.value).endswith("`textcat topics MODEL` lists what it has.")
+    with pytest.raises(TextcatError, match=r"7 is no probability: give one from 0 to 1\."):
+        to_stream(model, archive, write=OutputSettings(min_probability=7))
+    with pytest.raises(TextcatError, match="least probability, or for the scores of all, not both"):
+        to_stream(model, archive, write=OutputSettings(min_probability=0.5, everything=True))
+    uncalibrated = textcat.save(dataclasses.replace(tagger, calibration=None), tmp_path / "uncalibrated")
+    with pytest.raises(TextcatError, match="has no probabilities, so there is no least one"):
+        to_stream(uncalibrated, archive, write=OutputSettings(min_probability=0.5))
+
+
+def test_a_run_with_other_topics_or_another_least_probability_is_another_run(model, tmp_path, out):
+    path = make_archive(tmp_path / "mine.jsonl", 20)
+
+    def tag(**settings):
+        return tag_to_folder(make_plan(model, [str(path)], READ, OutputSettings(**settings)), out, RUN)
+
+    tag()
+    with pytest.raises(TextcatError, match="begun with no --topic, and now it is --topic gold, wheat: start anew"):
+        tag(topics=("wheat", "gold"))
+    with pytest.raises(TextcatError, match=r"begun with no --min-probability, and now it is --min-probability 0\.0"):
+        tag(min_probability=0.0)
 
 
 # --- once more -------------------------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ _HOMES = {
     "Cramma": "margin.learners",
     "Document": "documents",
     "DynamicMargin": "margin.learners",
+    "InputSettings": "reading.records",
     "LMargitron": "margin.learners",
     "Micra": "margin.learners",
+    "OutputSettings": "tagging.output",
     "PA": "margin.learners",
     "PAM": "margin.learners",
     "PAUM": "margin.learners",
@@ -35,6 +37,7 @@ _HOMES = {
     "rules": "margin",
     "save": "model.storage",
     "solve": "margin.solve",
+    "tag_archive": "tagging.run",
     "train": "training.train",
     "write_rows": "features.store",
 }

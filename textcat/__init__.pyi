@@ -26,8 +26,11 @@ from textcat.margin.solve import solve as solve
 from textcat.model.storage import load as load
 from textcat.model.storage import save as save
 from textcat.model.tagger import Tagger as Tagger
+from textcat.reading.records import InputSettings as InputSettings
 from textcat.recipe import Recipe as Recipe
 from textcat.recipe import read_recipe as read_recipe
+from textcat.tagging.output import OutputSettings as OutputSettings
+from textcat.tagging.run import tag_archive as tag_archive
 from textcat.training.train import train as train
 
 __version__: str
