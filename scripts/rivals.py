@@ -27,7 +27,7 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.ranking import bands, evaluate
 from textcat.evaluation.significance import compare
-from textcat.margin.problems import NONE, Problem, Solution
+from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
 from textcat.training.examples import Examples, learn
 from textcat.training.selection import EXPECTED, RARE, Fold, cross_validate, examples_without, splits
@@ -109,7 +109,7 @@ def figures_on(
 def solution(estimator: Any, rows: Any, problem: Problem) -> Solution:
     """Train on the rows that a problem does not leave out, and score those that it does."""
     scores = rankers_scores(estimator, rows, problem.positives, problem.left_out, rows[problem.left_out])
-    return Solution(None, 0.0, NONE, np.empty(0), 0, 0, True, "", scores)
+    return Solution(None, 0.0, NO_ROWS, np.empty(0), 0, 0, True, "", scores)
 
 
 def rankers_scores(estimator: Any, rows: Any, positives: np.ndarray, left_out: np.ndarray, new: Any) -> np.ndarray:
@@ -156,7 +156,7 @@ def print_comparison(corpus: Corpus, recipe: Recipe, chosen: dict[str, float], j
 
 def of_topic(examples: Examples, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the positives of a topic, and what it leaves out."""
-    left_out = NONE if examples.left_out is None else examples.left_out[:, [k]].nonzero()[0]
+    left_out = NO_ROWS if examples.left_out is None else examples.left_out[:, [k]].nonzero()[0]
     return examples.labels[:, [k]].nonzero()[0], left_out
 
 

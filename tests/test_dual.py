@@ -20,7 +20,7 @@ from naive_dual import Coefficients
 from textcat.margin._dual import Expansion
 from textcat.margin.dual import solve_block
 from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, one_blas_thread
-from textcat.margin.problems import Control, Problem
+from textcat.margin.problems import Problem, _Control
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, RULES, LMargitron, TMargitron
 from textcat.margin.solve import solve
 
@@ -46,7 +46,7 @@ def solve_dual(X, problems, kernel="linear", kernel_params=None, *, order=None, 
     dealt = [list(enumerate(problems))[job::n_jobs] for job in range(n_jobs)]
     with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         parts = list(
-            pool.map(lambda part: solve_block(rows, part, order=order, margins=margins, control=Control(None)), dealt)
+            pool.map(lambda part: solve_block(rows, part, order=order, margins=margins, control=_Control(None)), dealt)
         )
     solutions = dict(pair for part in parts for pair in part)
     return [solutions[number] for number in range(len(problems))]
@@ -367,7 +367,7 @@ def test_a_kernel_that_is_not_finite_is_told_by_its_rows():
 def test_control_counts_finished_problems_and_stops():
     X, problems = some_rows(), some_problems()
     finished = []
-    control = Control(finished.append)
+    control = _Control(finished.append)
     assert len(
         solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control)
     ) == len(problems)
@@ -393,7 +393,7 @@ ENDLESS = """
 import sys, numpy as np
 from textcat.margin.dual import solve_block
 from textcat.margin.kernels import KernelRows
-from textcat.margin.problems import Control, Problem
+from textcat.margin.problems import _Control, Problem
 from textcat.margin.rules import PA
 
 rng = np.random.default_rng(0)
@@ -401,7 +401,7 @@ rows = KernelRows(rng.normal(size=(1500, 5)), "linear", cache_mb=float(sys.argv[
 labels = rng.choice([-1, 1], 1500)
 print("started", flush=True)
 problem = Problem.from_labels(labels, PA(), max_epochs=10**9, mini_epochs=int(sys.argv[2]))
-solve_block(rows, [(0, problem)], order=None, margins=False, control=Control(None))
+solve_block(rows, [(0, problem)], order=None, margins=False, control=_Control(None))
 """
 
 

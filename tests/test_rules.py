@@ -178,6 +178,15 @@ def test_the_family_itself_is_not_a_member():
         Rule()
 
 
+def test_a_python_subclass_of_a_rule_is_refused():
+    class Mine(PAUM):
+        def threshold(self, y, N=0.0, t=0.0, R=1.0):
+            return 2.0
+
+    with pytest.raises(TypeError, match="Mine is a Python subclass of a rule, but the formulas of rules are compiled"):
+        Mine(1, 50)
+
+
 def test_a_rule_made_past_its_constructor_never_updates_instead_of_crashing():
     rule = PAUM.__new__(PAUM)
     assert rule.threshold(+1) == -math.inf

@@ -16,6 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from textcat.margin import learners
 from textcat.margin._primal import N_LANES, Block
 from textcat.margin.primal import arrange, read_rows
 from textcat.margin.problems import Problem, Solution
@@ -344,6 +345,26 @@ def test_an_error_in_the_progress_callback_reaches_the_caller():
 
     with pytest.raises(RuntimeError, match="the bar is closed"):
         solve(some_rows(), some_problems(), n_jobs=2, progress=fail)
+
+
+class MyRule(PAUM):
+    def __init__(self):
+        """Keep the family's own from checking."""
+
+
+@pytest.mark.parametrize("rule", [learners.PAUM(1, 5), MyRule(), PAUM, "paum", None])
+def test_what_is_not_a_rule_is_refused(rule):
+    with pytest.raises(TypeError, match=r"rule must be a rule of textcat.margin.rules, such as rules.PAUM\(.* got a "):
+        Problem(np.array([0], np.int32), rule)
+
+
+def test_a_problem_and_a_solution_are_printed_in_a_line():
+    problem = Problem(np.arange(9, dtype=np.int32), PAUM(-1, 5), left_out=np.arange(10, 13, dtype=np.int32))
+    limits = "lambda_=0, rho=1, max_epochs=1000"
+    assert repr(problem) == f"Problem(PAUM(tau_neg=-1.0, tau_pos=5.0, eta=1.0), 9 positives, 3 left out, {limits})"
+    (solution,) = solve(some_rows(), [problem])
+    assert repr(solution).startswith(f"Solution({solution.n_updates} updates, {len(solution.support)} support rows; ")
+    assert repr(solution).endswith(f"; {solution.stopped})")
 
 
 def test_a_problem_that_ran_out_of_epochs_says_so_in_words():

@@ -243,7 +243,7 @@ def test_columns_that_do_not_ascend_are_noticed_even_if_nothing_was_verified(fol
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("settings_", [{}, {"seed": 3, "mini_epochs": 2}, {"rho": "R", "n_jobs": 2}])
+@pytest.mark.parametrize("settings_", [{}, {"random_state": 3, "mini_epochs": 2}, {"rho": "R", "n_jobs": 2}])
 def test_training_from_disk_is_training_in_memory_to_the_bit(tmp_path, dtype, settings_, monkeypatch):
     monkeypatch.setattr("textcat.margin.room._LARGE", 100)  # so small: everything goes to files
     X, Y = some_rows(dtype=dtype), some_labels()

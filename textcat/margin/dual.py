@@ -9,14 +9,14 @@ import numpy as np
 from textcat.margin._dual import Expansion
 from textcat.margin.kernels import BLOCK_ROWS, KernelRows
 from textcat.margin.problems import (
-    Control,
-    Numbered,
+    NumberedProblem,
     Problem,
     Solution,
-    has_free_length,
-    in_words,
-    set_margins,
-    unit_of,
+    _Control,
+    _has_free_length,
+    _reason,
+    _set_margins,
+    _unit_of,
 )
 
 # Rows presented between two looks at the stop flag, an update counting as many: some 0.1 s of work.
@@ -24,7 +24,12 @@ _BUDGET = 30_000_000
 
 
 def solve_block(
-    kernel: KernelRows, problems: Iterable[Numbered], *, order: np.ndarray | None, margins: bool, control: Control
+    kernel: KernelRows,
+    problems: Iterable[NumberedProblem],
+    *,
+    order: np.ndarray | None,
+    margins: bool,
+    control: _Control,
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in their dual form; of each it makes the updates that the primal form makes.
 
@@ -37,7 +42,7 @@ def solve_block(
         The order in which rows are presented; None: as they stand.
     margins : bool
         Also measure the margins that were reached, and what is proven of them.
-    control : Control
+    control : _Control
         Where it says stop, the problems solved so far are returned.
 
     Returns
@@ -53,8 +58,8 @@ def solve_block(
         if control.stop.is_set():
             break
         solution = _solution(expansion, problem)
-        if has_free_length(problem.rule):
-            solution.unit = unit_of(expansion.squared_length())
+        if _has_free_length(problem.rule):
+            solution.unit = _unit_of(expansion.squared_length())
         if margins:
             _measure(expansion, problem, solution)
         solved.append((number, solution))
@@ -71,7 +76,7 @@ def _load(expansion: Expansion, problem: Problem) -> None:
         expansion.warm(np.ascontiguousarray(start.support), start.alpha, start.n_updates)
 
 
-def _train(expansion: Expansion, kernel: KernelRows, control: Control) -> None:
+def _train(expansion: Expansion, kernel: KernelRows, control: _Control) -> None:
     """Run the problem to its end, unless told to stop, and fetch the blocks of the kernel that it wants."""
     while not expansion.finished and not control.stop.is_set():
         wanted = expansion.run(_BUDGET)
@@ -89,7 +94,7 @@ def _solution(expansion: Expansion, problem: Problem) -> Solution:
     alpha = scale * expansion.alpha[support]
     held_out = scale * (expansion.g[problem.left_out] + unscaled_bias)
     finite = bool(np.isfinite(bias) and np.isfinite(alpha).all() and np.isfinite(expansion.g).all())
-    stopped = in_words(expansion.epochs, expansion.last_updates, expansion.dtype, finite)
+    stopped = _reason(expansion.epochs, expansion.last_updates, expansion.dtype, finite)
     converged = expansion.last_updates == 0 and finite
     return Solution(None, bias, support, alpha, int(expansion.t), expansion.epochs, converged, stopped, held_out)
 
@@ -101,4 +106,4 @@ def _measure(expansion: Expansion, problem: Problem, solution: Solution) -> None
     g, alpha = expansion.g.astype(np.float64), expansion.alpha.astype(np.float64)
     f = expansion.scale * (g + problem.lambda_ * alpha) + problem.rho * w_bias
     least = float((labels * f)[trained].min(initial=np.inf))
-    set_margins(solution, least, expansion.squared_length(), w_bias)
+    _set_margins(solution, least, expansion.squared_length(), w_bias)

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from textcat.margin import rules
 from textcat.margin.kernels import KernelRows, check_kernel, scores
 from textcat.margin.primal import is_on_disk
-from textcat.margin.problems import NONE, Problem, Solution
+from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.margin.room import room_beside
 from textcat.margin.solve import solve
 
@@ -263,7 +263,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def _read_left_out(self, left_out: Any, shape: tuple[int, int]) -> list[np.ndarray]:
         """Return the rows that each topic leaves out."""
         if left_out is None:
-            return [NONE] * shape[1]
+            return [NO_ROWS] * shape[1]
         mask = sp.csc_array(left_out, copy=True)
         if not self.multilabel_ or mask.shape != shape:
             raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {mask.shape}")
@@ -495,7 +495,7 @@ def _are_label_lists(y: Any) -> bool:
     return named or len({len(labels) for labels in documents}) > 1
 
 
-def _constraints(parameter: rules.Parameter) -> list:
+def _constraints(parameter: rules._Parameter) -> list:
     """Return what scikit-learn is to check of a rule's parameter; None stands for a default that the rule computes."""
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]

@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, survey
 from textcat.margin.problems import (
-    Control,
-    Numbered,
+    NumberedProblem,
     Problem,
     Solution,
-    has_free_length,
-    in_words,
-    set_margins,
-    unit_of,
+    _Control,
+    _has_free_length,
+    _reason,
+    _set_margins,
+    _unit_of,
 )
 from textcat.margin.room import Room, mapped_anew, room_beside
 
@@ -148,14 +148,14 @@ def _steps(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
 
 def solve_block(
     rows: Any,
-    problems: Iterable[Numbered],
+    problems: Iterable[NumberedProblem],
     *,
     order: np.ndarray | None,
     lanes: int,
     keep_weights: bool,
     margins: bool,
     out: np.ndarray | None,
-    control: Control,
+    control: _Control,
 ) -> list[tuple[int, Solution]]:
     """Run problems through the lanes of one block; a lane that has finished takes the next problem.
 
@@ -167,7 +167,7 @@ def solve_block(
     block = Block(rows, order)
     budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.n_rows) + _ROW_COST)))
     waiting = iter(problems)
-    at_work: dict[int, Numbered] = {}
+    at_work: dict[int, NumberedProblem] = {}
     solved: list[tuple[int, Problem, Solution]] = []
     for lane in range(lanes):
         _load_next(block, lane, waiting, at_work)
@@ -185,7 +185,9 @@ def solve_block(
     return [(k, solution) for k, _, solution in solved]
 
 
-def _load_next(block: Block, lane: int, waiting: Iterator[Numbered], at_work: dict[int, Numbered]) -> None:
+def _load_next(
+    block: Block, lane: int, waiting: Iterator[NumberedProblem], at_work: dict[int, NumberedProblem]
+) -> None:
     for k, problem in waiting:
         _load(block, lane, problem)
         if problem.start is not None:
@@ -209,14 +211,14 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep
     held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
-    stopped = in_words(n_epochs, last_updates, weights.dtype, finite)
+    stopped = _reason(n_epochs, last_updates, weights.dtype, finite)
     converged = last_updates == 0 and finite
     kept = weights if keep_weights else None
     solution = Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
-    if has_free_length(problem.rule):
+    if _has_free_length(problem.rule):
         of_bias = bias / problem.rho if problem.rho else 0.0
         squares = [float(np.square(array, dtype=np.float64).sum()) for array in (weights, alpha)]
-        solution.unit = unit_of(squares[0] + of_bias**2 + problem.lambda_ * squares[1])
+        solution.unit = _unit_of(squares[0] + of_bias**2 + problem.lambda_ * squares[1])
     return solution
 
 
@@ -226,7 +228,7 @@ def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]]) -> N
         _load(block, lane, problem)
         _warm(block, lane, solution)
     for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):
-        set_margins(solution, least, N, w_bias)
+        _set_margins(solution, least, N, w_bias)
     scratch = np.empty_like(solved[0][2].weights)
     for lane in range(len(solved)):
         block.unload(lane, scratch)

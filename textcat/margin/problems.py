@@ -1,4 +1,4 @@
-"""The unit of all training: a problem with its rule, and the solution that comes of it."""
+"""The unit of all training: a problem with its rule, and its solution."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from textcat.margin.rules import PA, PAM, PAUM, Rule
+from textcat.margin.rules import PA, PAM, PAUM, RULES, Rule
 
-NONE = np.empty(0, np.int32)
+NO_ROWS = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One two-class problem over the rows of a shared X: labels and the parameters of its learner.
+    """One two-class problem over the rows of a shared X: labels, rule and limits.
 
     Parameters
     ----------
     positives : ndarray of int32
         Rows labelled +1; every other row is labelled -1, unless left out.
     rule : Rule
-        When to update and by how much, see `textcat.margin.rules`.
+        When to update and by how much, from `textcat.margin.rules`: ``rules.PAUM(-0.5, 10)``, not the estimator PAUM.
     left_out : ndarray of int32
         Rows with label 0: never trained on. Cross-validation leaves a fold out.
     lambda_ : float >= 0
@@ -31,27 +31,54 @@ class Problem:
     rho : float
         Size of the constant coordinate appended to every row; 0 for no bias. The paper's ``b += ηyR²`` is ρ = R.
     max_epochs : int
-        Give up after that many passes over the rows.
+        Stop after that many passes over the rows.
     mini_epochs : int
         The active set ("red-" in the papers): after every epoch, the rows that caused an update in it are presented
         again, cyclically, that many times, or fewer if once none of them causes one. Training still ends only with a
         full epoch without an update. 0: full epochs alone.
     start : Solution, optional
-        Go on from there instead of from zero: a solution over the same rows and features, in the same number type.
+        Start from there instead of from zero: a solution over the same rows and features, in the same number type.
+
+    Raises
+    ------
+    TypeError
+        If the rule is not a rule.
     """
 
     positives: np.ndarray
     rule: Rule
-    left_out: np.ndarray = field(default_factory=lambda: NONE)
+    left_out: np.ndarray = field(default_factory=lambda: NO_ROWS)
     lambda_: float = 0.0
     rho: float = 1.0
     max_epochs: int = 1000
     mini_epochs: int = 0
     start: Solution | None = None
 
+    def __post_init__(self) -> None:
+        if type(self.rule) not in RULES.values():  # a Python subclass of a rule has no formula of its own
+            kind = type(self.rule).__name__
+            raise TypeError(f"rule must be a rule of textcat.margin.rules, such as rules.PAUM(-0.5, 10), got a {kind}")
+
+    def __repr__(self) -> str:
+        limits = f"lambda_={self.lambda_:g}, rho={self.rho:g}, max_epochs={self.max_epochs}"
+        return f"Problem({self.rule}, {len(self.positives)} positives, {len(self.left_out)} left out, {limits})"
+
     @classmethod
     def from_labels(cls, labels: np.ndarray, rule: Rule, **settings: Any) -> Problem:
-        """Make a problem from labels in {+1, -1, 0 = leave out}, shape (n_rows,)."""
+        """Make a problem from labels.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_rows,)
+            +1, -1, or 0 for rows to leave out.
+        rule : Rule
+        **settings
+            The other parameters of a problem.
+
+        Returns
+        -------
+        Problem
+        """
         labels = np.asarray(labels)
         positives, left_out = (np.flatnonzero(chosen).astype(np.int32) for chosen in (labels > 0, labels == 0))
         return cls(positives, rule, left_out=left_out, **settings)
@@ -59,7 +86,7 @@ class Problem:
 
 @dataclass(eq=False)
 class Solution:
-    """What came of a problem.
+    """The result of training on a problem.
 
     Attributes
     ----------
@@ -107,12 +134,15 @@ class Solution:
     certificate: float = np.nan
     unit: float = 1.0
 
+    def __repr__(self) -> str:
+        return f"Solution({self.n_updates} updates, {len(self.support)} support rows; {self.stopped})"
 
-Numbered = tuple[int, Problem]
+
+NumberedProblem = tuple[int, Problem]
 
 
-def in_words(n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool) -> str:
-    """Say why training ended, from the updates in its last epoch and whether all numbers are finite."""
+def _reason(n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool) -> str:
+    """Return in words why training ended, from the updates in its last epoch and whether all numbers are finite."""
     if not finite:
         # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
         return f"overflowed {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
@@ -121,7 +151,7 @@ def in_words(n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool) ->
     return f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"
 
 
-def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
+def _set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
     """Set a solution's margins from its least functional margin, ``N = ‖a‖²`` and the augmented coordinate's weight."""
     length = np.sqrt(N)
     if length > 0 and np.isfinite(least):
@@ -132,28 +162,28 @@ def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> No
         solution.certificate = float(solution.directional_margin * total / length)
 
 
-def has_free_length(rule: Rule) -> bool:
+def _has_free_length(rule: Rule) -> bool:
     """Check whether only the direction of a rule's ``a`` counts, or its margins have a size of their own."""
     return not isinstance(rule, PA | PAM | PAUM)
 
 
-def unit_of(squared_length: float) -> float:
+def _unit_of(squared_length: float) -> float:
     """Return the unit of a solution of free length from its ``‖a‖²``; 1 where that is 0 or has overflowed."""
     return float(np.sqrt(squared_length)) if 0 < squared_length < np.inf else 1.0
 
 
-class Control:
-    """What the blocks of one call share with it: a wish to stop, and the count of finished problems."""
+class _Control:
+    """The stop flag and the progress callback that the blocks of one call of `solve` share."""
 
     def __init__(self, progress: Callable[[int], None] | None):
         self.stop = threading.Event()
         self._progress = progress
 
     def finished(self, count: int = 1) -> None:
-        """Count finished problems."""
+        """Report that so many more problems are finished."""
         if self._progress:
             self._progress(count)
 
     def __reduce__(self) -> tuple:
-        # Another process can neither be told to stop nor report progress through this object.
-        return Control, (None,)
+        # The flag and the callback do not reach into another process.
+        return _Control, (None,)

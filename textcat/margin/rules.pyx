@@ -13,7 +13,8 @@ R    square root of the largest q
 ===  =====================================================================================
 
 A rule is a class below and two small functions beside it: the threshold, and the step. That is the one place for its formula;
-the compiled loops, with weights or with kernels, ask for nothing else. `RULES` names every member.
+the compiled loops, with weights or with kernels, ask for nothing else. `RULES` names every member. Rules are not estimators:
+`textcat.PAUM` is a classifier that trains by the rule `textcat.rules.PAUM`.
 """
 
 from inspect import Parameter as Argument
@@ -23,8 +24,8 @@ from typing import Any, NamedTuple
 from libc.math cimport INFINITY, fmax, pow, sqrt
 
 
-class Parameter(NamedTuple):
-    """A parameter of a rule: its name, the interval it lies in, and its default (None: it must be given).
+class _Parameter(NamedTuple):
+    """A parameter of a rule: its name, the interval it lies in, and its default (None: it has none).
 
     The interval is finite even where an end is infinite. A default that is a function takes the values before it.
     """
@@ -46,7 +47,7 @@ class Parameter(NamedTuple):
 
     @property
     def range_in_words(self) -> str:
-        """The interval, as an error says it."""
+        """The interval in words, for error messages."""
         bounds = [] if self.low > -INFINITY and self.high < INFINITY else ["finite"]
         if self.low > -INFINITY:
             bounds.append(f"{'at least' if self.closed in ('left', 'both') else 'greater than'} {self.low:g}")
@@ -55,7 +56,7 @@ class Parameter(NamedTuple):
         return " and ".join(bounds)
 
 
-ETA = Parameter("eta", low=0, default=1.0)
+ETA = _Parameter("eta", low=0, default=1.0)
 FRACTION = {"low": 0, "high": 1, "closed": "right"}  # of the largest possible margin that may be given up
 
 
@@ -85,10 +86,13 @@ cdef class Rule:
     def __init__(self, *args, **kwargs):
         if type(self) is Rule:
             raise TypeError(f"Rule is the whole family; use one of its members: {', '.join(RULES)}")
-        given = self.__signature__.bind(*args, **kwargs).arguments
+        if type(self) not in RULES.values():
+            name = type(self).__name__
+            raise TypeError(f"{name} is a Python subclass of a rule, but the formulas of rules are compiled; use one of: {', '.join(RULES)}")
+        arguments = self.__signature__.bind(*args, **kwargs).arguments
         values = {}
         for place, parameter in enumerate(self.PARAMETERS):
-            value = given.get(parameter.name, parameter.default)
+            value = arguments.get(parameter.name, parameter.default)
             values[parameter.name] = parameter.check(value(**values) if callable(value) else value)
             self.formula.p[place] = values[parameter.name]
         self.use_formula()
@@ -97,11 +101,36 @@ cdef class Rule:
         """Set the functions of the formula, and what the loop may rely on."""
 
     def threshold(self, int y, double N=0.0, double t=0.0, double R=1.0):
-        """Return the margin at or below which a row of label ``y`` (+1 or -1) causes an update."""
+        """Return the margin at or below which a row causes an update.
+
+        Parameters
+        ----------
+        y : int
+            Label of the row, +1 or -1.
+        N, t, R : float
+            The state of the run, see the table of this module.
+
+        Returns
+        -------
+        float
+        """
         return self.formula.threshold(self.formula.p, y, N, t, R)
 
     def step(self, double m, double q, double N=0.0, double t=0.0, double R=1.0):
-        """Return ``(shrink, grow)`` of the update on a row of margin ``m`` and squared length ``q``."""
+        """Return what an update does to the weights.
+
+        Parameters
+        ----------
+        m, q : float
+            Functional margin and squared length of the row.
+        N, t, R : float
+            The state of the run, see the table of this module.
+
+        Returns
+        -------
+        (float, float)
+            ``shrink`` and ``grow``.
+        """
         cdef double shrink = 1.0, grow = 0.0
         self.formula.step(self.formula.p, m, q, N, t, R, &shrink, &grow)
         return shrink, grow
@@ -205,7 +234,7 @@ cdef class PAM(Rule):
     Source: Krauth and Mézard, "Learning algorithms with optimal stability in neural networks", J. Phys. A 20, 1987.
     """
 
-    PARAMETERS = (Parameter("tau"), ETA)
+    PARAMETERS = (_Parameter("tau"), ETA)
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
@@ -244,7 +273,7 @@ cdef class PAUM(Rule):
     Algorithm 1 and Theorem 2.1.
     """
 
-    PARAMETERS = (Parameter("tau_neg"), Parameter("tau_pos"), ETA)
+    PARAMETERS = (_Parameter("tau_neg"), _Parameter("tau_pos"), ETA)
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
@@ -282,7 +311,7 @@ cdef class TMargitron(Rule):
     Source: Panagiotakopoulos and Tsampouka, "The Margitron: A Generalised Perceptron with Margin", 2008, equation 3.
     """
 
-    PARAMETERS = (Parameter("epsilon", low=0, high=2), Parameter("b", low=0))
+    PARAMETERS = (_Parameter("epsilon", low=0, high=2), _Parameter("b", low=0))
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
@@ -313,7 +342,7 @@ cdef class LMargitron(Rule):
     Source: Panagiotakopoulos and Tsampouka, "The Margitron: A Generalised Perceptron with Margin", 2008, equation 4.
     """
 
-    PARAMETERS = (Parameter("epsilon", low=0), Parameter("b", low=0))
+    PARAMETERS = (_Parameter("epsilon", low=0), _Parameter("b", low=0))
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
@@ -365,8 +394,8 @@ cdef class MICRA(Rule):
     """
 
     PARAMETERS = (
-        Parameter("eta", low=0), Parameter("beta", low=0), Parameter("epsilon", low=0, default=0.05),
-        Parameter("zeta", low=0, closed="left", default=0.9),
+        _Parameter("eta", low=0), _Parameter("beta", low=0), _Parameter("epsilon", low=0, default=0.05),
+        _Parameter("zeta", low=0, closed="left", default=0.9),
     )
     __signature__ = _signature(*PARAMETERS)
 
@@ -406,7 +435,7 @@ cdef class CRAMMA(Rule):
     """
 
     PARAMETERS = (
-        Parameter("eta", low=0), Parameter("beta", low=0), Parameter("epsilon", low=0, default=0.5),
+        _Parameter("eta", low=0), _Parameter("beta", low=0), _Parameter("epsilon", low=0, default=0.5),
     )
     __signature__ = _signature(*PARAMETERS)
 
@@ -452,9 +481,9 @@ cdef class ALMA(Rule):
     """
 
     PARAMETERS = (
-        Parameter("alpha", **FRACTION),
-        Parameter("B", low=0, default=lambda alpha: sqrt(8) / alpha),
-        Parameter("C", low=0, default=sqrt(2)),
+        _Parameter("alpha", **FRACTION),
+        _Parameter("B", low=0, default=lambda alpha: sqrt(8) / alpha),
+        _Parameter("C", low=0, default=sqrt(2)),
     )
     __signature__ = _signature(*PARAMETERS)
 
@@ -499,7 +528,7 @@ cdef class ROMMA(Rule):
     Source: Li and Long, "The relaxed online maximum margin algorithm", Machine Learning 46, 2002.
     """
 
-    PARAMETERS = (Parameter("delta", **FRACTION),)
+    PARAMETERS = (_Parameter("delta", **FRACTION),)
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
@@ -528,7 +557,7 @@ cdef class PDM(Rule):
     Source: Panagiotakopoulos and Tsampouka, "The Perceptron with Dynamic Margin", ALT 2011.
     """
 
-    PARAMETERS = (Parameter("epsilon", **FRACTION),)
+    PARAMETERS = (_Parameter("epsilon", **FRACTION),)
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):

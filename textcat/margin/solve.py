@@ -17,11 +17,11 @@ from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_back
 from textcat.margin import dual, primal
 from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES
-from textcat.margin.problems import Control, Numbered, Problem, Solution
+from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control
 from textcat.margin.room import room_beside
 
 # Takes rows and problems.
-Block = Callable[[Any, Iterable[Numbered]], list[tuple[int, Solution]]]
+Block = Callable[[Any, Iterable[NumberedProblem]], list[tuple[int, Solution]]]
 
 
 def solve(
@@ -89,7 +89,7 @@ def solve(
         raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")
     backend, jobs = get_active_backend(prefer="threads")
     n_jobs = backend.effective_n_jobs(jobs if n_jobs is None else n_jobs)
-    control = Control(progress)
+    control = _Control(progress)
     if kernel is not None:
         if out is not None:
             raise ValueError("a solution on a kernel has no weights to put into out")
@@ -138,7 +138,7 @@ def _in_this_process(backend: Any, n_jobs: int) -> bool:
 
 
 def _run(
-    solve_block: Block, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: Control
+    solve_block: Block, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: _Control
 ) -> list[Solution]:
     """Run problems in as many blocks as there are jobs, in threads of our own or as joblib's backend has it."""
     # A problem with many positives takes more epochs; one that is started last would be waited for with empty lanes.
@@ -163,7 +163,7 @@ def _run(
 
 
 def _on_cluster(
-    solve_block: Block, rows: Any, blocks: Sequence[list[Numbered]], client: Any, control: Control
+    solve_block: Block, rows: Any, blocks: Sequence[list[NumberedProblem]], client: Any, control: _Control
 ) -> list[list[tuple[int, Solution]]]:
     """Run blocks on a Dask cluster; every worker gets the rows once, so that they are not lost with one of them.
 
@@ -187,22 +187,25 @@ def _on_cluster(
     return parts
 
 
-def _solve_opened(solve_block: Block, rows: bytes, problems: list[Numbered]) -> list[tuple[int, Solution]]:
+def _solve_opened(solve_block: Block, rows: bytes, problems: list[NumberedProblem]) -> list[tuple[int, Solution]]:
     return solve_block(pickle.loads(rows), problems)
 
 
 def _in_threads(
-    solve_block: Callable[[Iterable[Numbered]], list], problems: Sequence[Numbered], n_jobs: int, control: Control
+    solve_block: Callable[[Iterable[NumberedProblem]], list],
+    problems: Sequence[NumberedProblem],
+    n_jobs: int,
+    control: _Control,
 ) -> list[list]:
     """Run a block in this thread and each of n_jobs - 1 others; whichever has a free lane takes the next problem.
 
     joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.
     """
-    queue: SimpleQueue[Numbered] = SimpleQueue()
+    queue: SimpleQueue[NumberedProblem] = SimpleQueue()
     for numbered in problems:
         queue.put(numbered)
 
-    def waiting() -> Iterator[Numbered]:
+    def waiting() -> Iterator[NumberedProblem]:
         with suppress(Empty):
             while True:
                 yield queue.get_nowait()
@@ -249,12 +252,12 @@ def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
     return rows.dtype == np.int32 and rows.ndim == 1 and (not len(rows) or (rows.min() >= 0 and rows.max() < n_rows))
 
 
-def _deal(problems: Sequence[Numbered], n_jobs: int) -> list[list[Numbered]]:
+def _deal(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[NumberedProblem]]:
     """Deal problems, the longest first, into blocks of about equal work for processes that share no queue."""
     n_blocks = max(1, min(n_jobs, len(problems)))
     if len(problems) > 8 * N_LANES * n_blocks > 8 * N_LANES:
         n_blocks *= 4  # many problems: smaller blocks even out what the dealing got wrong
-    blocks: list[list[Numbered]] = [[] for _ in range(n_blocks)]
+    blocks: list[list[NumberedProblem]] = [[] for _ in range(n_blocks)]
     for turn, numbered in enumerate(problems):
         there, back = turn % n_blocks, n_blocks - 1 - turn % n_blocks
         blocks[there if turn // n_blocks % 2 == 0 else back].append(numbered)

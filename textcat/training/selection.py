@@ -17,7 +17,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Band, average_precisions, bands
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
-from textcat.margin.problems import NONE, Problem, Solution
+from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
 from textcat.recipe import Recipe
@@ -287,7 +287,7 @@ def examples_without(
     for documents in held_out:
         trained = np.setdiff1d(np.arange(n), documents)
         # As in `documents_to_count`: descriptions are counted where they are all that is known of their topics.
-        unknown = np.flatnonzero(labels[trained].sum(axis=0).A1 == 0) if copies else NONE
+        unknown = np.flatnonzero(labels[trained].sum(axis=0).A1 == 0) if copies else NO_ROWS
         rows = features.fit_counted(counted, np.append(trained, n + unknown)).rows_of(counted)
         yield with_described(rows[:n], labels, rows[n:], copies)
 
