@@ -71,3 +71,166 @@ def test_an_unknown_rule_and_an_empty_training_part_are_told():
 
 def test_topic_counts_count_documents():
     assert topic_counts([document("ab"), document("b")]) == {"a": 1, "b": 2}
+
+
+# --- corpora of records and tables -----------------------------------------------------------------------------------
+
+
+def test_records_have_the_fields_of_json_lines():
+    corpus = Corpus.from_records(
+        [
+            {"id": 7, "title": "Tin up", "body": "Tin rose.", "topics": ["tin", "tin", 3], "date": "1987-03-03"},
+            {"text": "Corn fell.", "topics": "corn", "split": "train", "other": object()},
+            {"zones": {"body": "Gold.", "lead": "L"}, "topics": None, "split": "test"},
+            {"body": "Silver.", "title": float("nan"), "topics": float("nan")},
+        ],
+        name="own",
+    )
+    assert corpus.name == "own"
+    assert corpus.train == [
+        Document("7", {"title": "Tin up", "body": "Tin rose."}, ("tin", "3"), "1987-03-03"),
+        Document("2", {"title": "", "body": "Corn fell."}, ("corn",), "", "train"),
+        Document("4", {"title": "", "body": "Silver."}),
+    ]
+    assert corpus.test == [Document("3", {"body": "Gold.", "lead": "L"}, (), "", "test")]
+    assert corpus.topics == ("3", "corn", "tin")
+
+
+def test_fields_may_have_other_names():
+    record = {
+        "key": "k",
+        "abstract": "About corn.",
+        "keywords": "corn",
+        "title": "Corn",
+        "labels": "a; b;",
+        "part": "train",
+    }
+    corpus = Corpus.from_records(
+        [record],
+        text=["title", "abstract", "keywords"],
+        id="key",
+        topics="labels",
+        topics_separator=";",
+        split="part",
+    )
+    assert corpus.train == [
+        Document("k", {"title": "Corn", "body": "About corn.\ncorn"}, ("a", "b"), split="train"),
+    ]
+
+
+def test_a_table_is_read_by_its_columns():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"text": ["Corn.", None], "title": ["A", "B"], "label": [1, 2], "split": ["train", "test"]}, index=["x", "y"]
+    )
+    corpus = Corpus.from_frame(frame, topics="label", topic_rule="both", name="own")
+    assert (corpus.name, corpus.topics) == ("own", ())
+    assert corpus.train == [Document("1", {"title": "A", "body": "Corn."}, ("1",), split="train")]
+    assert corpus.test == [Document("2", {"title": "B", "body": ""}, ("2",), split="test")]
+    with pytest.raises(TextcatError, match="A list is not a table"):
+        Corpus.from_frame([{"text": "a"}])
+
+
+@pytest.mark.parametrize(
+    ("records", "fields", "message"),
+    [
+        (["text"], {}, "Record 1 is a str: give a dict of fields"),
+        ([{"text": "a"}, {"content": "b"}], {}, "Record 2 has no text in 'body'; its fields are content"),
+        ([{"text": "a"}], {"text": "abstract"}, "Record 1 has no field 'abstract'; its fields are text"),
+        ([{"text": "a"}], {"topics": "labels"}, "Record 1 has no field 'labels'; its fields are text"),
+        ([{"text": 3}], {}, "Record 1 has the text 3: it must be a text"),
+        ([{"text": "a", "topics": 2.5}], {}, "Record 1 has the topics 2.5: they must be a list of names, or one name"),
+        ([{"text": "a", "topics": ["a", True]}], {}, "they must be a list of names, or one name"),
+        ([{"text": "a", "topics": [""]}], {}, "they must be a list of names, or one name"),
+        ([{"text": "a", "split": "dev"}], {}, "Record 1 has the split 'dev': it must be one of train, test, unused"),
+        (
+            [{"text": "a", "id": "x"}, {"text": "b"}, {"text": "c", "id": "x"}],
+            {},
+            "Records 1 and 3 have the same id 'x'",
+        ),
+        ([], {}, "has no training document"),
+    ],
+)
+def test_records_that_cannot_be_read_are_told_by_number(records, fields, message):
+    with pytest.raises(TextcatError, match=message):
+        Corpus.from_records(records, **fields)
+
+
+# --- parts made of one -----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(topic_sets, min_size=4, max_size=60), st.sampled_from([0.1, 0.25, 0.5]), st.integers(0, 3))
+def test_a_split_keeps_every_topic_in_training_and_puts_no_document_in_both_parts(topics, fraction, seed):
+    corpus = Corpus.from_documents("c", [document(names) for names in topics])
+    try:
+        parted = corpus.split(fraction, seed=seed)
+    except TextcatError as error:
+        assert "no two documents of a topic" in str(error)  # noqa: PT017
+        return
+    assert len(parted.train) + len(parted.test) == len(topics)
+    assert parted.topics == corpus.topics
+    assert topic_counts(parted.train).keys() == set(corpus.topics)
+    again = corpus.split(fraction, seed=seed)
+    assert (again.train, again.test) == (parted.train, parted.test)
+
+
+@given(st.lists(st.integers(0, 12), min_size=4, max_size=80), st.sampled_from([0.1, 0.25, 0.5]))
+def test_a_topic_of_two_documents_or_more_is_on_both_sides_of_a_split_in_its_share(topics, fraction):
+    documents = [Document(str(i), {"body": ""}, (str(topic),) if topic else ()) for i, topic in enumerate(topics)]
+    sizes = topic_counts(documents)
+    if max(sizes.values(), default=0) < 2:
+        return
+    parted = Corpus.from_documents("c", documents).split(fraction)
+    in_test = topic_counts(parted.test)
+    for topic, size in sizes.items():
+        assert in_test[topic] == (0 if size == 1 else min(max(round(size * fraction), 1), size - 1))
+    without_topic = topics.count(0)
+    assert sum(not d.topics for d in parted.test) == round(without_topic * fraction)
+
+
+def test_the_parts_of_a_split_are_of_the_size_asked_for_and_hang_on_the_seed():
+    topics = [("a",) if i % 2 else ("a", "b") for i in range(200)]
+    documents = [Document(str(i), {"body": ""}, names) for i, names in enumerate(topics)]
+    corpus = Corpus.from_documents("c", documents)
+    for size in (0.2, 40):
+        parted = corpus.split(size, seed=1)
+        assert len(parted.test) == 40
+        assert sum("b" in d.topics for d in parted.test) == 20
+        assert [int(d.id) for d in parted.train] == sorted(int(d.id) for d in parted.train)
+    assert corpus.split(0.2, seed=2).test != corpus.split(0.2, seed=1).test
+
+
+def test_documents_of_several_topics_leave_no_topic_of_two_on_one_side():
+    documents = [document(names) for names in (("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ())]
+    parted = Corpus.from_documents("c", documents).split(0.1)
+    assert topic_counts(parted.train) == topic_counts(parted.test) == {"a": 1, "b": 1, "c": 1, "d": 1}
+
+
+@pytest.mark.parametrize("size", [0, 1.5, -1, 4, 10, float("nan")])
+def test_a_test_part_that_cannot_be_made_is_refused(size):
+    corpus = Corpus.from_documents("c", [document("a")] * 4)
+    with pytest.raises(TextcatError, match="give a fraction between 0 and 1, or a smaller number"):
+        corpus.split(size)
+    with pytest.raises(TextcatError, match="has a test part of 1 documents already"):
+        Corpus.from_documents("c", [document("a"), document("a", "test")]).split(0.5)
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def test_a_corpus_and_a_document_are_printed_in_one_line():
+    documents = [Document(str(i), {"title": "Wheat\n", "body": "so " * 1000}, ("wheat",)) for i in range(1200)]
+    corpus = Corpus.from_documents("own", [*documents, document("b", "test")])
+    assert repr(corpus) == "Corpus('own': 1,200 training, 1 test documents, 1 topic)"
+    assert repr(documents[0]).startswith("Document('0', 'Wheat so so so")
+    assert len(repr(documents[0])) < 120
+
+
+def test_a_corpus_is_shown_as_a_table_whose_names_are_escaped():
+    documents = [document((f"<b>{i}", *([] if i % 2 else ["even"]))) for i in range(30)]
+    shown = Corpus.from_documents("<own>", documents)._repr_html_()
+    assert "&lt;own&gt;" in shown
+    assert "<own>" not in shown
+    assert "<b>0" not in shown
+    assert shown.index("even") < shown.index("&lt;b&gt;0")
+    assert "and 11 smaller topics" in shown

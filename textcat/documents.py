@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 TOPIC_RULES = ("both", "train", "described")
 PARTS = ("train", "test", "unused")
 
+_TOPICS_SHOWN = 20
 _SEPARATORS = re.compile(r"[\W_]+")
 
 
@@ -45,6 +49,10 @@ class Document:
     topics: tuple[str, ...] = ()
     date: str = ""
     split: str = ""
+
+    def __repr__(self) -> str:
+        text = " ".join(" ".join(self.zones.values()).split())
+        return f"Document({self.id!r}, {text if len(text) <= 60 else text[:59] + '…'!r}, topics={self.topics!r})"
 
 
 @dataclass(frozen=True)
@@ -95,12 +103,30 @@ class Corpus:
     unused: list[Document] = field(default_factory=list)
     descriptions: dict[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"Corpus({self.name!r}: {self._sizes()})"
+
+    def _repr_html_(self) -> str:
+        counts = topic_counts(self.train)
+        largest = sorted(self.topics, key=lambda topic: (-counts[topic], topic))[:_TOPICS_SHOWN]
+        rows = "".join(f"<tr><td>{escape(topic)}</td><td>{counts[topic]:,}</td></tr>" for topic in largest)
+        more = len(self.topics) - len(largest)
+        below = f"<p>and {more:,} smaller topics</p>" if more else ""
+        head = "<tr><th>topic</th><th>training documents</th></tr>"
+        return f"<p><b>{escape(self.name)}</b>: {self._sizes()}</p><table>{head}{rows}</table>{below}"
+
+    def _sizes(self) -> str:
+        parts = {"training": self.train, "test": self.test, "unused": self.unused}
+        sizes = [f"{len(documents):,} {part}" for part, documents in parts.items() if documents]
+        topics = "1 topic" if len(self.topics) == 1 else f"{len(self.topics):,} topics"
+        return f"{', '.join(sizes)} documents, {topics}"
+
     @classmethod
     def from_documents(
         cls,
         name: str,
         documents: Iterable[Document],
-        topics: str = "both",
+        topics: str = "train",
         descriptions: Mapping[str, str] | None = None,
     ) -> Corpus:
         """Sort documents into parts and choose the topics.
@@ -110,12 +136,16 @@ class Corpus:
         name : str
         documents : iterable of Document
             A split of ``""`` counts as ``"train"``.
-        topics : {"both", "train", "described"}
-            Which topics count: those with a document in both parts (as in the 90 topics of Reuters-21578's ModApte
-            split), all those with a training document, or those with a training document or a description. Without a
+        topics : {"train", "both", "described"}
+            Which topics count: all those with a training document, those with a document in both parts (as in the 90
+            topics of Reuters-21578's ModApte split), or those with a training document or a description. Without a
             test part, ``"both"`` is ``"train"``.
         descriptions : mapping of str to str, optional
             What topics are about, in words.
+
+        Returns
+        -------
+        Corpus
 
         Raises
         ------
@@ -139,6 +169,122 @@ class Corpus:
             chosen |= set(described)
         kept = {topic: described[topic] for topic in sorted(chosen & set(described))}
         return cls(name, parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"], kept)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Iterable[Mapping[str, Any]],
+        *,
+        name: str = "records",
+        text: str | Sequence[str] = "text",
+        id: str = "id",
+        topics: str = "topics",
+        topics_separator: str = "",
+        split: str = "split",
+        topic_rule: str = "train",
+        descriptions: Mapping[str, str] | None = None,
+    ) -> Corpus:
+        """Make a corpus of records in memory, with the same fields as in JSON Lines.
+
+        Parameters
+        ----------
+        records : iterable of dict
+            Each with a text in the field `text`, in ``title`` and ``body``, or in ``zones``, a dict of texts by zone.
+        name : str
+            Of the corpus.
+        text : str or sequence of str
+            The fields that hold the text, in order. ``title`` is the zone title, the others are joined to the body.
+        id, topics, split : str
+            The fields of the id (by default the number of the record, from 1), of the topics (a list of names, or one
+            name; whole numbers are names, too) and of the part ("train", "test" or "unused").
+        topics_separator : str
+            What stands between the topics of a single string; ``""``: the string is one topic.
+        topic_rule : {"train", "both", "described"}
+            As `topics` of `from_documents`.
+        descriptions : mapping of str to str, optional
+            What topics are about, in words.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        TextcatError
+            If a record lacks a field that was named, a field is of another type, two records have the same id, or no
+            record is for training.
+        """
+        documents = documents_from_records(
+            records, text=text, id=id, topics=topics, topics_separator=topics_separator, split=split
+        )
+        return cls.from_documents(name, _unique(documents), topic_rule, descriptions)
+
+    @classmethod
+    def from_frame(cls, frame: Any, **fields: Any) -> Corpus:
+        """Make a corpus of the rows of a table.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Of pandas or polars.
+        **fields
+            As for `from_records`: ``text="abstract"``, ``topics="labels"`` and so on name the columns.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        TextcatError
+            If this is no table, and as for `from_records`.
+        """
+        if not hasattr(frame, "columns"):
+            raise TextcatError(
+                f"A {type(frame).__name__} is not a table: give a DataFrame, or use Corpus.from_records."
+            )
+        columns = [str(column) for column in frame.columns]
+        rows = zip(*(frame[column] for column in frame.columns), strict=True)
+        return cls.from_records((dict(zip(columns, row, strict=True)) for row in rows), **{"name": "table", **fields})
+
+    def split(self, test_size: float, *, seed: int = 0) -> Corpus:
+        """Set some of the training documents aside as the test part, so that topics are in both parts alike.
+
+        Topics are gone through from the rarest to the most frequent, and each puts its share of the documents that are
+        left into the test part: at least one of two. A topic of a single document is in the training part only.
+
+        Parameters
+        ----------
+        test_size : float or int
+            About how many documents are for test: as a fraction of the training documents, between 0 and 1, or their
+            number. Many rare topics make it more.
+        seed : int
+            The same seed gives the same parts.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        TextcatError
+            If there is a test part already, or the size is not below that of the training part.
+        """
+        if self.test:
+            raise TextcatError(
+                f"Corpus {self.name} has a test part of {len(self.test):,} documents already: no other one can be made."
+            )
+        size = test_size if 0 < test_size < 1 else test_size / len(self.train)
+        if not 0 < size < 1 or (test_size >= 1 and test_size != int(test_size)):
+            raise TextcatError(
+                f"A test part of {test_size} documents cannot be made of {len(self.train):,}: "
+                "give a fraction between 0 and 1, or a smaller number."
+            )
+        in_test = _stratified([document.topics for document in self.train], size, seed)
+        if not in_test:
+            raise TextcatError(f"Corpus {self.name} has no two documents of a topic, so it has none for a test part.")
+        train = [document for i, document in enumerate(self.train) if i not in in_test]
+        return replace(self, train=train, test=[self.train[i] for i in sorted(in_test)])
 
     def described(self) -> list[Document]:
         """Return a document per topic, in the order of `topics`, that says what the topic is about.
@@ -192,3 +338,142 @@ class Corpus:
 def topic_counts(documents: Iterable[Document]) -> Counter[str]:
     """Count the documents of each topic."""
     return Counter(topic for document in documents for topic in document.topics)
+
+
+def documents_from_records(
+    records: Iterable[Mapping[str, Any]],
+    *,
+    text: str | Sequence[str] = "text",
+    id: str = "id",
+    topics: str = "topics",
+    topics_separator: str = "",
+    split: str = "split",
+) -> Iterator[Document]:
+    """Yield the documents that records in memory hold; parameters and errors as for `Corpus.from_records`."""
+    fields = (text,) if isinstance(text, str) else tuple(text)
+    named = [field for field, default in ((id, "id"), (topics, "topics"), (split, "split")) if field != default]
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, Mapping):
+            raise TextcatError(f"Record {number} is a {type(record).__name__}: give a dict of fields.")
+        wanted = named + [field for field in fields if fields != ("text",)]
+        if missing := [field for field in wanted if field not in record]:
+            raise TextcatError(
+                f"Record {number} has no field {missing[0]!r}; its fields are {', '.join(map(str, record))}."
+            )
+        identifier = _value(record, id)
+        part = _text(record, split, number)
+        if part not in ("", *PARTS):
+            raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
+        yield Document(
+            str(number if identifier is None else identifier),
+            _zones(record, fields, number),
+            _topics(record, topics, topics_separator, number),
+            _text(record, "date", number),
+            part,
+        )
+
+
+def check_documents(documents: object) -> None:
+    """Check that an argument is a stream of documents, and not one text, one record or a table.
+
+    Raises
+    ------
+    TextcatError
+        If it is one of these.
+    """
+    if isinstance(documents, str):
+        raise TextcatError("A single text is no stream of documents: give a list of texts.")
+    if isinstance(documents, Mapping) or hasattr(documents, "zones"):
+        raise TextcatError("A single record is no stream of documents: give a list of records.")
+    if hasattr(documents, "columns"):
+        raise TextcatError(
+            "A table is no stream of documents, as it yields the names of its columns: "
+            "give one column of texts, or records, as `frame.to_dict('records')` returns."
+        )
+
+
+def _zones(record: Mapping[str, Any], fields: tuple[str, ...], number: int) -> dict[str, str]:
+    zones = record.get("zones")
+    if isinstance(zones, Mapping):
+        return {str(zone): _text(zones, zone, number) for zone in zones}
+    if fields == ("text",) and _value(record, "text") is None:
+        fields = ("body",)
+    if all(_value(record, field) is None for field in (*fields, "title")):
+        names = ", ".join(map(str, record))
+        raise TextcatError(f"Record {number} has no text in {' or '.join(map(repr, fields))}; its fields are {names}.")
+    body = [_text(record, field, number) for field in fields if field != "title"]
+    return {"title": _text(record, "title", number), "body": "\n".join(filter(None, body))}
+
+
+def _topics(record: Mapping[str, Any], field: str, separator: str, number: int) -> tuple[str, ...]:
+    value = _value(record, field)
+    if isinstance(value, str):
+        names = [name.strip() for name in (value.split(separator) if separator else [value])]
+        return tuple(dict.fromkeys(filter(None, names)))
+    values = [] if value is None else [value] if isinstance(value, Integral) else value
+    if not isinstance(values, Iterable) or any(
+        isinstance(name, bool) or not isinstance(name, (str, Integral)) or not str(name).strip() for name in values
+    ):
+        raise TextcatError(f"Record {number} has the {field} {value!r:.60}: they must be a list of names, or one name.")
+    return tuple(dict.fromkeys(map(str, values)))
+
+
+def _text(record: Mapping[str, Any], field: str, number: int) -> str:
+    value = _value(record, field)
+    if value is not None and not isinstance(value, str):
+        raise TextcatError(f"Record {number} has the {field} {value!r:.60}: it must be a text.")
+    return value or ""
+
+
+def _value(record: Mapping[str, Any], field: str) -> Any:
+    """Return a field's value; None if it is missing, which tables show as NaN."""
+    value = record.get(field)
+    return None if isinstance(value, float) and value != value else value
+
+
+def _unique(documents: Iterable[Document]) -> Iterator[Document]:
+    number_of: dict[str, int] = {}
+    for number, document in enumerate(documents, start=1):
+        if number_of.setdefault(document.id, number) != number:
+            raise TextcatError(
+                f"Records {number_of[document.id]} and {number} have the same id {document.id!r}: give each its own."
+            )
+        yield document
+
+
+def _stratified(topics: Sequence[tuple[str, ...]], fraction: float, seed: int) -> set[int]:
+    """Return the positions of the documents for test, as `Corpus.split` describes."""
+    positions_of: dict[str, list[int]] = defaultdict(list)
+    for i, names in enumerate(topics):
+        for name in names or [""]:
+            positions_of[name].append(i)
+    generator = random.Random(seed)
+    n_test = {
+        name: min(max(round(len(positions) * fraction), 1 if name else 0), len(positions) - 1)
+        for name, positions in positions_of.items()
+    }
+    n_left, settled, in_test = dict(n_test), set(), set[int]()
+    for name in sorted(positions_of, key=lambda name: (not name, len(positions_of[name]), name)):
+        left = [i for i in positions_of[name] if i not in settled]
+        generator.shuffle(left)
+        # First those whose other topics want a document for test, too.
+        left.sort(key=lambda i: sum(n_left[other] <= 0 for other in topics[i]))
+        chosen = left[: max(n_left[name], 0)]
+        for i in chosen:
+            for other in topics[i] or [""]:
+                n_left[other] -= 1
+        in_test.update(chosen)
+        settled.update(left)
+    # Documents of several topics may have left a topic out of a part.
+    n_train = Counter(name for i, names in enumerate(topics) if i not in in_test for name in names)
+    for name, positions in positions_of.items():
+        if name and not n_train[name]:
+            i = generator.choice(positions)
+            in_test.remove(i)
+            n_train.update(topics[i])
+    for name, positions in positions_of.items():
+        if name and n_train[name] == len(positions) > 1:
+            for i in [i for i in positions if all(n_train[other] > 1 for other in topics[i])][:1]:
+                in_test.add(i)
+                n_train.subtract(topics[i])
+    return in_test

@@ -34,7 +34,7 @@ class Card:
         Where to download the first of `files` from; tried in this order.
     obtain : str
         How to get it where no URL gives it to everybody: one or two sentences.
-    topics : {"both", "train", "described"}
+    topics : {"train", "both", "described"}
         Which topics count, see `Corpus.from_documents`.
     descriptions : str
         Name of the file, in the source or beside the card, that says what topics are about, see `read_descriptions`.
@@ -57,7 +57,7 @@ class Card:
     citation: str = ""
     urls: list[str] = field(default_factory=list)
     obtain: str = ""
-    topics: str = "both"
+    topics: str = "train"
     descriptions: str = ""
     options: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -152,7 +152,7 @@ def _check(path: Path, entries: Mapping[str, Any]) -> None:
         if key not in entries and declared.default is MISSING and declared.default_factory is MISSING:
             raise TextcatError(f"The card {path} has no {key!r}: add it.")
     _check_choice(path, "reader", entries["reader"], list(READERS))
-    _check_choice(path, "topics", entries.get("topics", "both"), list(TOPIC_RULES))
+    _check_choice(path, "topics", entries.get("topics", "train"), list(TOPIC_RULES))
     options = list(inspect.signature(READERS[entries["reader"]].parse).parameters)[1:]
     for option in entries.get("options", {}):
         _check_choice(path, "options", option, options)
