@@ -7,9 +7,8 @@ import scipy.sparse as sp
 from textcat.margin.rules import PAM, PDM, LMargitron, TMargitron
 from textcat.papers import datasets, margitron
 from textcat.papers.datasets import Dataset, MissingData
-from textcat.papers.experiment import Figure, Settings
-from textcat.papers.margitron import CASES, Case, l_estimate, second_b, t_estimate, train, upper_bound
-from textcat.papers.published import published
+from textcat.papers.experiments import Figure, Settings, published
+from textcat.papers.margitron import CASES, _Case, l_estimate, second_b, t_estimate, train, upper_bound
 
 PRINTED = published()["margitron"]
 ADULT, WEB = CASES[:2]
@@ -28,7 +27,7 @@ def clouds():
 
 @pytest.fixture
 def case():
-    return Case("clouds", "clouds", 1, 0.5, 5, (0.2, 0.1), (0.2, 0.1))
+    return _Case("clouds", "clouds", 1, 0.5, 5, (0.2, 0.1), (0.2, 0.1))
 
 
 @pytest.fixture
@@ -108,7 +107,7 @@ def test_rules_are_in_units_of_the_radius():
 
 
 def test_table_3_sets_margin_and_estimate_beside_the_printed_ones(loaded, case):
-    of_t, of_l = margitron.fraction_rows(case, TABLE_3)
+    of_t, of_l = margitron._fraction_rows(case, TABLE_3)
     run = train(loaded, case, case.rules(case.squared_radius(loaded))[0], case.mini_epochs)
     assert of_t.label == "clouds, t-margitron, ε = 0.2, b = 0.1·R²"
     assert of_t.figures["10³γ'_d"] == Figure(1e3 * run.solution.directional_margin, 150.0, 3)
@@ -118,18 +117,18 @@ def test_table_3_sets_margin_and_estimate_beside_the_printed_ones(loaded, case):
 
 
 def test_table_1_prints_a_published_geometric_margin_only_without_a_bias(loaded, case):
-    with_bias = margitron.comparison_row(case, TABLE_3, slow_baselines=False)
+    with_bias = margitron._comparison_row(case, TABLE_3, slow_baselines=False)
     assert with_bias.figures["t-margitron 10³γ'"].published is None
-    without = Case("clouds", "clouds", 1, 0, 5, (0.2, 0.1), (0.2, 0.1))
-    figure = margitron.comparison_row(without, TABLE_3, slow_baselines=False).figures["t-margitron 10³γ'"]
-    directional = margitron.fraction_rows(without, TABLE_3)[0].figures["10³γ'_d"]
+    without = _Case("clouds", "clouds", 1, 0, 5, (0.2, 0.1), (0.2, 0.1))
+    figure = margitron._comparison_row(without, TABLE_3, slow_baselines=False).figures["t-margitron 10³γ'"]
+    directional = margitron._fraction_rows(without, TABLE_3)[0].figures["10³γ'_d"]
     assert figure.published == directional.published
     assert figure.ours == pytest.approx(directional.ours)
 
 
 @pytest.mark.parametrize("slow_baselines", [False, True])
 def test_the_support_vector_machine_runs_only_where_slow_baselines_are_asked_for(loaded, case, slow_baselines):
-    row = margitron.comparison_row(case, TABLE_3, slow_baselines=slow_baselines)
+    row = margitron._comparison_row(case, TABLE_3, slow_baselines=slow_baselines)
     assert (row.figures["LIBSVM s"].ours is not None) is slow_baselines
     assert ("--slow-baselines" in row.note) is not slow_baselines
     if slow_baselines:  # its bias is free, so its margin is the larger one
@@ -137,7 +136,7 @@ def test_the_support_vector_machine_runs_only_where_slow_baselines_are_asked_for
 
 
 def test_table_4_runs_the_second_stage_with_the_printed_b_and_with_the_one_proven(clouds, case):
-    first, with_printed, with_ours = margitron.stage_rows(clouds, case, TABLE_4)
+    first, with_printed, with_ours = margitron._stage_rows(clouds, case, TABLE_4)
     R = np.sqrt(case.squared_radius(clouds))
     proven = first.figures["10³γ_d at most"].ours / 1e3
     assert first.figures["10⁵b/R^(1+ε)"].ours == pytest.approx(1e5 * margitron.SCALE * (proven / R) ** 0.9)

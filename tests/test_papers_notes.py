@@ -8,8 +8,8 @@ from textcat.margin.problems import Problem
 from textcat.margin.rules import PDM
 from textcat.margin.solve import solve
 from textcat.papers import datasets, notes
-from textcat.papers.experiment import Settings
-from textcat.papers.paum_vectors import Vectors
+from textcat.papers.experiments import Settings
+from textcat.papers.paum_reuters import _Vectors
 
 SETTINGS = Settings(n_jobs=1)
 
@@ -22,20 +22,20 @@ def by_label(rows):
 
 
 def test_the_given_classifier_has_the_scores_that_the_notes_add_up():
-    rows = by_label(notes.given_rows(SETTINGS))
+    rows = by_label(notes._given_rows(SETTINGS))
     assert rows["given (w, b), D1"]["f(x)"] == 2 * 1 + 3 * 2 - 1 * 0 - 3 * 0 - 1 * 2 - 1 * 0 + 0 * 2 + 1 == 7
     assert rows["given (w, b), D2"]["f(x)"] == 2 * 0 + 3 * 0 - 1 * 0 - 3 * 3 - 1 * 0 - 1 * 1 + 0 * 1 + 1 == -9
     assert rows["given (w, b), all"]["margin"] == 5 / 5, "D4 has f(x) = -5, and ‖w‖ = 5"
 
 
 def test_both_classifiers_have_all_four_documents_right():
-    for row in notes.given_rows(SETTINGS) + notes.learnt_rows(SETTINGS):
+    for row in notes._given_rows(SETTINGS) + notes._learnt_rows(SETTINGS):
         if "y" in row.figures:
             assert row.figures["y"].ours == row.figures["y"].published
 
 
 def test_the_perceptron_learns_the_toy_table_as_by_hand_and_within_its_bound():
-    rows = notes.learnt_rows(SETTINGS)
+    rows = notes._learnt_rows(SETTINGS)
     # D1 is no better than 0 and gives w = D1, b = 14; D2 is then above 0 and is taken away; all are right.
     found = by_label(rows)
     w = notes.COUNTS[0] - notes.COUNTS[1]
@@ -59,12 +59,12 @@ def made_up():
         labels = sp.csc_matrix(np.column_stack([np.zeros(n_rows), X[:, 0] + X[:, 1] > 0.4]))
         parts.append((sp.csr_matrix(X / np.linalg.norm(X, axis=1, keepdims=True), dtype=np.float32), labels))
     (train, train_labels), (test, test_labels) = parts
-    return Vectors(("other", "acq"), train, test, train_labels, test_labels)
+    return _Vectors(("other", "acq"), train, test, train_labels, test_labels)
 
 
 @pytest.fixture(scope="module")
 def draws(made_up):
-    return [notes.Draw.of(made_up, "acq", seed, n_each=50) for seed in range(3)]
+    return [notes._Draw.of(made_up, "acq", seed, n_each=50) for seed in range(3)]
 
 
 def perceptron(draw, n_presented):
@@ -83,7 +83,7 @@ def test_a_draw_has_as_many_documents_with_the_topic_as_without_each_once(made_u
         assert len(np.unique(draw.X.toarray(), axis=0)) == 100
         assert draw.X_test.shape == (80, 20)
     assert np.any(draws[0].y != draws[1].y)
-    assert np.array_equal(draws[0].y, notes.Draw.of(made_up, "acq", 0, n_each=50).y)
+    assert np.array_equal(draws[0].y, notes._Draw.of(made_up, "acq", 0, n_each=50).y)
 
 
 def test_mistakes_while_learning_are_those_of_one_document_after_another(draws):
@@ -107,18 +107,18 @@ def test_errors_count_the_documents_on_the_wrong_side(draws):
 
 def test_the_rows_are_means_over_the_draws(draws, monkeypatch):
     monkeypatch.setattr(notes, "AFTER", (10, 40, 100))
-    rows = by_label(notes.document_rows(draws, 1))
+    rows = by_label(notes._document_rows(draws, 1))
     assert list(rows) == ["after 10 documents", "after 40 documents", "after 100 documents"]
     mistakes = {n: np.mean([perceptron(draw, n)[2] for draw in draws]) for n in (10, 40, 100)}
     assert rows["after 40 documents"]["mistakes"] == pytest.approx(mistakes[40])
     assert rows["after 40 documents"]["% so far"] == pytest.approx(100 * mistakes[40] / 40)
     assert rows["after 100 documents"]["% since"] == pytest.approx(100 * (mistakes[100] - mistakes[40]) / 60)
-    epochs = by_label(notes.epoch_rows(draws, 1))
+    epochs = by_label(notes._epoch_rows(draws, 1))
     assert epochs["after 1 epoch"]["mistakes"] == pytest.approx(mistakes[100])
     assert epochs["after 1 epoch"]["% test"] == rows["after 100 documents"]["% test"]
 
 
-@pytest.mark.parametrize("draw_picture", [notes.draw_learning, notes.draw_epochs])
+@pytest.mark.parametrize("draw_picture", [notes._draw_learning, notes._draw_epochs])
 def test_a_picture_is_the_same_to_the_byte_from_run_to_run(draw_picture, draws, tmp_path):
     pytest.importorskip("matplotlib")
     for name in ("first.svg", "second.svg"):
@@ -143,7 +143,7 @@ def test_acq_of_reuters_is_learnt_as_the_page_says(reuters_archive):
 
 def test_the_plane_of_maximal_margin_is_halfway_between_two_rows():
     X, y = sp.csr_array([[1.0, 1.0], [4.0, 5.0], [9.0, 5.0]]), np.array([-1, 1, 1])
-    plane = notes.hard_margin(X, y)
+    plane = notes._hard_margin(X, y)
     np.testing.assert_allclose(plane.w / np.linalg.norm(plane.w), [0.6, 0.8], rtol=1e-5)
     assert plane.margin == pytest.approx(2.5, rel=1e-5)
     assert plane.margin <= plane.proven <= 2.5 * (1 + 1e-9) + 1e-9
@@ -153,9 +153,9 @@ def test_mirrored_rows_have_their_best_plane_through_the_origin_of_the_augmented
     random = np.random.default_rng(0)
     X = random.normal(size=(30, 3)) + 0.5
     y = np.where(X @ [1, -2, 1] > 0.3, 1, -1)
-    rows, labels = notes.mirrored(sp.csr_array(X), y, 2.0)
+    rows, labels = notes._mirrored(sp.csr_array(X), y, 2.0)
     assert rows.shape == (60, 4)
-    plane = notes.hard_margin(rows, labels)
+    plane = notes._hard_margin(rows, labels)
     assert abs(plane.b) < 1e-4
     # Our own certificate agrees.
     problem = Problem.from_labels(y, PDM(0.01), rho=2.0, max_epochs=10**7)
@@ -181,7 +181,7 @@ def test_the_perceptron_keeps_both_bounds_on_real_data(separable):
         assert 0.998 * figures["at most"] <= figures["margin"] <= figures["at most"]
         assert figures["% of bound"] == pytest.approx(100 * figures["mistakes"] / figures["bound"])
         assert row.note == "", "the perceptron has converged"
-    plane = notes.hard_margin(data.X, data.y)
+    plane = notes._hard_margin(data.X, data.y)
     assert abs(plane.b) <= notes.longest(data.X) * np.linalg.norm(plane.w), "the condition of the bound"
     for name in ("R", "margin"):
         figure = through_origin.figures[name]
@@ -194,7 +194,7 @@ def test_our_own_solution_proves_the_largest_margin_of_mushroom_that_the_machine
         pytest.skip(sentence)
     data = datasets.load("mushroom")
     (solution,) = solve(data.X, [Problem.from_labels(data.y, PDM(0.02), rho=0.0, max_epochs=10**6)], margins=True)
-    plane = notes.hard_margin(*notes.mirrored(data.X, data.y, 0.0))
+    plane = notes._hard_margin(*notes._mirrored(data.X, data.y, 0.0))
     assert 0.98 * plane.margin <= solution.directional_margin <= plane.proven
     assert plane.margin <= solution.directional_margin / solution.certificate
 
@@ -203,4 +203,4 @@ def test_missing_data_is_told_and_not_a_crash(monkeypatch, tmp_path):
     monkeypatch.setenv("TEXTCAT_DATASETS", str(tmp_path))
     monkeypatch.setattr(datasets, "folders", lambda: [tmp_path])
     with pytest.raises(datasets.MissingData, match="sonar"):
-        notes.through_origin("sonar", 1)
+        notes._through_origin("sonar", 1)

@@ -11,12 +11,10 @@ from textcat.evaluation.ranking import average_precision, evaluate
 from textcat.margin.problems import Problem
 from textcat.margin.rules import PA, PAM, PAUM
 from textcat.margin.solve import solve
-from textcat.papers import datasets, paum_figure, paum_margins, paum_reuters, paum_usps
+from textcat.papers import datasets, paum_reuters, paum_usps
 from textcat.papers.datasets import Dataset
-from textcat.papers.experiment import Figure, Settings
-from textcat.papers.paum_vectors import Vectors, gram, support_sizes
-from textcat.papers.paum_vectors import vectors as vectors_of
-from textcat.papers.published import published
+from textcat.papers.experiments import Figure, Settings, published
+from textcat.papers.paum_reuters import _gram, _support_sizes, _Vectors
 from textcat.training.selection import folds
 
 PRINTED = published()["paum"]
@@ -25,12 +23,12 @@ SMALL_GRID = {"tau_neg": [-1, 1], "tau_pos": [0, 5], "chosen": [1, 0]}
 
 @pytest.fixture(scope="module")
 def vectors():
-    return Vectors.of(textcat.open_corpus("newswire"), 1000)
+    return _Vectors.of(textcat.open_corpus("newswire"), 1000)
 
 
 @pytest.fixture(scope="module")
 def reuters(reuters_archive):
-    return vectors_of("reuters21578")
+    return paum_reuters._vectors("reuters21578")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +41,11 @@ def usps():
 def rows_of(vectors, labels):
     """The same documents with other topics: a Vectors of labels, shape (n_documents, n_topics)."""
     labels = sp.csc_matrix(labels)
-    return Vectors(tuple("abcdef"[: labels.shape[1]]), vectors, vectors, labels, labels)
+    return _Vectors(tuple("abcdef"[: labels.shape[1]]), vectors, vectors, labels, labels)
+
+
+def _row_of_table_2(vectors, name):
+    return paum_reuters._perceptron_row(name, vectors, paum_reuters.RULES[name], 1, PRINTED["table2"][name])
 
 
 def ours(row):
@@ -54,7 +56,7 @@ def ours(row):
 
 
 def test_a_row_of_the_table_is_what_evaluation_says_of_its_rankers(vectors):
-    row = paum_reuters.perceptron_row(vectors, "PAUM(1,50)", PRINTED["table2"], 1)
+    row = paum_reuters._perceptron_row("PAUM(1,50)", vectors, PAUM(1, 50), 1, PRINTED["table2"]["PAUM(1,50)"])
     solutions = vectors.solve(PAUM(1, 50), 1)
     evaluation = evaluate(
         vectors.scores(vectors.test, solutions),
@@ -62,7 +64,7 @@ def test_a_row_of_the_table_is_what_evaluation_says_of_its_rankers(vectors):
         vectors.topics,
         vectors.sizes,
         vectors.train.shape[0],
-        facts={"support": support_sizes(solutions)},
+        facts={"support": _support_sizes(solutions)},
     )
     for band in evaluation.bands:
         assert row.figures[f"MAP {band.band}"].ours == band.macro_average_precision
@@ -84,13 +86,13 @@ def test_the_number_of_terms_is_kept(vectors):
 
 
 def test_the_kernel_matrix_is_that_of_one_product(vectors, monkeypatch):
-    monkeypatch.setattr("textcat.papers.paum_vectors._GRAM_ROWS", 100)
+    monkeypatch.setattr("textcat.papers.paum_reuters._GRAM_ROWS", 100)
     rows = vectors.train.astype(np.float64)
-    np.testing.assert_allclose(gram(rows), (rows @ rows.T).toarray(), atol=1e-12)
+    np.testing.assert_allclose(_gram(rows), (rows @ rows.T).toarray(), atol=1e-12)
 
 
 def test_the_svm_ranks_as_libsvm_does_on_the_rows(vectors):
-    weights, support = paum_reuters.train_svm(vectors, 1.0)
+    weights, support = paum_reuters._train_svm(vectors, 1.0)
     topic = vectors.topics.index("results")
     machine = SVC(C=1.0, kernel="linear").fit(
         vectors.train.astype(np.float64), vectors.train_labels[:, topic].toarray().ravel()
@@ -101,20 +103,20 @@ def test_the_svm_ranks_as_libsvm_does_on_the_rows(vectors):
 
 def test_equal_rows_are_found_whatever_their_number():
     rows = sp.csr_matrix([[1, 0], [0, 1], [1, 0], [0, 0], [1, 0], [0, 0], [0, 2]], dtype=np.float32)
-    assert paum_reuters.equal_rows(rows) == [[0, 2, 4], [3, 5]]
+    assert paum_reuters._equal_rows(rows) == [[0, 2, 4], [3, 5]]
 
 
 def test_a_topic_is_contradicted_where_equal_documents_differ_in_it():
     rows = sp.csr_matrix([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
     labels = [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
-    assert paum_reuters.contradicted_topics(rows_of(rows, labels)) == {0}
+    assert paum_reuters._contradicted_topics(rows_of(rows, labels)) == {0}
 
 
 def test_table_4_averages_over_separable_topics_only_and_tells_why_others_are_not():
     # Topic a is contradicted by equal documents; b is separable; c lies between its two negatives.
     rows = sp.csr_matrix([[1, 0], [1, 0], [0, 1], [0.5, 0.5]], dtype=np.float32)
     printed = {"lambda=0": {"map": 0.5, "sparsity": 1}, "lambda=1": {"map": 0.5, "sparsity": 1}}
-    table = paum_reuters.separability_rows(rows_of(rows, [[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]), printed, 1)
+    table = paum_reuters._separability_rows(rows_of(rows, [[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]), printed, 1)
     assert [row.label for row in table] == ["λ = 0", "λ = 1"]
     assert [row.figures["topics"].ours for row in table] == [1, 1]
     assert [row.figures["MAP"].ours for row in table] == [1, 1]
@@ -125,14 +127,14 @@ def test_table_4_averages_over_separable_topics_only_and_tells_why_others_are_no
 def test_an_absent_corpus_is_told_as_missing_data(monkeypatch, tmp_path):
     monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path))
     monkeypatch.setattr("textcat.corpus.catalogue.cache_folder", lambda: tmp_path)
-    for task in paum_reuters.TABLE_3.tasks:
+    for task in paum_reuters.EXPERIMENTS[1].tasks:
         with pytest.raises(datasets.MissingData, match="rcv1"):
             task.run(Settings())
 
 
 @pytest.mark.parametrize("name", paum_reuters.RULES)
 def test_rankers_of_table_2_are_as_sparse_as_the_papers_within_8_percent(reuters, name):
-    row = paum_reuters.perceptron_row(reuters, name, PRINTED["table2"], 1)
+    row = _row_of_table_2(reuters, name)
     for band in ("ALL", "TOP10", "LAST30"):
         figure = row.figures[f"sparsity {band}"]
         # The paper prints whole numbers: an 8 stands for 7.5 to 8.5.
@@ -140,14 +142,14 @@ def test_rankers_of_table_2_are_as_sparse_as_the_papers_within_8_percent(reuters
 
 
 def test_large_topics_are_ranked_as_in_the_paper_and_uneven_margins_gain_most(reuters):
-    rows = {name: paum_reuters.perceptron_row(reuters, name, PRINTED["table2"], 1) for name in paum_reuters.RULES}
+    rows = {name: _row_of_table_2(reuters, name) for name in paum_reuters.RULES}
     for row in rows.values():
         assert row.figures["MAP TOP10"].ours == pytest.approx(row.figures["MAP TOP10"].published, abs=0.011)
     assert max(rows, key=lambda name: rows[name].figures["MAP ALL"].ours) == "PAUM(1,50)"
 
 
 def test_all_topics_of_reuters_are_either_separable_or_proven_not_to_be(reuters):
-    without, with_ = paum_reuters.separability_rows(reuters, PRINTED["table4"], 1)
+    without, with_ = paum_reuters._separability_rows(reuters, PRINTED["table4"], 1)
     assert without.figures["topics"].ours == 78
     assert "proves nothing" not in without.note
     assert without.figures["sparsity"].ours == pytest.approx(76, rel=0.08)
@@ -159,14 +161,14 @@ def test_all_topics_of_reuters_are_either_separable_or_proven_not_to_be(reuters)
 
 
 def test_the_grid_is_the_papers_and_has_its_choice():
-    pairs = paum_margins.grid(PRINTED["grid"])
+    pairs = paum_reuters._grid(PRINTED["grid"])
     assert len(pairs) == 70
     assert tuple(PRINTED["grid"]["chosen"]) in pairs
 
 
 def test_cross_validation_is_training_without_each_fold_and_testing_on_it(vectors):
     pairs, topic = [(-1.0, 0.0), (1.0, 5.0)], vectors.topics.index("mergers")
-    quality = paum_margins.cross_validate(vectors, pairs, 3, [0, topic], 1)
+    quality = paum_reuters._cross_validate(vectors, pairs, 3, [0, topic], 1)
     of, labels = folds(vectors.train_labels, 3, 0), vectors.train_labels[:, topic].toarray().ravel()
     for k, pair in enumerate(pairs):
         found = []
@@ -179,8 +181,8 @@ def test_cross_validation_is_training_without_each_fold_and_testing_on_it(vector
 
 
 def test_pairs_are_ranked_the_best_first_and_the_papers_choice_is_always_shown(vectors, monkeypatch):
-    monkeypatch.setattr(paum_margins, "N_SHOWN", 1)
-    table = paum_margins.grid_rows(vectors, SMALL_GRID, 1, least=20)
+    monkeypatch.setattr(paum_reuters, "_N_SHOWN", 1)
+    table = paum_reuters._grid_rows(vectors, SMALL_GRID, 1, least=20)
     assert table[0].label.endswith(f" × 10 folds × {np.sum(vectors.sizes >= 20)} topics")
     assert table[0].seconds > 0
     assert [ours(row)["place"] for row in table[1:]] == sorted(ours(row)["place"] for row in table[1:])
@@ -191,16 +193,16 @@ def test_pairs_are_ranked_the_best_first_and_the_papers_choice_is_always_shown(v
 
 
 def test_margins_from_prevalence_make_common_topics_sparser_where_kappa_is_negative(vectors):
-    sparsity = [ours(row)["sparsity TOP10"] for row in paum_margins.prevalence_rows(vectors, 1)]
+    sparsity = [ours(row)["sparsity TOP10"] for row in paum_reuters._prevalence_rows(vectors, 1)]
     assert sparsity == sorted(sparsity)  # the rows are in the order of κ
 
 
 def test_margins_chosen_on_the_training_documents_rank_them_best(vectors):
-    table = paum_margins.training_rows(vectors, SMALL_GRID, 1)
-    pairs = sorted(paum_margins.grid(SMALL_GRID))
-    quality = np.array([quality for quality, _ in paum_margins._trained_on(vectors, pairs, 1)])
+    table = paum_reuters._training_rows(vectors, SMALL_GRID, 1)
+    pairs = sorted(paum_reuters._grid(SMALL_GRID))
+    quality = np.array([quality for quality, _ in paum_reuters._trained_on(vectors, pairs, 1)])
     chosen = pairs[int(quality.mean(axis=1).argmax())]
-    assert table[0].label.endswith(paum_margins.name_of(chosen))
+    assert table[0].label.endswith(paum_reuters._name_of(chosen))
     largest, sparsest = (ours(row)["sparsity ALL"] for row in table[1:])
     assert sparsest <= largest
 
@@ -215,8 +217,8 @@ def points(n, n_dimensions=5, seed=0):
 
 def test_the_plane_goes_through_its_three_points():
     three = points(3)
-    plane = paum_figure.Plane.through(*three)
-    places = [plane.place(point) for point in three]
+    plane = paum_reuters._Plane.through(*three)
+    places = [plane.project(point) for point in three]
     np.testing.assert_allclose(plane.axes.T @ plane.axes, np.eye(2), atol=1e-12)
     for point, place in zip(three, places, strict=True):
         np.testing.assert_allclose(plane.origin + plane.axes @ place, point, atol=1e-12)
@@ -227,7 +229,7 @@ def test_the_plane_goes_through_its_three_points():
 
 
 def test_a_line_says_of_every_point_of_the_plane_how_right_the_row_is():
-    plane = paum_figure.Plane.through(*points(3))
+    plane = paum_reuters._Plane.through(*points(3))
     rows, y, place = sp.csr_array(points(4, seed=1)), np.array([1, -1, 1, -1]), np.array([0.3, -0.7])
     expected = y * (rows @ (plane.origin + plane.axes @ place))
     np.testing.assert_allclose(plane.lines(rows, y) @ [1, *place], expected, atol=1e-12)
@@ -235,21 +237,21 @@ def test_a_line_says_of_every_point_of_the_plane_how_right_the_row_is():
 
 def test_corners_are_those_of_the_region_within_all_lines():
     lines = np.array([[1, 1, 0], [1, -1, 0], [0.5, 0, 1], [0.5, 0, -1], [9, 1, 0]], float)
-    found = sorted(map(tuple, np.round(paum_figure.corners(lines), 9)))
+    found = sorted(map(tuple, np.round(paum_reuters._corners(lines), 9)))
     assert found == [(-1, -0.5), (-1, 0.5), (1, -0.5), (1, 0.5)]
 
 
 def test_a_line_crosses_the_frame_or_not():
     low, high = np.array([-1, -1]), np.array([1, 1])
-    assert paum_figure.crosses(0.5, 1, 0, low, high)
-    assert not paum_figure.crosses(1.5, 1, 0, low, high)
+    assert paum_reuters._crosses(0.5, 1, 0, low, high)
+    assert not paum_reuters._crosses(1.5, 1, 0, low, high)
 
 
 def test_no_solution_has_a_larger_geometric_margin_than_the_svm(vectors):
     positives = vectors.positives[vectors.topics.index("results")]
     rows = vectors.train.astype(np.float64)
-    y, found = paum_figure.labels_of(rows, positives), paum_figure.solutions(rows, positives)
-    whole = paum_figure.augmented(rows)
+    y, found = paum_reuters._labels_of(rows, positives), paum_reuters._solutions(rows, positives)
+    whole = paum_reuters._augmented(rows)
     margins = {name: (y * (whole @ vector)).min() / np.linalg.norm(vector[:-1]) for name, vector in found.items()}
     assert max(margins, key=margins.get) == "SVM"
     assert all(np.linalg.norm(vector) == pytest.approx(1) for vector in found.values())
@@ -258,17 +260,17 @@ def test_no_solution_has_a_larger_geometric_margin_than_the_svm(vectors):
 def test_an_inseparable_topic_has_no_version_space():
     rows = sp.csr_matrix([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
     with pytest.raises(TextcatError, match="The topic 'a' is inseparable"):
-        paum_figure.figure_rows(rows_of(rows, [[1], [0], [0]]), "a", None)
+        paum_reuters._figure_rows(rows_of(rows, [[1], [0], [0]]), "a", None)
 
 
 def test_the_picture_is_the_same_to_the_byte_and_names_every_solution(vectors, tmp_path):
     pytest.importorskip("matplotlib")
     for file in ("once.svg", "again.svg"):
-        table = paum_figure.figure_rows(vectors, "results", tmp_path / file)
+        table = paum_reuters._figure_rows(vectors, "results", tmp_path / file)
     once = (tmp_path / "once.svg").read_text()
     assert once == (tmp_path / "again.svg").read_text()
     assert all(f">{row.label}<" in once for row in table)
-    assert [row.label for row in table] == ["SVM", *paum_figure.RULES]
+    assert [row.label for row in table] == ["SVM", *paum_reuters._IN_PICTURE]
 
 
 # --- Table 1 ---------------------------------------------------------------------------------------------------------
@@ -281,18 +283,18 @@ def spots():
     digits = np.repeat([2, 5, 7], 20)
     images = 6 * np.eye(3)[np.searchsorted([2, 5, 7], digits)] + random.normal(size=(60, 3)) / 4
     names = np.concatenate([digits[:57], [2, 2, 2]])
-    return paum_usps.Kernels.of(Dataset("spots", sp.csr_array(images), digits, sp.csr_array(images), names))
+    return paum_usps._Kernels.of(Dataset("spots", sp.csr_array(images), digits, sp.csr_array(images), names))
 
 
 def test_the_kernel_is_the_papers(spots):
     dataset = Dataset("two", sp.csr_array([[1.0, 2.0]]), np.array([0]), sp.csr_array([[4.0, -2.0]]), np.array([0]))
-    assert paum_usps.Kernels.of(dataset).test[0, 0] == pytest.approx(np.exp(-25 / (2 * 3.5) ** 2))
+    assert paum_usps._Kernels.of(dataset).test[0, 0] == pytest.approx(np.exp(-25 / (2 * 3.5) ** 2))
     np.testing.assert_allclose(spots.train.diagonal(), 1, rtol=1e-6)
 
 
 def test_the_largest_output_names_the_digit(spots):
     assert paum_usps.train(spots, PA(), 1000, seed=0, n_jobs=1)[0] == pytest.approx(5)  # 3 of 60 images
-    assert paum_usps.svm_row(spots, [4.58]).figures["convergence %"] == Figure(pytest.approx(5), 4.58, 2)
+    assert paum_usps._svm_row(spots, [4.58]).figures["convergence %"] == Figure(pytest.approx(5), 4.58, 2)
 
 
 def test_stages_end_after_their_epochs(spots):
@@ -300,7 +302,7 @@ def test_stages_end_after_their_epochs(spots):
 
 
 def test_alma_has_no_figure_at_convergence_as_the_paper_has_none(spots):
-    row = paum_usps.perceptron_row(spots, "ALMA(0.9)", PRINTED["table1"]["ALMA(0.9)"], 1, n_orders=2)
+    row = paum_usps._perceptron_row(spots, "ALMA(0.9)", PRINTED["table1"]["ALMA(0.9)"], 1, n_orders=2)
     assert list(row.figures) == ["1 epoch %", "3 epochs %"]
 
 
@@ -310,7 +312,7 @@ def test_one_job_gives_what_two_jobs_give(spots):
 
 @pytest.mark.parametrize(("name", "points"), [("PA", 0.3), ("PAM(0.2)", 0.5), ("PAM(0.4)", 0.5)])
 def test_errors_on_usps_are_the_papers_within_some_tenths_of_a_point(usps, name, points):
-    row = paum_usps.perceptron_row(usps, name, PRINTED["table1"][name], 2)
+    row = paum_usps._perceptron_row(usps, name, PRINTED["table1"][name], 2)
     for stage in paum_usps.EPOCHS:
         figure = row.figures[f"{stage} %"]
         assert abs(figure.ours - figure.published) <= points

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 from textcat import cli
 from textcat.cli import tables
 from textcat.errors import TextcatError
-from textcat.papers import baselines, datasets, runs
+from textcat import papers
+from textcat.papers import baselines, datasets, experiments
 from textcat.papers.datasets import MissingData
-from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
-from textcat.papers.published import published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 
@@ -62,15 +62,15 @@ def toys(tasks, monkeypatch):
         "Rows in the order of the file.",
     )
     other = Experiment("toy-table-2", "Toys, Table 2", (), 1, (Task("one", lambda _: [Row("one")]),))
-    monkeypatch.setattr(runs, "experiments", lambda: {"toy-table-1": toy, "toy-table-2": other})
+    monkeypatch.setattr(papers, "known_experiments", lambda: {"toy-table-1": toy, "toy-table-2": other})
     return toy
 
 
 @pytest.fixture
 def reproduce(toys, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "results_folder", lambda: tmp_path / "results")
+    monkeypatch.setattr(experiments, "results_folder", lambda: tmp_path / "results")
     monkeypatch.setenv("TEXTCAT_DATASETS", str(tmp_path / "none"))
-    monkeypatch.setattr(runs, "_can_draw", lambda: True)
+    monkeypatch.setattr(experiments, "_can_draw", lambda: True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(*arguments):
@@ -107,9 +107,9 @@ def test_the_list_tells_when_an_experiment_was_run_and_with_how_many_tasks(repro
     assert "1 of 2 tasks" in reproduce().stdout
     tasks.failure = None
     reproduce("toy-table-1")
-    today = f"{runs._now():%Y-%m-%d}"
+    today = f"{experiments._now():%Y-%m-%d}"
     assert re.search(rf" {today}  +Toys, Table 1", reproduce().stdout)
-    monkeypatch.setattr(runs, "_code", lambda: "other")
+    monkeypatch.setattr(experiments, "_code", lambda: "other")
     assert f" {today}, changed since " in reproduce().stdout
 
 
@@ -155,7 +155,7 @@ def test_a_result_holds_only_with_the_same_code_machine_and_jobs(reproduce, task
         for path in (tmp_path / "results").rglob("*.json"):
             path.write_text("{")
     elif change != "jobs":
-        monkeypatch.setattr(runs, *{"code": ("_code", lambda: "other"), "machine": ("machine", dict)}[change])
+        monkeypatch.setattr(experiments, *{"code": ("_code", lambda: "other"), "machine": ("machine", dict)}[change])
     reproduce("toy-table-1", *(["--jobs", 1] if change == "jobs" else []))
     assert tasks.ran == ["first", "second"] * 2
 
@@ -237,9 +237,9 @@ def test_the_index_lists_the_pages_that_are_there_and_pictures_are_kept(reproduc
 
 def test_without_matplotlib_nothing_is_drawn_until_it_is_there(reproduce, monkeypatch):
     task = Task("draw", lambda settings: [Row("drawn" if settings.pictures else "not")])
-    monkeypatch.setattr(runs, "experiments", lambda: {"toy": Experiment("toy", "Toy", (), 1, (task,))})
+    monkeypatch.setattr(papers, "known_experiments", lambda: {"toy": Experiment("toy", "Toy", (), 1, (task,))})
     for can_draw, label in ((False, "not"), (True, "drawn")):
-        monkeypatch.setattr(runs, "_can_draw", lambda can_draw=can_draw: can_draw)
+        monkeypatch.setattr(experiments, "_can_draw", lambda can_draw=can_draw: can_draw)
         assert label in reproduce("toy").stdout.splitlines()
 
 
@@ -264,10 +264,11 @@ def test_ctrl_c_ends_a_library_at_work_and_keeps_the_finished_tasks(tmp_path):
     # The second task reads a pipe that nobody writes to, in a process of its own: it has begun, and cannot end.
     program = """
 import sys
-from textcat.papers import baselines, datasets, runs
-from textcat.papers.experiment import Experiment, Row, Task
+from textcat import papers
+from textcat.papers import baselines
+from textcat.papers.experiments import Experiment, Row, Task
 tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: baselines.apart(open, "pipe"))
-runs.experiments = lambda: {"toy": Experiment("toy", "Toy", (), 1, tasks)}
+papers.known_experiments = lambda: {"toy": Experiment("toy", "Toy", (), 1, tasks)}
 sys.argv = ["textcat", "reproduce", "toy", "--results", "results"]
 from textcat.cli import main
 main()
@@ -298,7 +299,7 @@ def test_names_and_all_exclude_each_other(reproduce):
 # --- the real experiments --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("experiment", runs.experiments().values(), ids=lambda experiment: experiment.name)
+@pytest.mark.parametrize("experiment", papers.known_experiments().values(), ids=lambda experiment: experiment.name)
 def test_an_experiment_says_what_it_is_and_needs(experiment):
     assert re.fullmatch(r"[a-z]+(-[a-z0-9.]+)+", experiment.name)
     assert experiment.title
@@ -349,11 +350,11 @@ def test_the_digest_of_the_code_changes_with_any_source(tmp_path, monkeypatch):
     for name in ("margin/rules.pyx", "papers/figures.toml", "evaluation/ranking.py", "cli/app.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
-    monkeypatch.setattr(runs, "_PACKAGE", tmp_path)
-    digests = [runs._code.__wrapped__()]
+    monkeypatch.setattr(experiments, "_PACKAGE", tmp_path)
+    digests = [experiments._code.__wrapped__()]
     for name in ("cli/app.py", "margin/rules.pyx", "papers/figures.toml", "evaluation/ranking.py"):
         (tmp_path / name).write_text("2")
-        digests.append(runs._code.__wrapped__())
+        digests.append(experiments._code.__wrapped__())
     assert digests[0] == digests[1]
     assert len(set(digests)) == 4
 

@@ -1,1 +1,38 @@
-"""The seed papers' experiments: every table and figure as a run that stands beside the published figures."""
+"""The papers' tables and figures, run anew: the experiments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from textcat.papers.experiments import Experiment
+
+
+def known_experiments() -> dict[str, Experiment]:
+    """Return the experiments by name, in the order of the papers."""
+    from textcat.papers import margitron, micra, notes, paum_reuters, paum_usps
+
+    modules = (paum_usps, paum_reuters, micra, margitron, notes)
+    return {experiment.name: experiment for module in modules for experiment in module.EXPERIMENTS}
+
+
+def find(names: Iterable[str]) -> list[Experiment]:
+    """Return experiments by name.
+
+    Raises
+    ------
+    TextcatError
+        If there is none of that name; names the nearest one.
+    """
+    known, chosen = known_experiments(), []
+    for name in dict.fromkeys(names):
+        if name not in known:
+            near = get_close_matches(name.lower(), known, n=1, cutoff=0.0)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise TextcatError(f"There is no experiment {name!r}; `textcat reproduce` lists them.{hint}")
+        chosen.append(known[name])
+    return chosen

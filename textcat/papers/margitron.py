@@ -15,9 +15,8 @@ from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.baselines import libsvm_margin
 from textcat.papers.datasets import Dataset
-from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
-from textcat.papers.micra_updates import UNTIL_DONE, squared_radius
-from textcat.papers.published import published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
+from textcat.papers.micra import UNTIL_DONE, squared_radius
 
 ACCURACY = 1e-3  # LIBSVM's
 MEMORY = 2000  # MB of kernel rows that LIBSVM may keep
@@ -28,7 +27,7 @@ SCALE = 1.099  # c in `second_b`
 
 
 @dataclass(frozen=True)
-class Case:
+class _Case:
     """A data set of the paper with what its tables are run with; the text of the pages says how that was found.
 
     Parameters
@@ -74,11 +73,11 @@ class Case:
 
 
 CASES = (
-    Case("Adult", "adult", 1, 0, 50, (0.001, 4.911e-6), (0.0005, 2.204e-3)),
-    Case("Web", "web", 1, 0.1, 10, (0.2, 8.4e-5), (0.2, 1.25e-2)),
-    Case("C11", "rcv1-c11", 0.1, 0.1, 50, (0.2, 1.0e-4), (0.2, 1.6e-2), untried=True),
-    Case("CCAT", "rcv1-ccat", 0.1, 0.05, 50, (0.1, 5.19e-6), (0.1, 2.86e-3), untried=True),
-    Case("Cover", "covertype", 10, 2, 50, (0.01, 1.578e-6), (0.005, 1.216e-3), untried=True),
+    _Case("Adult", "adult", 1, 0, 50, (0.001, 4.911e-6), (0.0005, 2.204e-3)),
+    _Case("Web", "web", 1, 0.1, 10, (0.2, 8.4e-5), (0.2, 1.25e-2)),
+    _Case("C11", "rcv1-c11", 0.1, 0.1, 50, (0.2, 1.0e-4), (0.2, 1.6e-2), untried=True),
+    _Case("CCAT", "rcv1-ccat", 0.1, 0.05, 50, (0.1, 5.19e-6), (0.1, 2.86e-3), untried=True),
+    _Case("Cover", "covertype", 10, 2, 50, (0.01, 1.578e-6), (0.005, 1.216e-3), untried=True),
 )
 
 
@@ -130,7 +129,7 @@ def second_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class _Run:
     """A rule that was trained, what came of it, the seconds it took (measuring of the margins included), and R²."""
 
     rule: Rule
@@ -153,17 +152,17 @@ def load(name: str) -> Dataset:
     return datasets.load(name)
 
 
-def train(data: Dataset, case: Case, rule: Rule, mini_epochs: int) -> Run:
+def train(data: Dataset, case: _Case, rule: Rule, mini_epochs: int) -> _Run:
     """Train on rows in the order of the file, with an active set."""
     settings = {"rho": case.rho, "lambda_": case.lambda_, "mini_epochs": mini_epochs, "max_epochs": UNTIL_DONE}
     problem = Problem.from_labels(data.y, rule, **settings)
     started = time.perf_counter()
     (solution,) = solve(data.X, [problem], margins=True, n_jobs=1)
-    return Run(rule, solution, time.perf_counter() - started, case.squared_radius(data))
+    return _Run(rule, solution, time.perf_counter() - started, case.squared_radius(data))
 
 
 @cache
-def margitrons(case: Case) -> tuple[Run, Run]:
+def margitrons(case: _Case) -> tuple[_Run, _Run]:
     """Run the t- and the ℓ-margitron of tables 1 and 3, once for both tables."""
     data = load(case.data)
     of_t, of_l = case.rules(case.squared_radius(data))
@@ -173,7 +172,7 @@ def margitrons(case: Case) -> tuple[Run, Run]:
 # --- table 1 ---------------------------------------------------------------------------------------------------------
 
 
-def comparison_row(case: Case, printed: Sequence[float], *, slow_baselines: bool) -> Row:
+def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bool) -> Row:
     """Make a row of Table 1, geometric margins and times, from what Table 3 prints."""
     of_t, of_l = margitrons(case)
     svm, svm_seconds = None, None
@@ -199,7 +198,7 @@ def comparison_row(case: Case, printed: Sequence[float], *, slow_baselines: bool
 # --- table 3 ---------------------------------------------------------------------------------------------------------
 
 
-def fraction_rows(case: Case, printed: Sequence[float]) -> list[Row]:
+def _fraction_rows(case: _Case, printed: Sequence[float]) -> list[Row]:
     """Make the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
     of_t, of_l = margitrons(case)
     (t_epsilon, t_b), (l_epsilon, l_b) = case.t_margitron, case.l_margitron
@@ -211,7 +210,7 @@ def fraction_rows(case: Case, printed: Sequence[float]) -> list[Row]:
     ]
 
 
-def _fraction_row(label: str, run: Run, limit: float, printed: Sequence[float], note: str = "") -> Row:
+def _fraction_row(label: str, run: _Run, limit: float, printed: Sequence[float], note: str = "") -> Row:
     figures = {
         "10³γ'_d": Figure(1e3 * run.solution.directional_margin, printed[0], _digits(printed[0])),
         "estimate": Figure(run.estimate, printed[1], 4),
@@ -230,7 +229,7 @@ def _digits(margin: float) -> int:
 # --- table 4 ---------------------------------------------------------------------------------------------------------
 
 
-def stage_rows(data: Dataset, case: Case, printed: Sequence[float]) -> list[Row]:
+def _stage_rows(data: Dataset, case: _Case, printed: Sequence[float]) -> list[Row]:
     """Make the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that the first one proves.
 
     The second stage is run with the printed b, and with the one that our own first stage gives.
@@ -254,7 +253,7 @@ def stage_rows(data: Dataset, case: Case, printed: Sequence[float]) -> list[Row]
     ]
 
 
-def _second_row(label: str, data: Dataset, case: Case, b: float, printed: Sequence[float]) -> Row:
+def _second_row(label: str, data: Dataset, case: _Case, b: float, printed: Sequence[float]) -> Row:
     run = train(data, case, LMargitron(SECOND_EPSILON, b), STAGES_MINI_EPOCHS)
     margin, estimate, geometric = printed
     figures = {
@@ -269,21 +268,21 @@ def _second_row(label: str, data: Dataset, case: Case, b: float, printed: Sequen
 # --- the experiments -------------------------------------------------------------------------------------------------
 
 
-def _comparison(case: Case, settings: Settings) -> list[Row]:
+def _comparison(case: _Case, settings: Settings) -> list[Row]:
     printed = published()["margitron"]["table3"][case.label]
-    return [comparison_row(case, printed, slow_baselines=settings.slow_baselines)]
+    return [_comparison_row(case, printed, slow_baselines=settings.slow_baselines)]
 
 
-def _fractions(case: Case, settings: Settings) -> list[Row]:
-    return fraction_rows(case, published()["margitron"]["table3"][case.label])
+def _fractions(case: _Case, settings: Settings) -> list[Row]:
+    return _fraction_rows(case, published()["margitron"]["table3"][case.label])
 
 
-def _stages(case: Case, settings: Settings) -> list[Row]:
-    return stage_rows(load(case.data), case, published()["margitron"]["table4"][case.label])
+def _stages(case: _Case, settings: Settings) -> list[Row]:
+    return _stage_rows(load(case.data), case, published()["margitron"]["table4"][case.label])
 
 
 def _table(
-    number: int, title: str, minutes: float, run: Callable[[Case, Settings], list[Row]], text: str
+    number: int, title: str, minutes: float, run: Callable[[_Case, Settings], list[Row]], text: str
 ) -> Experiment:
     return Experiment(
         f"margitron-table-{number}",
@@ -295,71 +294,35 @@ def _table(
     )
 
 
-_INFERRED = """Rows come in the order of the file, with an active set of N mini-epochs. The copy of the paper at
-hand has neither formulas nor Table 1, which holds most parameters; so learners and bounds are derived anew, and what
-is set here is inferred:
+_SETTING = """Rows come in the order of the file, with an active set of N mini-epochs, times are those of one core,
+without reading. The copy of the paper at hand has neither formulas nor Table 1, which holds most parameters: learners
+and bounds are derived anew, and Δ, ρ, ε, b and N are inferred from what is printed."""
 
-- Δ and ρ: Adult's Δ = 1, ρ = 0 are the MICRA paper's. Web has Δ = 1 and ρ = 0.1, not that paper's 0.25: in Table 4
-  γ' is 1.018 times γ'_d, as ρ = 0.1 gives it; 0.25 gives 1.003. Covertype's Δ = 10, ρ = 2 are the MICRA paper's
-  again. Those of C11 and CCAT are guesses from the R that Table 4's b speaks of."""
-_OF_TABLE_3 = """
-- ε: from the limits of the estimate that Table 3 prints, 1 - ε/2 and 1/(1 + ε).
-- b: a run ends where the threshold is about γ'_d·‖a‖, and ‖a‖ about γ_d·t. So γ'_d and the estimate, both printed,
-  tell t and b. On Adult and Web runs with values near that one settled its last figure.
-- N: of those tried (Adult 20 to 500, Web 5 to 50) the one with which γ'_d and the estimate come out together: 50 on
-  Adult, 10 on Web. For the other sets, 50 is a guess."""
-
-TABLE_1 = _table(
-    1,
-    "t- and ℓ-margitron against a support vector machine, margin and time",
-    10,
-    _comparison,
-    f"""γ' is the geometric margin, private coordinates included; its published values stand here where
-Table 3 tells them, which is without a bias. The paper compares with SVMlight; LIBSVM (scikit-learn's SVC, C = 10⁵,
-accuracy {ACCURACY:g}) stands in, with --slow-baselines alone, as it takes minutes. The margins that the MICRA paper
-prints for it, 8.526 for Adult and 21.094 for Web, are 0.4 % and 0.7 % above ours.
-
-Times are those of one core, without reading. The paper's, on a 1.8 GHz Pentium M, are lost but for those of Table 4:
-there, the ℓ-margitron's two stages take 42.7 s on Adult and 49.0 s on Web, and SVMlight 1178.9 s and 291.2 s to the
-same margin.
-
-{_INFERRED}{_OF_TABLE_3}""",
+EXPERIMENTS = (
+    _table(
+        1,
+        "t- and ℓ-margitron against a support vector machine, margin and time",
+        10,
+        _comparison,
+        f"""γ' is the geometric margin, private coordinates included. LIBSVM (scikit-learn's SVC, C = 10⁵, accuracy
+{ACCURACY:g}) stands in for the paper's SVMlight, with --slow-baselines alone. {_SETTING}""",
+    ),
+    _table(
+        3,
+        "the directional margin of t- and ℓ-margitron, and what is proven of it",
+        10,
+        _fractions,
+        f"""*estimate* is the fraction of the largest directional margin γ_d that the paper proves after a run, from
+the number of updates t; its limit is what it tends to with b. *certificate* is γ'_d·t/‖a‖, a proof as well, since
+γ_d ≤ ‖a‖/t. {_SETTING}""",
+    ),
+    _table(
+        4,
+        "two runs one after the other, the first of which finds b for the second",
+        10,
+        _stages,
+        f"""The perceptron with margin (ε = 1, b = {FIRST_B}R²) reaches γ'_d and proves that γ_d is at most
+√((R² + 2b)/t). From that bound, b = c·R^(2ε)·γ_d^(1-ε) with c = {SCALE:g} is made for the ℓ-margitron with
+ε = {SECOND_EPSILON:g}; it is run with the printed b, and with that of our own first stage. {_SETTING}""",
+    ),
 )
-TABLE_3 = _table(
-    3,
-    "the directional margin of t- and ℓ-margitron, and what is proven of it",
-    10,
-    _fractions,
-    f"""*estimate* is the fraction of the largest directional margin γ_d that the paper proves after a
-run, from the number of updates t; its limit is what it tends to with b.
-
-- t-margitron: (1 - ε/2) / (1 + (1 - ε/2)·R²/b·t^-(1-ε)).
-- ℓ-margitron: the largest over n of 1/((1 + ε)·D) with
-  D = 1 - n/t + (Rn)^(1+ε)/((1+ε)·b·t) + R²/(2b·γ'_d^(1-ε))·S/t and S = (t^ε - n^ε)/ε + n^-(1-ε).
-  This is derived anew, and gives the printed figures.
-
-*certificate* is γ'_d·t/‖a‖, a proof as well, since γ_d ≤ ‖a‖/t. It uses the length of the vector
-instead of a bound on it, and so proves more: above 99 % in all runs here.
-
-{_INFERRED}{_OF_TABLE_3}""",
-)
-TABLE_4 = _table(
-    4,
-    "two runs one after the other, the first of which finds b for the second",
-    10,
-    _stages,
-    f"""The first stage is the perceptron with margin (ε = 1). It made t updates, so γ_d² ≤ (R² + 2b)/t.
-This bound sets the b of the second stage, the ℓ-margitron with ε = {SECOND_EPSILON:g}. That stage is run twice, with
-the printed b and with the one that our own first stage gives. *estimate* and *certificate* are those of Table 3.
-
-Web's attributes are 0 or 1, so many margins equal the threshold but for rounding: a b of the first stage that is a
-billionth greater or smaller ends with γ'_d from 19.178 to 19.195. This may be the difference there. The second stage
-hangs on b as well: on Adult, 577.02 to 577.7 instead of 577 give γ'_d from 8.319 to 8.323.
-
-{_INFERRED}
-- First stage: b = {FIRST_B}·R², N = {STAGES_MINI_EPOCHS} for all sets. With them all that the paper prints of Adult
-  comes out to the last figure; N = 20 would give γ'_d = 7.013, N = 100 6.610.
-- Second stage: the same N. The paper fixes b by its equation 35, which is lost; what it prints of Adult and Web asks
-  for b = c·R^(2ε)·γ_d^(1-ε) with c from 1.0984 to 1.0996, here {SCALE:g}.""",
-)
-EXPERIMENTS = (TABLE_1, TABLE_3, TABLE_4)

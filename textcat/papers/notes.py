@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA
 from textcat.margin.solve import solve
-from textcat.papers import datasets, pictures
-from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
-from textcat.papers.paum_vectors import Vectors, vectors
+from textcat.papers import datasets, pages
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task
+from textcat.papers.paum_reuters import _Vectors, _vectors
 
 # --- the toy table ---------------------------------------------------------------------------------------------------
 
@@ -25,14 +25,14 @@ IS_PHYSICS = np.array([1, -1, 1, -1])
 GIVEN_W, GIVEN_B = np.array([2, 3, -1, -3, -1, -1, 0]), 1
 
 
-def given_rows(settings: Settings) -> list[Row]:
+def _given_rows(settings: Settings) -> list[Row]:
     """Classify the four documents with the given (w, b)."""
     scores = COUNTS @ GIVEN_W + GIVEN_B
     margin = Figure(float(np.min(IS_PHYSICS * scores) / np.linalg.norm(GIVEN_W)), digits=2)
     return [*_classified("given (w, b)", scores), Row("given (w, b), all", {"margin": margin})]
 
 
-def learnt_rows(settings: Settings) -> list[Row]:
+def _learnt_rows(settings: Settings) -> list[Row]:
     """Train the perceptron on the four documents, and classify them; α counts the mistakes made on each."""
     X = sp.csr_array(COUNTS, dtype=np.float64)
     R = longest(X)
@@ -74,7 +74,7 @@ TOY = Experiment(
     "Lecture notes: physics (+1) against recipes (-1), four documents and seven words",
     (),
     0.1,
-    (Task("given (w, b)", given_rows), Task("perceptron", learnt_rows)),
+    (Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows)),
     """The table of Joachims' notes (CS678, 2003) with its given w = (2, 3, -1, -3, -1, -1, 0) and b = 1, and the
 perceptron as the notes have it (η = 1, b ← b + y·R²). *y* is the class, +1 where f(x) > 0. *α* is the number of
 mistakes made on a document, as in the dual form. *margin* is min y·f(x)/‖w‖, *bound* is the (2R/γ)² of Shalizi's
@@ -92,7 +92,7 @@ STRIDE = 20  # documents between two points of the picture
 
 
 @dataclass(frozen=True, eq=False)
-class Draw:
+class _Draw:
     """Training documents drawn at random, and in random order, with the test part.
 
     Parameters
@@ -107,7 +107,7 @@ class Draw:
     y_test: np.ndarray
 
     @classmethod
-    def of(cls, vectors: Vectors, topic: str, seed: int, n_each: int = N_EACH) -> Draw:
+    def of(cls, vectors: _Vectors, topic: str, seed: int, n_each: int = N_EACH) -> _Draw:
         """Draw `n_each` training documents that have the topic, and as many that have not."""
         column = vectors.topics.index(topic)
         y, y_test = (
@@ -156,8 +156,8 @@ def error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> flo
     return 100 * float(np.mean(np.where(X @ w + b > 0, 1, -1) != y))
 
 
-def document_rows(draws: Sequence[Draw], n_jobs: int) -> list[Row]:
-    """Tell the error while learning, and that on test documents, after some numbers of documents; means over draws."""
+def _document_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
+    """Return the error while learning, and on test documents, after some numbers of documents; means over draws."""
     solutions = [draw.partly(AFTER, n_jobs) for draw in draws]
     mistakes = np.array([[solution.n_updates for solution in per_draw] for per_draw in solutions])
     so_far = 100 * mistakes / AFTER
@@ -170,8 +170,8 @@ def document_rows(draws: Sequence[Draw], n_jobs: int) -> list[Row]:
     return table
 
 
-def epoch_rows(draws: Sequence[Draw], n_jobs: int) -> list[Row]:
-    """Tell the mistakes made, and the errors of what was learnt, after some numbers of epochs; means over draws."""
+def _epoch_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
+    """Return the mistakes made, and the errors of the solution, after some numbers of epochs; means over draws."""
     solutions = [draw.repeatedly(EPOCHS, n_jobs) for draw in draws]
     errors = np.array([draw.errors(found) for draw, found in zip(draws, solutions, strict=True)])
     table = []
@@ -185,9 +185,9 @@ def epoch_rows(draws: Sequence[Draw], n_jobs: int) -> list[Row]:
     return table
 
 
-def machine_row(draws: Sequence[Draw]) -> Row:
-    """Tell the errors of LIBSVM's machine with a hard margin; means over draws."""
-    planes = [hard_margin(draw.X, draw.y, tol=1e-3) for draw in draws]
+def _machine_row(draws: Sequence[_Draw]) -> Row:
+    """Return the errors of LIBSVM's machine with a hard margin; means over draws."""
+    planes = [_hard_margin(draw.X, draw.y, tol=1e-3) for draw in draws]
     errors = np.array(
         [[error(X, y, plane.w, plane.b) for X, y in draw.parts] for draw, plane in zip(draws, planes, strict=True)]
     )
@@ -198,51 +198,51 @@ def _means(figures: Mapping[str, np.ndarray]) -> dict[str, Figure]:
     return {name: Figure(float(np.mean(values)), digits=1) for name, values in figures.items()}
 
 
-def draw_learning(path: Path, draws: Sequence[Draw], n_jobs: int) -> None:
+def _draw_learning(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     """Draw the error while learning: of all documents so far, and of the last 100; each draw, and their mean."""
     n_seen = np.arange(STRIDE, len(draws[0].y) + 1, STRIDE)
     mistakes = np.array([draw.mistakes(n_seen, n_jobs) for draw in draws])
     so_far = 100 * mistakes / n_seen
     lag = 100 // STRIDE
     lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent
-    axes = pictures.axes()
+    axes = pages.axes()
     axes.plot(n_seen, so_far.T, color="silver", linewidth=0.5)
     axes.plot(n_seen, so_far.mean(axis=0), color="black", label="of all documents so far")
     axes.plot(n_seen[lag:], lately.mean(axis=0), color="firebrick", label="of the last 100 documents")
     axes.set(xlabel="documents seen", ylabel="mistakes while learning [%]", ylim=(0, 50))
     axes.legend()
-    pictures.save(axes, path)
+    pages.save(axes, path)
 
 
-def draw_epochs(path: Path, draws: Sequence[Draw], n_jobs: int) -> None:
+def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     """Draw the training and the test error after each of ten epochs, means over draws."""
     epochs = range(1, 11)
     errors = np.mean([draw.errors(draw.repeatedly(epochs, n_jobs)) for draw in draws], axis=0)
-    axes = pictures.axes()
+    axes = pages.axes()
     axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
     axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
     axes.set(xlabel="epochs", ylabel="misclassified [%]", ylim=(0, None), xticks=list(epochs))
     axes.legend()
-    pictures.save(axes, path)
+    pages.save(axes, path)
 
 
-def _draws() -> list[Draw]:
-    known = vectors("reuters21578")
-    return [Draw.of(known, TOPIC, seed) for seed in range(N_DRAWS)]
+def _draws() -> list[_Draw]:
+    known = _vectors("reuters21578")
+    return [_Draw.of(known, TOPIC, seed) for seed in range(N_DRAWS)]
 
 
 def _documents(settings: Settings) -> list[Row]:
     draws = _draws()
     if settings.pictures:
-        draw_learning(settings.pictures / "notes-acq-documents.svg", draws, settings.n_jobs)
-    return document_rows(draws, settings.n_jobs)
+        _draw_learning(settings.pictures / "notes-acq-documents.svg", draws, settings.n_jobs)
+    return _document_rows(draws, settings.n_jobs)
 
 
 def _epochs(settings: Settings) -> list[Row]:
     draws = _draws()
     if settings.pictures:
-        draw_epochs(settings.pictures / "notes-acq-epochs.svg", draws, settings.n_jobs)
-    return [*epoch_rows(draws, settings.n_jobs), machine_row(draws)]
+        _draw_epochs(settings.pictures / "notes-acq-epochs.svg", draws, settings.n_jobs)
+    return [*_epoch_rows(draws, settings.n_jobs), _machine_row(draws)]
 
 
 ACQ = Experiment(
@@ -263,7 +263,7 @@ of them positive) of what has been learnt. The SVM is LIBSVM's with C = 10¹⁰.
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class _Plane:
     """A plane of maximal margin.
 
     Parameters
@@ -282,7 +282,7 @@ class Plane:
     proven: float
 
 
-def hard_margin(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5) -> Plane:
+def _hard_margin(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5) -> _Plane:
     """Return LIBSVM's plane for C = 1e10, which leaves no slack to rows that can be separated.
 
     Its coefficients prove how large the margin may be at most: twice the largest margin is the distance between the
@@ -296,30 +296,30 @@ def hard_margin(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5) -> Plane:
     machine = SVC(kernel="linear", C=1e10, tol=tol, cache_size=500).fit(rows, y)
     w, b = machine.coef_.toarray().ravel(), float(machine.intercept_[0])
     length = float(np.linalg.norm(w))
-    return Plane(w, b, float(np.min(y * (X @ w + b))) / length, length / float(np.abs(machine.dual_coef_).sum()))
+    return _Plane(w, b, float(np.min(y * (X @ w + b))) / length, length / float(np.abs(machine.dual_coef_).sum()))
 
 
-def mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
+def _mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
     """Return the augmented rows, and their mirror images in the other class: their best plane is through the origin."""
     augmented = sp.csr_array(sp.hstack([X, np.full((X.shape[0], 1), rho)], format="csr"))
     return sp.csr_array(sp.vstack([augmented, -augmented], format="csr")), np.concatenate([y, -y])
 
 
-def with_bias(name: str) -> Row:
+def _with_bias(name: str) -> Row:
     """Set the perceptron's mistakes, with ρ = R, beside the bound 4(R/γ)²."""
     data = datasets.load(name)
-    R, plane = longest(data.X), hard_margin(data.X, data.y)
+    R, plane = longest(data.X), _hard_margin(data.X, data.y)
     return _bound_row(f"{name}, with bias", data, R, plane, R, 4 * (R / plane.margin) ** 2)
 
 
-def through_origin(name: str, rho: float, published: tuple[float, float] | None = None) -> Row:
+def _through_origin(name: str, rho: float, published: tuple[float, float] | None = None) -> Row:
     """Set the perceptron's mistakes, with a bias coordinate ρ or none, beside the bound R²/δ².
 
     `published` are R and the largest margin of the augmented space, where the MICRA paper has them.
     """
     data = datasets.load(name)
-    rows, y = mirrored(data.X, data.y, rho)
-    R, plane = longest(rows), hard_margin(rows, y)
+    rows, y = _mirrored(data.X, data.y, rho)
+    R, plane = longest(rows), _hard_margin(rows, y)
     label = f"{name}, augmented by ρ = {rho:g}" if rho else f"{name}, no bias"
     return _bound_row(label, data, rho, plane, R, (R / plane.margin) ** 2, published or (None, None))
 
@@ -328,7 +328,7 @@ def _bound_row(
     label: str,
     data: datasets.Dataset,
     rho: float,
-    plane: Plane,
+    plane: _Plane,
     R: float,
     bound: float,
     published: tuple[float | None, float | None] = (None, None),
@@ -355,7 +355,7 @@ SEPARABLE: dict[str, tuple[float, tuple[float, float] | None]] = {
 
 
 def _bounds(name: str, settings: Settings) -> list[Row]:
-    return [with_bias(name), through_origin(name, *SEPARABLE[name])]
+    return [_with_bias(name), _through_origin(name, *SEPARABLE[name])]
 
 
 BOUNDS = Experiment(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from textcat import papers
+from textcat.errors import TextcatError, install_hint
 from textcat.files import write_atomically
-from textcat.papers.experiment import Figure, Row
-from textcat.papers.runs import Result, experiments, machine
+from textcat.papers.experiments import Experiment, Figure, Result, Row, machine
 
 # What stands for a figure that is not known.
 _NO_VALUE = "-"
@@ -22,12 +24,19 @@ _INDEX = """# Reproductions
 
 The papers' tables and figures, run anew: a page each, with the published figures beside ours, as
 `textcat reproduce --all --out docs/reproductions` writes it. `textcat reproduce` lists the experiments and what data
-they need.
+they need. What stands above a page's table is written by hand, and kept when the page is written anew.
 """
 
 
 def write(folder: Path, result: Result) -> Path:
     """Write an experiment's page, ``NAME.md``, and its pictures into a folder, and the index of the pages there anew.
+
+    What an older page says above its table is kept.
+
+    Parameters
+    ----------
+    folder : Path
+    result : Result
 
     Returns
     -------
@@ -40,79 +49,69 @@ def write(folder: Path, result: Result) -> Path:
         If the folder cannot be written.
     """
     path = folder / f"{result.experiment.name}.md"
-    write_atomically(path, page(result))
+    write_atomically(path, _page(result, _prose(path, result.experiment)))
     for picture in result.pictures:
         shutil.copyfile(picture, folder / picture.name)
-    write_atomically(folder / "README.md", index(folder))
+    lines = [
+        f"| [{name}]({name}.md) | {experiment.title} |\n"
+        for name, experiment in papers.known_experiments().items()
+        if (folder / f"{name}.md").exists()
+    ]
+    index = f"{_INDEX}\n| experiment | what it shows |\n| --- | --- |\n{''.join(lines)}"
+    write_atomically(folder / "README.md", index)
     return path
 
 
-def index(folder: Path) -> str:
-    """Lay out the list of the experiments that have a page in a folder, as Markdown."""
-    lines = [
-        f"| [{name}]({name}.md) | {experiment.title} |\n"
-        for name, experiment in experiments().items()
-        if (folder / f"{name}.md").exists()
-    ]
-    return f"{_INDEX}\n| experiment | what it shows |\n| --- | --- |\n{''.join(lines)}"
+def _prose(path: Path, experiment: Experiment) -> str:
+    """Return what stands between the title and the table of a page, or the experiment's own text for a new one."""
+    if not path.exists():
+        return experiment.text.strip()
+    _, _, body = path.read_text(encoding="utf-8").partition("\n")
+    return re.split(r"^(?:\||## How it was run)", body, maxsplit=1, flags=re.MULTILINE)[0].strip()
 
 
-def page(result: Result) -> str:
-    """Lay out what came of an experiment as Markdown: setting, table, notes, pictures, and how it was run."""
-    experiment = result.experiment
+def _page(result: Result, prose: str) -> str:
+    """Return a page: title, prose, table, notes, pictures, and how the experiment was run."""
     notes = [f"{number}. {note}" for number, note in enumerate(comparison_notes(result.rows), start=1)]
-    pictures = [
-        f"![{picture.stem}]({picture.name})" for picture in result.pictures if picture.name not in experiment.text
-    ]
-    parts = [
-        f"# {experiment.title}",
-        experiment.text.strip(),
+    pictures = [f"![{picture.stem}]({picture.name})" for picture in result.pictures if picture.name not in prose]
+    sections = [
+        f"# {result.experiment.title}",
+        prose,
         comparison_markdown(result.rows).rstrip() if result.rows else "",
         "\n".join(notes),
         "\n\n".join(pictures),
         f"## How it was run\n\n```text\n$ {result.command}\n```",
-        "\n".join(f"- {name}: {value}" for name, value in facts(result).items()),
+        "\n".join(f"- {name}: {value}" for name, value in _facts(result).items()),
     ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return "\n\n".join(filter(None, sections)) + "\n"
 
 
-def facts(result: Result) -> dict[str, str]:
-    """Return when and on what an experiment was run, and how long it took."""
+def _facts(result: Result) -> dict[str, str]:
+    seconds = f"{result.seconds:.0f} s in all, reading of the data included"
     return {
         "date": f"{result.finished:%Y-%m-%d %H:%M} UTC",
-        "time": f"{result.seconds:.0f} s in all, reading of the data included"
-        if result.seconds >= 1
-        else "under 1 s in all",
+        "time": seconds if result.seconds >= 1 else "under 1 s in all",
         **machine(),
     }
 
 
 def to_json(results: Sequence[Result]) -> str:
-    """Write results as a JSON array, an object per experiment; what is not known is ``null``."""
-    return json.dumps([_plain(result) for result in results], ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
-def _plain(result: Result) -> dict[str, Any]:
-    return {
-        "experiment": result.experiment.name,
-        "title": result.experiment.title,
-        "command": result.command,
-        "finished": result.finished.isoformat(),
-        "seconds": round(result.seconds, 3),
-        "machine": dict(machine()),
-        "pictures": [os.fspath(picture) for picture in result.pictures],
-        "rows": [_row(row) for row in result.rows],
-    }
-
-
-def _row(row: Row) -> dict[str, Any]:
-    fields = asdict(row)
-    fields["figures"] = {name: _figure(figure) for name, figure in fields["figures"].items()}
-    return fields
-
-
-def _figure(figure: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in figure.items()}
+    """Return results as a JSON array, an object per experiment; what is not known is ``null``."""
+    objects = [
+        {
+            "experiment": result.experiment.name,
+            "title": result.experiment.title,
+            "command": result.command,
+            "finished": result.finished.isoformat(),
+            "seconds": round(result.seconds, 3),
+            "machine": dict(machine()),
+            "pictures": [os.fspath(picture) for picture in result.pictures],
+            "rows": [asdict(row) for row in result.rows],
+        }
+        for result in results
+    ]
+    known = json.loads(json.dumps(objects), parse_constant=lambda _: None)  # NaN is no number in JSON
+    return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
 
 
 def comparison_markdown(rows: Sequence[Row]) -> str:
@@ -128,8 +127,7 @@ def comparison_notes(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(row.note for row in rows if row.note))
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """A column of the table of figures: its two headers, and a cell per row."""
 
     title: str
@@ -162,7 +160,7 @@ def _printed(figure: Figure | None, part: str) -> str:
 
 
 def _difference(figure: Figure | None) -> str:
-    """Tell by how much the figures differ as they are printed: ``+0.074 %``, or ``=``."""
+    """Return by how much the figures differ as they are printed: ``+0.074 %``, or ``=``."""
     ours, published = _printed(figure, "ours"), _printed(figure, "published")
     if _NO_VALUE in (ours, published):
         return _NO_VALUE
@@ -179,3 +177,41 @@ def _duration(seconds: float | None) -> str:
     if seconds is None:
         return _NO_VALUE
     return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.2g}"
+
+
+# --- pictures --------------------------------------------------------------------------------------------------------
+
+
+def axes(width: float = 6.0, height: float = 4.0) -> Any:
+    """Return empty axes of matplotlib to draw on.
+
+    Parameters
+    ----------
+    width, height : float
+        Of the figure, in inches.
+
+    Raises
+    ------
+    TextcatError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise TextcatError(f"A picture needs matplotlib: {install_hint('pictures')}.") from error
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def save(drawn: Any, path: Path) -> None:
+    """Write the figure of some axes as SVG, the same to the byte from run to run: no date, no random names.
+
+    Parameters
+    ----------
+    drawn : Axes
+        Of `axes`.
+    path : Path
+    """
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "textcat", "svg.fonttype": "none"}):
+        drawn.figure.savefig(path, format="svg", metadata={"Date": None})

@@ -15,8 +15,7 @@ from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.baselines import HARD
 from textcat.papers.datasets import Dataset
-from textcat.papers.experiment import Experiment, Figure, Row, Settings, Task
-from textcat.papers.published import published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
 
 SIGMA = 3.5
 N_ORDERS = 10
@@ -34,7 +33,7 @@ RULES: dict[str, Rule] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Kernels:
+class _Kernels:
     """Training and test images by their kernel with the training images.
 
     Parameters
@@ -49,7 +48,7 @@ class Kernels:
     test_digits: np.ndarray
 
     @classmethod
-    def of(cls, dataset: Dataset) -> Kernels:
+    def of(cls, dataset: Dataset) -> _Kernels:
         """Compute ``exp(-|x - x'|²/(2σ)²)``."""
         from sklearn.metrics.pairwise import rbf_kernel
 
@@ -65,7 +64,7 @@ class Kernels:
 
 
 @lru_cache(maxsize=1)
-def kernels() -> Kernels:
+def kernels() -> _Kernels:
     """Return the kernels of USPS, computed once.
 
     Raises
@@ -73,10 +72,10 @@ def kernels() -> Kernels:
     MissingData
         If the data set is not on disk.
     """
-    return Kernels.of(datasets.load("usps"))
+    return _Kernels.of(datasets.load("usps"))
 
 
-def train(kernels: Kernels, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
+def train(kernels: _Kernels, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
     """Train a perceptron per digit against all others, without bias or λ.
 
     Returns
@@ -97,7 +96,9 @@ def train(kernels: Kernels, rule: Rule, max_epochs: int, seed: int, n_jobs: int)
     return kernels.error(kernels.test @ alpha), float(np.mean([solution.n_epochs for solution in solutions]))
 
 
-def perceptron_row(kernels: Kernels, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS) -> Row:
+def _perceptron_row(
+    kernels: _Kernels, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS
+) -> Row:
     """Train one of the perceptrons in random orders, up to every stage that the paper prints."""
     figures, spread = {}, []
     started = time.perf_counter()
@@ -112,7 +113,7 @@ def perceptron_row(kernels: Kernels, name: str, printed: Sequence[float], n_jobs
     return Row(name, figures, seconds, f"{name}: the standard deviation over orders is {', '.join(spread)}.")
 
 
-def svm_row(kernels: Kernels, printed: Sequence[float]) -> Row:
+def _svm_row(kernels: _Kernels, printed: Sequence[float]) -> Row:
     """Train LIBSVM's machine of maximal margin for each digit."""
     from sklearn.svm import SVC
 
@@ -132,25 +133,26 @@ def _printed() -> Mapping[str, Sequence[float]]:
 
 
 def _perceptron(name: str, settings: Settings) -> list[Row]:
-    return [perceptron_row(kernels(), name, _printed()[name], settings.n_jobs)]
+    return [_perceptron_row(kernels(), name, _printed()[name], settings.n_jobs)]
 
 
 def _svm(settings: Settings) -> list[Row]:
-    return [svm_row(kernels(), _printed()["SVM"])]
+    return [_svm_row(kernels(), _printed()["SVM"])]
 
 
-TABLE_1 = Experiment(
-    "paum-table-1",
-    "PAUM paper, Table 1: errors on USPS's digits after 1 epoch, 3 epochs and convergence",
-    ("usps",),
-    0.4,
-    (*(Task(name, partial(_perceptron, name)) for name in RULES), Task("SVM", _svm)),
-    f"""7291 images to train on, 2007 to test on, pixels in [-1, 1], kernel exp(-|x - x'|²/(2σ)²) with σ = {SIGMA}, no
-bias, λ = 0. A perceptron per digit against all others; an image is of the digit whose perceptron puts out most. Errors
-are the means over {N_ORDERS} random orders; seconds are those of all orders and stages, each stage trained anew.
-*epochs* are those until convergence, the mean over orders and digits; the paper speaks of about 8.
+EXPERIMENTS = (
+    Experiment(
+        "paum-table-1",
+        "PAUM paper, Table 1: errors on USPS's digits after 1 epoch, 3 epochs and convergence",
+        ("usps",),
+        0.4,
+        (*(Task(name, partial(_perceptron, name)) for name in RULES), Task("SVM", _svm)),
+        f"""7291 images to train on, 2007 to test on, pixels in [-1, 1], kernel exp(-|x - x'|²/(2σ)²) with σ = {SIGMA},
+no bias, λ = 0. A perceptron per digit against all others; an image is of the digit whose perceptron puts out most.
+Errors are the means over {N_ORDERS} random orders; seconds are those of all orders and stages, each stage trained anew.
+*epochs* are those until convergence, the mean over orders and digits.
 
 ALMA(α) has the test y·f(x) ≤ (1-α)·B/√k with B = 1/α and C = √2, as in the experiments of Gentile (2001), from which
 the paper takes its figures; their orders are other ones.""",
+    ),
 )
-EXPERIMENTS = (TABLE_1,)

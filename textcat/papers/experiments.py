@@ -1,0 +1,381 @@
+"""What an experiment is, and running it: every finished task is kept, so that a run that was broken off resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from urllib.parse import quote
+
+from textcat import __version__
+from textcat.corpus.catalogue import cache_folder
+from textcat.errors import install_hint
+from textcat.files import KeptResults
+from textcat.papers.datasets import MissingData, missing
+from textcat.progress import Stages
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+_log = logging.getLogger(__name__)
+_PACKAGE = Path(__file__).parent.parent
+# What a task's rows depend on; sources of compiled code are in a checkout only, a wheel's are known by its version.
+_CODE = ("corpus", "documents.py", "evaluation", "features", "margin", "papers", "reading")
+_SOURCES = {".h", ".pxd", ".py", ".pyx", ".toml"}
+_LIBRARIES = ("numpy", "scipy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A published number and ours.
+
+    Parameters
+    ----------
+    ours : float or None
+        None where the data is not at hand.
+    published : float or None
+        None where the paper has no such figure.
+    digits : int
+        Decimals to print; the published figure's.
+    """
+
+    ours: float | None
+    published: float | None = None
+    digits: int = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of an experiment's table.
+
+    Parameters
+    ----------
+    label : str
+        What was run: the learner with its parameters, the data set.
+    figures : mapping of str to Figure
+        By column, in the order of the paper's table.
+    seconds : float or None
+        What the run took, training alone; None where nothing was timed.
+    note : str
+        What a reader must know: what is missing and where it may be put, a setting that the paper leaves open.
+    """
+
+    label: str
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    seconds: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How experiments are run.
+
+    Parameters
+    ----------
+    n_jobs : int
+        As for `textcat.margin.solve.solve`.
+    slow_baselines : bool
+        Whether to run the baselines that take more than a few minutes.
+    pictures : Path, optional
+        Folder for a task's pictures (SVG), whose names begin with the experiment's; None: draw none.
+    """
+
+    n_jobs: int = -1
+    slow_baselines: bool = False
+    pictures: Path | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """The part of an experiment that is run, and kept, as one.
+
+    Parameters
+    ----------
+    name : str
+        Unique within the experiment.
+    run : callable
+        Takes `Settings`, returns the rows.
+    """
+
+    name: str
+    run: Callable[[Settings], Sequence[Row]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+        As on the command line: ``micra-table-1``.
+    title : str
+        Paper, table and what it shows, in one line.
+    data : tuple of str
+        The data sets and corpora it needs, by name.
+    minutes : float
+        How long it takes on two cores, about.
+    tasks : tuple of Task
+    text : str
+        What a new page says above the table: the setting. Markdown. What follows from the figures is written into the
+        page by hand, and kept there.
+    """
+
+    name: str
+    title: str
+    data: tuple[str, ...]
+    minutes: float
+    tasks: tuple[Task, ...]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The rows of an experiment that was run.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    rows : tuple of Row
+        Those of all its tasks, in their order.
+    seconds : float
+        Wall-clock time of its tasks, reading included, those of kept tasks as they once were.
+    finished : datetime
+        When its last task ended, in UTC.
+    n_kept : int
+        How many of its tasks had been finished before.
+    command : str
+        What runs it.
+    pictures : tuple of Path
+    """
+
+    experiment: Experiment
+    rows: tuple[Row, ...]
+    seconds: float
+    finished: datetime
+    n_kept: int
+    command: str
+    pictures: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class _State:
+    """An experiment before it is run.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    missing : dict of str to str
+        By data set or corpus that is not here: what is missing, in a sentence.
+    n_finished : int
+        How many tasks' results are kept and still hold.
+    last_run : datetime or None
+        When a task of it last ended, with this code or another.
+    """
+
+    experiment: Experiment
+    missing: dict[str, str]
+    n_finished: int
+    last_run: datetime | None
+
+
+@cache
+def published() -> dict[str, Any]:
+    """Return the published figures by paper and table: ``published()["micra"]["table1"]["perceptron"]``.
+
+    What a list holds, and in which unit, stands beside it in ``published.toml``.
+    """
+    return tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
+
+
+def results_folder() -> Path:
+    """Return the user's folder for results; it need not exist."""
+    return cache_folder().with_name("reproductions")
+
+
+def run(
+    experiment: Experiment, settings: Settings, folder: Path, *, restart: bool = False, stages: Stages | None = None
+) -> Result:
+    """Run the tasks of an experiment whose results are not kept, or no longer hold.
+
+    A result holds as long as the code, the machine, its libraries and the number of jobs are the same; one with slow
+    baselines also serves a run without. A task that misses data gives a row that says so, and is not kept.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    settings : Settings
+        `pictures` is chosen here: they are kept beside the results, and none is drawn without matplotlib.
+    folder : Path
+        Where results are kept.
+    restart : bool
+        Run all tasks, whatever is kept.
+    stages : Stages, optional
+        Times every task, and draws its bar.
+
+    Returns
+    -------
+    Result
+    """
+    if not _can_draw():
+        _warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
+    stages, results = stages or Stages(), KeptResults(_path(experiment, folder))
+    records, n_kept = [], 0
+    for number, task in enumerate(experiment.tasks, start=1):
+        record = None if restart else _kept(results, experiment, task, settings)
+        if record is None:
+            with stages.stage(f"{experiment.name} {number}/{len(experiment.tasks)}: {task.name}"):
+                record = _run(results, experiment, task, settings, folder)
+        else:
+            n_kept += 1
+        records.append(record)
+    return Result(
+        experiment,
+        tuple(_row(row) for record in records for row in record["rows"]),
+        sum(record["seconds"] for record in records),
+        max((datetime.fromisoformat(record["finished"]) for record in records), default=_now()),
+        n_kept,
+        _command(experiment, settings, any(record["slow_baselines"] for record in records)),
+        tuple(sorted(path for task in experiment.tasks for path in _pictures(experiment, task, folder).glob("*.svg"))),
+    )
+
+
+def state(experiment: Experiment, settings: Settings, folder: Path) -> _State:
+    """Return what data an experiment misses, and what of it has been run.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    settings : Settings
+    folder : Path
+        Where results are kept.
+    """
+    sentences = {name: sentence for name in experiment.data if (sentence := missing(name)) is not None}
+    path = _path(experiment, folder)
+    if not path.exists():
+        return _State(experiment, sentences, 0, None)
+    results = KeptResults(path)
+    n_finished = sum(_kept(results, experiment, task, settings) is not None for task in experiment.tasks)
+    return _State(experiment, sentences, n_finished, datetime.fromtimestamp(path.stat().st_mtime, timezone.utc))
+
+
+@cache
+def machine() -> Mapping[str, str]:
+    """Return what we run on: processor, cores, system, versions."""
+    return {
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        **{library: metadata.version(library) for library in _LIBRARIES},
+        "textcat": __version__,
+    }
+
+
+# --- results on disk -------------------------------------------------------------------------------------------------
+
+
+def _run(
+    results: KeptResults, experiment: Experiment, task: Task, settings: Settings, folder: Path
+) -> Mapping[str, Any]:
+    """Run a task, keep its result, and return it."""
+    pictures = _pictures(experiment, task, folder)
+    pictures.mkdir(parents=True, exist_ok=True)
+    for old in pictures.glob("*.svg"):
+        old.unlink()
+    started, whole = perf_counter(), True
+    try:
+        rows: Iterable[Row] = task.run(replace(settings, pictures=pictures if _can_draw() else None))
+    except MissingData as error:
+        rows, whole = [Row(task.name, note=str(error))], False
+    record = {
+        "task": task.name,
+        "slow_baselines": settings.slow_baselines,
+        "finished": _now().isoformat(timespec="seconds"),
+        "seconds": perf_counter() - started,
+        "rows": [asdict(row) for row in rows],
+    }
+    plain = json.loads(json.dumps(record, default=lambda number: number.item()))  # a numpy number
+    if whole:
+        results.add(_key(experiment, task, settings.n_jobs, settings.slow_baselines), plain)
+    return plain
+
+
+def _kept(results: KeptResults, experiment: Experiment, task: Task, settings: Settings) -> Mapping[str, Any] | None:
+    record = results.get(_key(experiment, task, settings.n_jobs, slow_baselines=True))
+    if record is None and not settings.slow_baselines:
+        record = results.get(_key(experiment, task, settings.n_jobs, slow_baselines=False))
+    return record
+
+
+def _path(experiment: Experiment, folder: Path) -> Path:
+    return folder / f"{experiment.name}.jsonl"
+
+
+def _pictures(experiment: Experiment, task: Task, folder: Path) -> Path:
+    return folder / experiment.name / quote(task.name, safe=" ()=,")
+
+
+def _row(fields: Mapping[str, Any]) -> Row:
+    figures = {column: Figure(**figure) for column, figure in fields["figures"].items()}
+    return Row(fields["label"], figures, fields["seconds"], fields["note"])
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _can_draw() -> bool:
+    return find_spec("matplotlib") is not None
+
+
+@cache
+def _warn_once(sentence: str) -> None:
+    _log.warning(sentence)
+
+
+def _key(experiment: Experiment, task: Task, n_jobs: int, slow_baselines: bool) -> str:
+    facts = [experiment.name, task.name, n_jobs, slow_baselines, *machine().items(), _code(), _can_draw()]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+@cache
+def _code() -> str:
+    digest = hashlib.sha256()
+    for path in _sources():
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _sources() -> Iterator[Path]:
+    for part in _CODE:
+        inside = _PACKAGE / part
+        yield from sorted(path for path in [inside, *inside.rglob("*")] if path.suffix in _SOURCES and path.is_file())
+
+
+def _command(experiment: Experiment, settings: Settings, slow_baselines: bool) -> str:
+    jobs = "" if settings.n_jobs == -1 else f" --jobs {settings.n_jobs}"
+    return f"textcat reproduce {experiment.name}{jobs}{' --slow-baselines' if slow_baselines else ''}"
+
+
+def _processor() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
