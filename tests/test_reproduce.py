@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from rich.console import Console
 from typer.testing import CliRunner
 
-from textcat import cli
+from textcat import cli, papers
 from textcat.cli import tables
 from textcat.errors import TextcatError
-from textcat import papers
 from textcat.papers import baselines, datasets, experiments
 from textcat.papers.datasets import MissingData
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
@@ -129,7 +128,7 @@ def test_an_experiment_stands_beside_the_published_figures(reproduce):
     assert re.fullmatch(r"\d+\.\d s", ended.stdout.splitlines()[-2])
 
 
-def test_a_run_that_was_broken_off_goes_on_where_it_was(reproduce, tasks):
+def test_a_run_that_was_broken_off_resumes(reproduce, tasks):
     tasks.failure = RuntimeError("a bug")
     with pytest.raises(RuntimeError, match="a bug"):
         reproduce("--all")
@@ -152,7 +151,7 @@ def test_what_was_run_is_not_run_again_but_for_restart(reproduce, tasks):
 def test_a_result_holds_only_with_the_same_code_machine_and_jobs(reproduce, tasks, tmp_path, monkeypatch, change):
     reproduce("toy-table-2", "toy-table-1")
     if change == "damage":
-        for path in (tmp_path / "results").rglob("*.json"):
+        for path in (tmp_path / "results").rglob("*.jsonl"):
             path.write_text("{")
     elif change != "jobs":
         monkeypatch.setattr(experiments, *{"code": ("_code", lambda: "other"), "machine": ("machine", dict)}[change])
@@ -287,7 +286,8 @@ main()
         os.close(written)
     # before it, without matplotlib, a warning that no picture is drawn
     assert (process.returncode, err.splitlines()[-1]) == (130, "textcat: interrupted; no file was left half written.")
-    assert [path.name for path in (tmp_path / "results").rglob("*.json")] == ["quick.json"]
+    kept = (tmp_path / "results" / "toy.jsonl").read_text().splitlines()
+    assert [json.loads(line)["task"] for line in kept] == ["quick"]
 
 
 def test_names_and_all_exclude_each_other(reproduce):

@@ -274,10 +274,10 @@ def _draw(space: Workspace, path: Path) -> None:
     if not (space.folder / "course.json").exists():
         return
     from textcat.errors import TextcatError
-    from textcat.papers import pictures
+    from textcat.papers import pages
 
     try:
-        drawn = pictures.axes()
+        drawn = pages.axes()
     except TextcatError as error:
         print(error, file=sys.stderr)
         return
@@ -287,7 +287,7 @@ def _draw(space: Workspace, path: Path) -> None:
     drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
     drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")
     drawn.legend()
-    pictures.save(drawn, path)
+    pages.save(drawn, path)
 
 
 PARTS: dict[str, Callable[[Workspace], str]] = {

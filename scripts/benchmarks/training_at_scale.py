@@ -21,7 +21,7 @@ from scipy import sparse
 import textcat
 from textcat.cli.tables import markdown_table
 from textcat.files import write_atomically
-from textcat.papers.pictures import axes, save
+from textcat.papers.pages import axes, save
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import make_rows

@@ -86,16 +86,16 @@ def reproduce(
 ) -> None:
     """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
     from textcat.cli import tables
-    from textcat.papers import runs
-    from textcat.papers.experiment import Settings
+    from textcat.papers import find, known_experiments
+    from textcat.papers.experiments import Settings, results_folder, run, state
 
     if everything and experiments:
         raise typer.BadParameter("choose one of names and --all")
-    folder, settings, stages = results or runs.results_folder(), Settings(jobs, slow_baselines), new_stages()
-    known = runs.experiments().values()
+    folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), new_stages()
+    known = known_experiments().values()
     if not (everything or experiments):
-        tables.experiments(console(), [runs.state(one, settings, folder) for one in known], as_json=as_json)
+        tables.experiments(console(), [state(one, settings, folder) for one in known], as_json=as_json)
         return
-    chosen = known if everything else runs.find(experiments or [])
-    ended = (runs.run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
+    chosen = known if everything else find(experiments or [])
+    ended = (run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
     tables.reproductions(console(), ended, out, as_json=as_json)

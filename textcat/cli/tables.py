@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from textcat.evaluation.ranking import BandQuality
     from textcat.evaluation.significance import Comparison, Difference
     from textcat.model.tagger import Tagger
-    from textcat.papers.experiment import Row
-    from textcat.papers.runs import Result, State
+    from textcat.papers.experiments import Result, Row, _State
     from textcat.tagging.summary import Summary
     from textcat.training.selection import Trial
 
@@ -412,7 +411,7 @@ def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
     ]
 
 
-def experiments(console: Console, states: Sequence[State], *, as_json: bool) -> None:
+def experiments(console: Console, states: Sequence[_State], *, as_json: bool) -> None:
     """Print the papers' experiments: how long each takes, when it was run, what data it needs, and what is missing."""
     rows = [
         {
@@ -433,7 +432,7 @@ def experiments(console: Console, states: Sequence[State], *, as_json: bool) -> 
         console.print(f"\n{sentence}", soft_wrap=True, markup=False)
 
 
-def _last_run(state: State) -> str:
+def _last_run(state: _State) -> str:
     if state.last_run is None:
         return "never"
     n_tasks = len(state.experiment.tasks)
