@@ -206,7 +206,8 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
         shutil.copy(textcat.files.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
     path = {"folder": own, "card": "pets.toml", "sgm": "wire.sgm"}[form]
     assert run("train", path, "--out", "m").code == 0
-    assert run("evaluate", "m", path).code == (0 if form == "sgm" else 1)
+    assert run("evaluate", "m", path).code == 0
+    assert ("Measured after training" in run.out) == (form != "sgm")
 
 
 def test_a_corpus_without_a_test_part_is_cross_validated(run, own):
@@ -217,7 +218,30 @@ def test_a_corpus_without_a_test_part_is_cross_validated(run, own):
     assert names.split() == ["ALL"]
     assert averages.split()[-1] == "1.000"
     assert re.search(r"^cross-validate +[0-9.]+$", run.out, re.MULTILINE)
-    assert "no test documents" in run.refuses("evaluate", "m", own)
+    shown = run.out.split("\n\n")[1]
+    for command in (("evaluate", "m", own, "--band", "ALL"), ("show", "m")):
+        said = "Measured after training, on 6 training documents, by cross-validation:\n\n"
+        assert run(*command).out.partition(said)[2].splitlines()[1].split() == shown.splitlines()[1].split()
+    measured = json.loads(run("evaluate", "m", own, "--json").out)
+    assert (measured["measured_on"], measured["test_documents"]) == ("training documents, by cross-validation", 6)
+    assert "was kept of ALL alone" in run.refuses("evaluate", "m", own, "--band", "TOP1")
+    assert "no scores were kept" in run.refuses("evaluate", "m", own, "--trec", "t")
+    assert "the scores" in run.refuses("evaluate", "m", own, "--bootstrap", "100")
+    own.rename("other")
+    assert "no test documents" in run.refuses("evaluate", "m", "other")
+
+
+def test_one_topic_a_document_is_measured_by_accuracy_and_confusions(run):
+    run("train", "newswire", "--out", "m", "--recipe", "paum", "--set", "tags.strategy=single")
+    assert re.search(r"^accuracy \.[0-9]{3}; [0-9]+ documents got a wrong topic$", run.out, re.MULTILINE)
+    measured = json.loads(run("evaluate", "m", "--json").out)
+    rows = list(csv.DictReader(io.StringIO(run("evaluate", "m", "--csv").out)))
+    for topic, got, n in measured["confusion"]:
+        assert next(row for row in rows if row["topic"] == topic)[f"got {got}"] == str(n)
+    assert f"accuracy {measured['accuracy']:.3f}".replace("0.", ".") in run("evaluate", "m").out
+    Path("texts.txt").write_text("wheat harvest and grain exports\n")
+    run("tag", "m", "texts.txt", "--lines")
+    assert len(json.loads(run.out)["topics"]) == 1
 
 
 def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):

@@ -1,5 +1,6 @@
 """Bands are made by training sizes; an evaluation says what was measured, and leaves out what has no positive."""
 
+import json
 import math
 
 import numpy as np
@@ -7,10 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.metrics import f1_score, label_ranking_average_precision_score, precision_score, recall_score
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    f1_score,
+    label_ranking_average_precision_score,
+    precision_score,
+    recall_score,
+)
 
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Band, bands, evaluate
+from textcat.evaluation import export
+from textcat.evaluation.ranking import Band, Evaluation, bands, evaluate, one_topic
 
 TOPICS = ["acq", "corn", "earn", "rye", "tea"]
 SIZES = [50, 9, 90, 1, 9]
@@ -148,3 +157,51 @@ def test_an_evaluation_measures_every_band_as_scikit_learn_measures_its_columns(
 def test_an_infinite_threshold_is_none_in_a_row():
     big, mid, _ = small_evaluation(threshold=[np.inf, 0.0, 0.0]).topics
     assert (big.threshold, big.recall, mid.threshold) == (None, 0, 0)
+
+
+def test_where_there_are_few_topics_the_default_bands_do_not_repeat_all():
+    def names(n_topics):
+        return [band.name for band in bands([f"t{k:02}" for k in range(n_topics)], range(n_topics))]
+
+    assert [names(n) for n in (4, 10, 11, 30, 31)] == [
+        ["ALL"], ["ALL"], ["ALL", "TOP10"], ["ALL", "TOP10"], ["ALL", "TOP10", "LAST30"],
+    ]  # fmt: skip
+
+
+def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_as_scikit_learn_does():
+    random = np.random.default_rng(0)
+    own, scores = random.integers(0, 3, 50), random.normal(size=(50, 3))
+    labels, got = np.eye(3, dtype=int)[own], scores.argmax(axis=1)
+    evaluation = evaluate(scores, labels, list("abc"), [1, 2, 3], 9, threshold=one_topic(scores))
+    assert evaluation.accuracy == pytest.approx(accuracy_score(own, got))
+    assert evaluation.to_frame("confusion").to_numpy().tolist() == confusion_matrix(own, got).tolist()
+    assert [row.f1 for row in evaluation.topics] == pytest.approx(f1_score(own, got, average=None))
+    assert [row.threshold for row in evaluation.topics] == [None] * 3
+    assert [n for *_, n in evaluation.confusion] == sorted((n for *_, n in evaluation.confusion), reverse=True)
+    assert Evaluation.from_dict(json.loads(export.to_json(evaluation))) == evaluation
+
+
+def test_without_a_labelled_document_there_is_no_accuracy():
+    scores = np.array([[1.0, 2.0]])
+    evaluation = evaluate(scores, np.zeros((1, 2)), ["a", "b"], [1, 1], 2, threshold=one_topic(scores))
+    assert (evaluation.accuracy, evaluation.confusion) == (None, ())
+
+
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), min_size=1, max_size=9))
+def test_thresholds_of_one_topic_let_the_first_of_the_highest_scores_pass(scores):
+    passed = np.array(scores) > one_topic(scores)
+    assert [row.tolist().index(True) for row in passed] == [row.index(max(row)) for row in scores]
+    assert passed.sum(axis=1).tolist() == [1] * len(scores)
+
+
+def test_an_evaluation_is_a_line_a_table_and_frames():
+    evaluation = small_evaluation()
+    assert repr(evaluation) == "<Evaluation of 3 topics on 4 test documents, MAP 0.875, macro F1 0.750>"
+    topics = evaluation.to_frame()
+    assert topics.index.tolist() == ["big", "mid", "none"]
+    assert (topics.loc["mid", "average_precision"], topics.loc["mid", "support"]) == (0.75, 20)
+    assert evaluation.to_frame("bands").loc["TOP1", "macro_average_precision"] == 1
+    with pytest.raises(TextcatError, match="no rows of 'confusion': ask for 'topics' or 'bands'"):
+        evaluation.to_frame("confusion")
+    assert "<td>TOP1</td><td>1</td>" in evaluation._repr_html_()
+    assert evaluation.without_positive == ["none"]

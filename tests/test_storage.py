@@ -98,6 +98,16 @@ def test_every_kind_of_features_comes_back(corpus, features, tmp_path):
     np.testing.assert_array_equal(again.scores(corpus.test), tagger.scores(corpus.test), strict=True)
 
 
+def test_the_evaluation_that_training_ended_with_is_kept_without_its_scores(corpus, tagger, tmp_path):
+    measured = replace(tagger, evaluation=tagger.evaluate(corpus))
+    again = load(save(measured, tmp_path / "model"))
+    assert again.evaluation == measured.evaluation
+    assert again.evaluation.scores is None
+    rewrite(tmp_path / "model", evaluation={"topics": []})
+    with pytest.raises(ModelError, match="is damaged"):
+        load(tmp_path / "model")
+
+
 def test_arrays_are_mapped_into_memory(model):
     again = load(model)
     for array in (again.weights, again.bias, again.thresholds):

@@ -9,10 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import textcat
 from textcat.documents import Corpus, Document
+from textcat.errors import TextcatError
 from textcat.evaluation.ranking import average_precisions
 from textcat.recipe import Recipe
 from textcat.training.selection import folds
-from textcat.training.train import cross_evaluate
+from textcat.training.train import cross_evaluate, train_and_evaluate, unevaluated_topics
 
 PLAIN = Recipe("plain")
 DESCRIBED = Recipe("described", topics={"descriptions": 1})
@@ -86,3 +87,62 @@ def test_the_scale_of_scores_is_that_of_the_solver_where_margins_have_a_size(cor
     tagger = textcat.Tagger.fit(corpus, recipe)
     np.testing.assert_array_equal(tagger.weights, learner.coef_.T)
     np.testing.assert_array_equal(tagger.bias, learner.intercept_)
+
+
+def test_the_defaults_of_cramma_converge(corpus):
+    assert all(
+        textcat.Tagger.fit(corpus, PLAIN.changed("cramma")).facts["stopped"][k].startswith("converged")
+        for k in range(len(corpus.topics))
+    )
+
+
+def weather(*train, test=()):
+    """A corpus of one document per topic of each part."""
+    documents = [Document(f"train {t}", {"body": f"about {t}"}, (t,)) for t in train]
+    return documents + [Document(f"test {t}", {"body": f"about {t}"}, (t,) if t else (), split="test") for t in test]
+
+
+def test_topics_that_no_test_document_has_are_named():
+    topics = [f"t{k}" for k in range(8)]
+    corpus = Corpus.from_documents("c", weather(*topics, test=["t0"]), "train")
+    assert unevaluated_topics(corpus) == (
+        "7 topics of the training part have no test document, and are trained but not evaluated: "
+        "t1, t2, t3, t4, t5 and 2 more."
+    )
+    corpus = Corpus.from_documents("c", weather("sun", "rain", test=["rain"]), "both")
+    assert unevaluated_topics(corpus) == (
+        "1 topic of the training part has no test document, and is neither trained nor evaluated: sun."
+    )
+    assert unevaluated_topics(Corpus.from_documents("c", weather("sun", test=["sun"]), "train")) == ""
+    assert unevaluated_topics(Corpus.from_documents("c", weather("sun"), "train")) == ""
+
+
+@pytest.mark.parametrize(("test", "theirs"), [(["snow"], "other ones, such as 'snow'"), ([""], "no topics at all")])
+def test_a_test_part_that_shares_no_topic_is_told_as_what_it_is(test, theirs):
+    apart = weather("sun", "rain", test=test)
+    with pytest.raises(
+        TextcatError, match=r"No topic of corpus c has documents in both parts \(in .* 'rain'\): look at"
+    ):
+        textcat.train(Corpus.from_documents("c", apart, "both"), PLAIN)
+    corpus = Corpus.from_documents("c", apart, "train")
+    tagger = train_and_evaluate(corpus, DESCRIBED)
+    assert tagger.evaluation.measured_on == "training documents, by cross-validation"
+    with pytest.raises(
+        TextcatError, match=f"No test document of corpus c has a topic of the model .*: they have {theirs}"
+    ):
+        tagger.evaluate(corpus)
+
+
+def test_one_topic_a_document_is_that_of_the_highest_probability(corpus):
+    recipe = replace(PLAIN, tags={"strategy": "single", "folds": 3})
+    tagger = textcat.train(corpus, recipe)
+    texts = [*corpus.train[:50], "", "rain"]
+    scores = tagger.scores(texts)
+    probabilities = tagger.calibration.probabilities(scores)
+    expected = [tagger.topics[j] for j in probabilities.argmax(axis=1)]
+    assert [[tag.topic for tag in tags] for tags in tagger.tag(texts)] == [[topic] for topic in expected]
+    assert [tags[0].topic for tags in tagger.tags_of(scores, top=2)] == expected
+    assert list(tagger.tag_stream(texts, batch=7)) == tagger.tag(texts)
+    assert tagger.decide(scores).sum(axis=1).tolist() == [1] * len(texts)
+    few = Corpus.from_documents("few", weather("sun", "rain"))  # too few for folds: the highest score
+    assert [tag.topic for tag in textcat.train(few, recipe).tag(["about rain"])[0]] == ["rain"]

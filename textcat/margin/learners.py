@@ -451,8 +451,8 @@ class Cramma(MarginClassifier):
     """Classifier by the rule `rules.CRAMMA`: MICRA with steps that do not shrink."""
 
     _rule = rules.CRAMMA
-    eta: float = 0.03
-    beta: float = 1.0
+    eta: float = 0.01
+    beta: float = 3.0
     epsilon: float = 0.5
 
 

@@ -288,7 +288,8 @@ class Tagger:
             the model.
         """
         if not corpus.test:
-            if self.evaluation is not None and corpus.name == self.corpus:
+            trained_on = (corpus.name, corpus.topics, len(corpus.train))
+            if self.evaluation is not None and trained_on == (self.corpus, self.topics, self.train_documents):
                 return self._kept_evaluation(self.evaluation, bands)
             raise TextcatError(
                 f"Corpus {corpus.name} has no test documents to evaluate on; give it a split in its card."

@@ -166,12 +166,11 @@ def unevaluated_topics(corpus: Corpus) -> str:
     topics = sorted(set(in_training) - set(tested))
     if not topics or not corpus.test:
         return ""
-    named = ", ".join(topics[:_N_NAMED]) + (", ..." if len(topics) > _N_NAMED else "")
-    trained = "are trained but not" if set(topics) <= set(corpus.topics) else "are neither trained nor"
-    few = "1 topic of the training part has" if len(topics) == 1 else f"{len(topics)} topics of the training part have"
+    named = ", ".join(topics[:_N_NAMED]) + (f" and {len(topics) - _N_NAMED} more" if len(topics) > _N_NAMED else "")
+    trained = "trained but not" if set(topics) <= set(corpus.topics) else "neither trained nor"
     if len(topics) == 1:
-        trained = trained.replace("are ", "is ")
-    return f"{few} no test document, and {trained} evaluated: {named}."
+        return f"1 topic of the training part has no test document, and is {trained} evaluated: {named}."
+    return f"{len(topics)} topics of the training part have no test document, and are {trained} evaluated: {named}."
 
 
 def _units(learner: MarginClassifier) -> np.ndarray:
