@@ -1,17 +1,55 @@
 """A Dask cluster of processes, for the tests that need one."""
 
+import os
+import subprocess
+import sys
+import threading
 from contextlib import contextmanager
 
 import pytest
 
+N_WORKERS = 2
+
 
 @contextmanager
 def two_processes():
+    """Yield a cluster of two processes; one that is killed is started again.
+
+    Dask's own nannies give up when a busy machine lets them wait, and its cluster fails if it is closed while a nanny
+    starts a worker again. So these workers have none: a thread takes care of them, and in the end they are killed.
+    """
     distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0, silence_logs=50
+        n_workers=0, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
     ) as cluster:
-        yield cluster
-        # Dask fails if it is closed while it starts a worker again that a test has killed.
-        with distributed.Client(cluster, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
+        workers = [_start(cluster.scheduler_address) for _ in range(N_WORKERS)]
+        ended = threading.Event()
+        keeper = threading.Thread(target=_keep_alive, args=(workers, cluster.scheduler_address, ended))
+        keeper.start()
+        try:
+            with distributed.Client(cluster, set_as_default=False) as client:
+                client.wait_for_workers(N_WORKERS)
+            yield cluster
+        finally:
+            ended.set()
+            keeper.join()
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+
+
+def _start(address):
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--no-dashboard"]
+    return subprocess.Popen(
+        [*command, "--nthreads", "1", "--memory-limit", "0", "--death-timeout", "300"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _keep_alive(workers, address, ended):
+    while not ended.wait(0.05):
+        for place, worker in enumerate(workers):
+            if worker.poll() is not None:
+                workers[place] = _start(address)

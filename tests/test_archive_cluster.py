@@ -62,7 +62,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_no_loss(model, archive, undist
     assert written(tmp_path / "out") == undisturbed
     assert len(seen) > 10
     with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2)
     assert victims[0] not in worker_ids(cluster)
 
 

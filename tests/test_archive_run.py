@@ -140,6 +140,15 @@ def test_processes_write_what_the_process_itself_does(model, archive, undisturbe
     assert summary.memory > 100e6
 
 
+def test_processes_write_the_parquet_that_the_process_itself_does(model, archive, out, monkeypatch):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    plan = make_plan(model, [str(archive[1])], READ._replace(block_bytes=1), OutputSettings("parquet"))
+    tag_to_folder(plan, out.with_name("alone"), RUN)
+    monkeypatch.setattr(workers, "IN_PROCESS_BYTES", 0)
+    tag_to_folder(plan, out, RUN._replace(jobs=2))
+    assert written(out) == written(out.with_name("alone"))
+
+
 def test_the_tags_are_those_of_the_settings(model, tagger, archive):
     n_topics = len(tagger.topics)
     for write, fits in {

@@ -1,19 +1,22 @@
-"""What workers do without, so that they start sooner and stay smaller: the one place where modules are kept out.
+"""What workers do without, so that they start sooner and stay smaller: the one place where imports are kept short.
 
-It rests on what spaCy and scikit-learn do at their import, which is no part of their interfaces:
-`tests/test_lean_imports.py` fails when that changes.
+It rests on what spaCy and pyarrow import, which is no part of their interfaces: `tests/test_lean_imports.py` fails when
+that changes.
 """
 
 import os
 import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from types import ModuleType
 
 
 def keep_workers_lean() -> None:
     """Keep out of this process what tagging never uses: pandas, and the commands of spaCy."""
-    # scikit-learn imports pandas where it is installed, and that pyarrow: 60 MB.
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _WithoutPandas())
     if version("spacy").startswith("3.8.") and "spacy" not in sys.modules:
         # Half of the time that spaCy takes to be imported: it imports all its commands, but for one name only.
         commands, info = ModuleType("spacy.cli"), ModuleType("spacy.cli.info")
@@ -25,3 +28,14 @@ def keep_workers_lean() -> None:
 def without_blas_threads() -> None:
     """Keep numpy, if it has not been loaded yet, from starting threads that are never used: they wait busily."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Makes pandas as absent as if it were not installed: pyarrow imports it where it is, and it takes 60 MB."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is kept out of the workers of textcat", name=fullname)
+        return None

@@ -1,0 +1,64 @@
+"""What workers do without: these tests fail when spaCy or pyarrow import other things than they did."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+TAG = """
+import sys
+from textcat.tagging._lean_imports import keep_workers_lean
+if sys.argv[3] == "lean":
+    keep_workers_lean()
+from textcat import InputSettings, OutputSettings
+from textcat.reading.batches import read_batches
+from textcat.tagging.job import tag_batch
+from textcat.tagging.run import make_plan
+plan = make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(sys.argv[4]))
+(tagged,) = [tag_batch(plan.job, batch) for batch in read_batches(plan.sources, plan.job.input)]
+print(tagged.blocks, tagged.rejections)
+print(*sorted(name for name, module in sys.modules.items() if name.startswith(("pandas", "spacy.cli"))))
+"""
+
+
+@pytest.fixture
+def tagged(newswire_model, tmp_path):
+    """Returns the rows of a text, and the modules of pandas and of spaCy's commands that were loaded for them."""
+    (tmp_path / "a.txt").write_text("wheat harvest and grain exports")
+
+    def tag(how, to):
+        command = [sys.executable, "-c", TAG, str(newswire_model), str(tmp_path / "a.txt"), how, to]
+        tags, modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        assert tags.endswith(" ()"), "something was rejected"
+        return tags, modules.split()
+
+    return tag
+
+
+def test_spacy_imports_its_commands_for_one_name_only():
+    assert version("spacy").startswith("3.8."), "does this spaCy import spacy.cli, too, and for what? see _lean_imports"
+    tree = ast.parse(Path(importlib.util.find_spec("spacy").origin).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and "cli" in (node.module or "")]
+    assert [(node.module, [alias.name for alias in node.names]) for node in imports] == [("cli.info", ["info"])]
+
+
+def test_the_commands_of_spacy_are_not_missed_and_would_else_be_loaded(tagged):
+    rows, modules = tagged("lean", "jsonl")
+    assert modules == ["spacy.cli", "spacy.cli.info"]
+    plain_rows, plain_modules = tagged("plain", "jsonl")
+    assert rows == plain_rows
+    assert "spacy.cli.train" in plain_modules
+
+
+def test_pandas_is_not_missed_and_would_else_be_loaded(tagged):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    rows, modules = tagged("lean", "parquet")
+    assert "pandas" not in modules
+    plain_rows, plain_modules = tagged("plain", "parquet")
+    assert rows == plain_rows
+    assert "pandas" in plain_modules
