@@ -141,6 +141,62 @@ def test_what_is_no_stream_of_documents_is_told_of(tagger):
         tagger.tag_stream(["wheat"], batch=0)
 
 
+def test_a_table_or_a_single_record_is_no_stream_of_documents(tagger):
+    class Table:
+        columns = ("text",)
+
+        def __iter__(self):
+            return iter(self.columns)
+
+    for ask in (tagger.tag, tagger.tag_stream, tagger.scores):
+        with pytest.raises(
+            TextcatError, match=r"A table is no stream of documents, as it yields the names of its columns"
+        ):
+            ask(Table())
+        for record in ({"text": "wheat"}, textcat.Document("1", {"body": "wheat"})):
+            with pytest.raises(
+                TextcatError, match=r"A single record is no stream of documents: give a list of records"
+            ):
+                ask(record)
+
+
+def test_records_are_tagged_as_their_texts(tagger):
+    zones = [{"title": "wheat exports", "body": text} for text in TEXTS]
+    documents = [textcat.Document(str(i), texts) for i, texts in enumerate(zones)]
+    expected = tagger.tag(documents)
+    assert tagger.tag(zones) == tagger.tag([{"zones": texts, "topics": 2.5} for texts in zones]) == expected
+    renamed = [{"title": "wheat exports", "abstract": text} for text in TEXTS]
+    assert tagger.tag(renamed, text="abstract") == expected
+    assert list(tagger.tag_stream(renamed, text=["title", "abstract"])) == expected
+    np.testing.assert_array_equal(tagger.scores(renamed, text="abstract"), tagger.scores(documents))
+    assert tagger.explain(zones[0], "wheat") == tagger.explain(documents[0], "wheat")
+    assert tagger.tag([{"text": text} for text in TEXTS]) == tagger.tag(TEXTS)
+    with pytest.raises(TextcatError, match="Record 2 has no text in 'body'; its fields are content"):
+        tagger.tag([{"text": "wheat"}, {"content": "gold"}])
+
+
+def test_probabilities_are_those_of_the_tags(tagger):
+    probabilities = tagger.predict_proba(TEXTS)
+    assert probabilities.shape == (len(TEXTS), len(tagger.topics))
+    for row, tags in zip(probabilities, tagger.tags_of(tagger.scores(TEXTS), everything=True), strict=True):
+        for tag in tags:
+            assert tag.probability == pytest.approx(row[tagger.topics.index(tag.topic)])
+    without = textcat.Tagger(**{**vars(tagger), "calibration": None})
+    with pytest.raises(TextcatError, match="The model has no probabilities"):
+        without.predict_proba(TEXTS)
+
+
+def test_a_tagger_is_printed_in_one_line_and_shown_as_a_table(tagger):
+    assert repr(tagger).startswith("Tagger(50 topics, ")
+    assert repr(tagger).endswith("trained on 721 documents of 'newswire' by paum)")
+    odd = textcat.Tagger(**{**vars(tagger), "corpus": "<own>", "topics": ("<i>", *tagger.topics[1:])})
+    shown = odd._repr_html_()
+    assert "&lt;own&gt;" in shown
+    assert "<own>" not in shown
+    assert "<i>" not in shown
+    assert "and 30 smaller topics" in shown
+
+
 def test_tagging_needs_no_library_that_is_slow_to_import(tagger, tmp_path):
     model = textcat.save(tagger, tmp_path / "model")
     program = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import accumulate
@@ -214,10 +214,24 @@ class Corpus:
             If a record lacks a field that was named, a field is of another type, two records have the same id, or no
             record is for training.
         """
-        documents = documents_from_records(
-            records, text=text, id=id, topics=topics, topics_separator=topics_separator, split=split
-        )
-        return cls.from_documents(name, _unique(documents), topic_rule, descriptions)
+        named = [field for field, default in ((id, "id"), (topics, "topics"), (split, "split")) if field != default]
+        documents: list[Document] = []
+        number_of: dict[str, int] = {}
+        for number, record in enumerate(records, start=1):
+            if not isinstance(record, Mapping):
+                raise TextcatError(f"Record {number} is a {type(record).__name__}: give a dict of fields.")
+            _check_fields(record, named, number)
+            identifier, part = _value(record, id), _text(record, split, number)
+            identifier = str(number if identifier is None else identifier)
+            if number_of.setdefault(identifier, number) != number:
+                numbers = f"{number_of[identifier]} and {number}"
+                raise TextcatError(f"Records {numbers} have the same id {identifier!r}: give each its own.")
+            if part not in ("", *PARTS):
+                raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
+            zones = texts_of_record(record, text, number)
+            names = _topics(record, topics, topics_separator, number)
+            documents.append(Document(identifier, zones, names, _text(record, "date", number), part))
+        return cls.from_documents(name, documents, topic_rule, descriptions)
 
     @classmethod
     def from_frame(cls, frame: Any, **fields: Any) -> Corpus:
@@ -340,39 +354,6 @@ def topic_counts(documents: Iterable[Document]) -> Counter[str]:
     return Counter(topic for document in documents for topic in document.topics)
 
 
-def documents_from_records(
-    records: Iterable[Mapping[str, Any]],
-    *,
-    text: str | Sequence[str] = "text",
-    id: str = "id",
-    topics: str = "topics",
-    topics_separator: str = "",
-    split: str = "split",
-) -> Iterator[Document]:
-    """Yield the documents that records in memory hold; parameters and errors as for `Corpus.from_records`."""
-    fields = (text,) if isinstance(text, str) else tuple(text)
-    named = [field for field, default in ((id, "id"), (topics, "topics"), (split, "split")) if field != default]
-    for number, record in enumerate(records, start=1):
-        if not isinstance(record, Mapping):
-            raise TextcatError(f"Record {number} is a {type(record).__name__}: give a dict of fields.")
-        wanted = named + [field for field in fields if fields != ("text",)]
-        if missing := [field for field in wanted if field not in record]:
-            raise TextcatError(
-                f"Record {number} has no field {missing[0]!r}; its fields are {', '.join(map(str, record))}."
-            )
-        identifier = _value(record, id)
-        part = _text(record, split, number)
-        if part not in ("", *PARTS):
-            raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
-        yield Document(
-            str(number if identifier is None else identifier),
-            _zones(record, fields, number),
-            _topics(record, topics, topics_separator, number),
-            _text(record, "date", number),
-            part,
-        )
-
-
 def check_documents(documents: object) -> None:
     """Check that an argument is a stream of documents, and not one text, one record or a table.
 
@@ -392,17 +373,42 @@ def check_documents(documents: object) -> None:
         )
 
 
-def _zones(record: Mapping[str, Any], fields: tuple[str, ...], number: int) -> dict[str, str]:
+def texts_of_record(record: Mapping[str, Any], fields: str | Sequence[str], number: int) -> dict[str, str]:
+    """Return the texts of a record in memory, by their zones.
+
+    Parameters
+    ----------
+    record : mapping of str to object
+    fields : str or sequence of str
+        As `text` of `Corpus.from_records`.
+    number : int
+        Of the record, for messages.
+
+    Raises
+    ------
+    TextcatError
+        If it has no text, lacks a field, or one is not a text.
+    """
     zones = record.get("zones")
     if isinstance(zones, Mapping):
         return {str(zone): _text(zones, zone, number) for zone in zones}
-    if fields == ("text",) and _value(record, "text") is None:
-        fields = ("body",)
+    fields = (fields,) if isinstance(fields, str) else tuple(fields)
+    if fields == ("text",):
+        fields = ("text",) if _value(record, "text") is not None else ("body",)
+    else:
+        _check_fields(record, fields, number)
     if all(_value(record, field) is None for field in (*fields, "title")):
-        names = ", ".join(map(str, record))
-        raise TextcatError(f"Record {number} has no text in {' or '.join(map(repr, fields))}; its fields are {names}.")
+        wanted = " or ".join(map(repr, fields))
+        raise TextcatError(f"Record {number} has no text in {wanted}; its fields are {', '.join(map(str, record))}.")
     body = [_text(record, field, number) for field in fields if field != "title"]
     return {"title": _text(record, "title", number), "body": "\n".join(filter(None, body))}
+
+
+def _check_fields(record: Mapping[str, Any], fields: Iterable[str], number: int) -> None:
+    for name in fields:
+        if name not in record:
+            known = ", ".join(map(str, record))
+            raise TextcatError(f"Record {number} has no field {name!r}; its fields are {known}.")
 
 
 def _topics(record: Mapping[str, Any], field: str, separator: str, number: int) -> tuple[str, ...]:
@@ -429,16 +435,6 @@ def _value(record: Mapping[str, Any], field: str) -> Any:
     """Return a field's value; None if it is missing, which tables show as NaN."""
     value = record.get(field)
     return None if isinstance(value, float) and value != value else value
-
-
-def _unique(documents: Iterable[Document]) -> Iterator[Document]:
-    number_of: dict[str, int] = {}
-    for number, document in enumerate(documents, start=1):
-        if number_of.setdefault(document.id, number) != number:
-            raise TextcatError(
-                f"Records {number_of[document.id]} and {number} have the same id {document.id!r}: give each its own."
-            )
-        yield document
 
 
 def _stratified(topics: Sequence[tuple[str, ...]], fraction: float, seed: int) -> set[int]:

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus
+from textcat.documents import Corpus, Document, check_documents, texts_of_record
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
-from textcat.features.zones import Documents, Zoned
+from textcat.features.zones import Zoned
 from textcat.model._product import product
 from textcat.progress import Stages, counted
 
 if TYPE_CHECKING:
     from textcat.recipe import Recipe
 
+Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
+_TOPICS_SHOWN = 20
 # Documents whose scores are held at the same time while tagging: 4096 × 1000 topics are 16 MB.
 _BATCH = 4096
 
@@ -43,7 +46,7 @@ class Reason(NamedTuple):
     contribution: float
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Tagger:
     """A trained tagger.
 
@@ -84,6 +87,27 @@ class Tagger:
     calibration: Calibration | None = None
     evaluation: Evaluation | None = None
 
+    def __repr__(self) -> str:
+        return f"Tagger({len(self.topics):,} topics, {self._origin()})"
+
+    def _repr_html_(self) -> str:
+        largest = np.argsort(-self.train_sizes, kind="stable")[:_TOPICS_SHOWN]
+        rows = "".join(
+            f"<tr><td>{escape(self.topics[j])}</td><td>{self.train_sizes[j]:,}</td>"
+            f"<td>{escape(', '.join(term for term, _ in self.terms(self.topics[j], 5)))}</td></tr>"
+            for j in largest.tolist()
+        )
+        more = len(self.topics) - len(largest)
+        below = f"<p>and {more:,} smaller topics</p>" if more else ""
+        head = "<tr><th>topic</th><th>training documents</th><th>terms of largest weight</th></tr>"
+        title = f"<p><b>Tagger</b>: {len(self.topics):,} topics, {escape(self._origin())}</p>"
+        return f"{title}<table>{head}{rows}</table>{below}"
+
+    def _origin(self) -> str:
+        learner = self.recipe.get("learner", {}).get("name", "paum")
+        documents = f"{self.train_documents:,} documents of {self.corpus!r}"
+        return f"{len(self.features.idf_):,} features, trained on {documents} by {learner}"
+
     @classmethod
     def fit(
         cls,
@@ -116,52 +140,96 @@ class Tagger:
 
         return textcat.train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)
 
-    def scores(self, documents: Documents) -> np.ndarray:
+    def scores(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Score documents for every topic.
 
         Parameters
         ----------
-        documents : iterable of str, or of documents with `zones`
+        documents : iterable of str, of documents with `zones`, or of dict
+            Of a dict, the text is taken as in `Corpus.from_records`.
+        text : str or sequence of str
+            The fields of a dict that hold its text.
 
         Returns
         -------
         scores : ndarray of shape (n_documents, n_topics), float32
             Signed, unscaled; larger = more relevant. Not a probability.
+
+        Raises
+        ------
+        TextcatError
+            If a table, a single text or a single record is given, or a dict has no text.
         """
+        documents = _stream(documents, text)
         if not np.dtype(self.features.dtype) == self.weights.dtype == self.bias.dtype == np.float32:
             return np.asarray(self.features.transform(documents) @ self.weights + self.bias)
         blocks = [product(*rows, self.weights, self.bias) for rows in self.features.row_blocks(documents)]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
-    def tag(self, documents: Documents) -> list[list[Tag]]:
-        """Return the topics of each document, the highest score first: those above their thresholds, or exactly one."""
-        return list(self.tag_stream(documents, batch=_BATCH))
+    def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
+        """Return the probability that each document belongs to each topic; those of a document need not add up to 1.
 
-    def tag_stream(self, documents: Documents, *, batch: int = 1024) -> Iterator[list[Tag]]:
+        Parameters
+        ----------
+        documents, text
+            As for `scores`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_documents, n_topics), float64
+            In [0, 1].
+
+        Raises
+        ------
+        TextcatError
+            If the model has no probabilities, and as for `scores`.
+        """
+        if self.calibration is None:
+            raise TextcatError(
+                "The model has no probabilities, as its recipe has the strategy 'zero': "
+                "train it by one with another strategy in [tags], such as 'probability'."
+            )
+        return self.calibration.probabilities(self.scores(documents, text=text))
+
+    def tag(self, documents: Records, *, text: str | Sequence[str] = "text") -> list[list[Tag]]:
+        """Return the topics of each document, the highest score first: those above their thresholds, or exactly one.
+
+        Parameters
+        ----------
+        documents, text
+            As for `scores`.
+        """
+        return list(self.tag_stream(documents, batch=_BATCH, text=text))
+
+    def tag_stream(
+        self, documents: Records, *, batch: int = 1024, text: str | Sequence[str] = "text"
+    ) -> Iterator[list[Tag]]:
         """Yield the tags of each document, as `tag` gives them, while documents are being read.
 
         Memory does not depend on how many documents come: they may never end.
 
         Parameters
         ----------
-        documents : iterable of str, or of documents with `zones`
+        documents, text
+            As for `scores`.
         batch : int, default=1024
-            How many documents are read before their tags are given. Large batches are fast; 1 gives the tags of a
+            How many documents are read before their tags are yielded. Large batches are fast; 1 yields the tags of a
             document before the next one is asked for.
+
+        Yields
+        ------
+        list of Tag
 
         Raises
         ------
         TextcatError
-            If `batch` is below 1, or a single text is given.
+            If `batch` is below 1, and as for `scores`.
         """
-        if isinstance(documents, str):
-            raise TextcatError("A single text is no stream of documents: give a list of texts.")
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
-        stream = iter(documents)
-        return chain.from_iterable(
-            self.tags_of(self.scores(some)) for some in iter(lambda: list(islice(stream, batch)), [])
-        )
+        stream = iter(_stream(documents, text))
+        batches = iter(lambda: list(islice(stream, batch)), [])
+        return chain.from_iterable(self.tags_of(self.scores(documents)) for documents in batches)
 
     def tags_of(self, scores: np.ndarray, *, top: int | None = None, everything: bool = False) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
@@ -227,6 +295,11 @@ class Tagger:
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms of largest weight for a topic, with their weights, the most typical first.
 
+        Parameters
+        ----------
+        topic : str
+        n : int
+
         Raises
         ------
         TextcatError
@@ -236,17 +309,24 @@ class Tagger:
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
 
-    def explain(self, document: str | Zoned, topic: str, n: int = 10) -> list[Reason]:
+    def explain(self, document: str | Zoned | Mapping[str, Any], topic: str, n: int = 10) -> list[Reason]:
         """Return the n terms that speak most for or against a topic in a document, the strongest first.
 
         Their contributions over all terms, plus the topic's bias, add up to its score.
+
+        Parameters
+        ----------
+        document : str, document with `zones`, or dict
+            As one of those for `scores`.
+        topic : str
+        n : int
 
         Raises
         ------
         TextcatError
             If the model does not know the topic.
         """
-        row = self.features.transform([document])
+        row = self.features.transform(_stream([document], "text"))
         weights = self.weights[row.indices, self._column(topic)]
         contributions = row.data * weights
         strongest = np.argsort(-np.abs(contributions), kind="stable")[:n]
@@ -354,3 +434,14 @@ class Tagger:
     def relevant(self, corpus: Corpus) -> Any:
         """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""
         return Corpus(corpus.name, corpus.train, corpus.test, self.topics).labels(corpus.test)
+
+
+def _stream(documents: Records, text: str | Sequence[str]) -> Iterator[str | Zoned]:
+    """Return a stream of documents, in which those that are dicts have been read."""
+    check_documents(documents)
+    return (
+        document
+        if isinstance(document, str) or hasattr(document, "zones") or not isinstance(document, Mapping)
+        else Document("", texts_of_record(document, text, number))
+        for number, document in enumerate(documents, start=1)
+    )
