@@ -1,10 +1,13 @@
-"""The commands and Python blocks of README.md and docs/*.md run, and docs/cli.md holds the help texts as printed.
+"""The commands and Python blocks of README.md and docs/*.md run, and what docs/cli.md and docs/recipes.md list is so.
 
-``python tests/test_documentation.py --write`` writes docs/cli.md anew. A block is not run if the line before it is an
-HTML comment that begins with ``not run``, as in ``<!-- not run: takes an hour -->``; nor is what needs an
-absent corpus.
+``python tests/test_documentation.py --write`` writes docs/cli.md and the tables of docs/recipes.md anew.
+
+A block is not run if the line before it is an HTML comment that begins with ``not run``, as in ``<!-- not run: takes an
+hour -->``; nor is what needs an absent corpus. A block behind ``<!-- file: NAME -->`` is written to that file, for the
+commands that follow.
 """
 
+import json
 import os
 import re
 import shlex
@@ -16,9 +19,13 @@ from pathlib import Path
 import pytest
 
 from textcat import cli
+from textcat.evaluation.thresholds import STRATEGIES
+from textcat.margin.learners import LEARNERS
+from textcat.recipe import Recipe
 
 ROOT = Path(__file__).parent.parent
 CLI_PAGE = ROOT / "docs" / "cli.md"
+RECIPES_PAGE = ROOT / "docs" / "recipes.md"
 PAGES = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))] if path != CLI_PAGE]
 COMMANDS = (
     "",
@@ -35,14 +42,20 @@ COMMANDS = (
     "corpora show",
 )
 BLOCK = re.compile(
-    r"(?P<skipped><!-- not run[^>]*-->\n)?^```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:<!-- (?P<mark>not run|file)(?:: (?P<of>[^>]*?))? -->\n)?^```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
+FIELDS = re.compile(r"(?<=<!-- fields of )(\w+)( -->\n).*?(?=<!-- end of fields -->)", re.DOTALL)
 
 
 def blocks(page):
-    """The blocks of a page that are to be run: their kinds and texts."""
+    """The blocks of a page that are to be run: their kinds and texts. Of one that is a file, the kind is its name."""
     found = BLOCK.finditer(page.read_text(encoding="utf-8"))
-    return [(block["kind"], block["text"]) for block in found if not block["skipped"]]
+    return [
+        (block["of"] if block["mark"] == "file" else block["kind"], block["text"])
+        for block in found
+        if block["mark"] != "not run"
+    ]
 
 
 def commands(kind, text):
@@ -96,6 +109,8 @@ def needs(text, names):
 def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run):
     names, unavailable, n_run = {}, absent_corpora(), 0
     for kind, text in blocks(page):
+        if "." in kind:
+            Path(kind).write_text(text, encoding="utf-8")
         for line in commands(kind, text):
             if needs(line, unavailable):
                 # What this command would have made is absent, too.
@@ -165,6 +180,77 @@ def test_the_page_of_the_command_line_has_every_command():
     ]
 
 
+def field_rows(fields):
+    for field in fields:
+        explanation = field.explanation.replace("|", "&#124;").replace("``", "`")
+        yield f"| `{field.name}` | {field.type} | {default_of(field)} | {explanation} |\n"
+
+
+def default_of(field):
+    return "none" if field.default is None else f"`{json.dumps(field.default, ensure_ascii=False)}`"
+
+
+def field_table(section):
+    """The fields of a section of a recipe as a table; "learners" are those that learners have of their own."""
+    by_learner = {
+        name: [field for field in Recipe("", learner={"name": name}).fields() if field.section == "learner"]
+        for name in LEARNERS
+    }
+    shared = set.intersection(*({field.name for field in fields} for fields in by_learner.values()))
+    head = "| field | type | default | meaning |\n|---|---|---|---|\n"
+    if section == "learners":
+        lines = [
+            row.replace("| ", f"| `{name}` | ", 1)
+            for name, fields in by_learner.items()
+            for row in field_rows(field for field in fields if field.name not in shared)
+        ]
+        return head.replace("| field", "| learner | field").replace("|---", "|---|---", 1) + "".join(lines)
+    fields = [field for field in Recipe("").fields() if field.section == section]
+    return head + "".join(field_rows(field for field in fields if section != "learner" or field.name in shared))
+
+
+def recipes_page():
+    text = RECIPES_PAGE.read_text(encoding="utf-8")
+    return FIELDS.sub(lambda place: f"{place[1]}{place[2]}{field_table(place[1])}", text)
+
+
+def test_the_page_of_the_recipes_has_every_field():
+    page = RECIPES_PAGE.read_text(encoding="utf-8")
+    assert page == recipes_page(), "run `python tests/test_documentation.py --write`"
+    for name in LEARNERS:
+        for field in Recipe("", learner={"name": name}).fields():
+            assert re.search(rf"^\| (`[\w-]+` \| )?`{field.name}` \| .* \|$", page, re.MULTILINE)
+            assert field.explanation, f"{field.section}.{field.name} is explained nowhere"
+
+
+def test_the_page_of_the_recipes_has_every_strategy_of_tags():
+    page = RECIPES_PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([\w-]+)` \|", page.partition("| strategy |")[2].partition("\n\n")[0], re.MULTILINE) == [
+        *STRATEGIES
+    ]
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_bytes()) <= 8000
+
+
+def test_the_drawing_of_the_house_names_the_folders_that_there_are():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    drawn = set(re.findall(r"^│? *[├└]── (\w+)/", text.partition("textcat/")[2], re.MULTILINE))
+    assert drawn == {path.parent.name for path in (ROOT / "textcat").glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings_that_there_are(page):
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text(encoding="utf-8")):
+        path, _, heading = target.partition("#")
+        other = page.parent / path if path else page
+        assert other.exists(), target
+        if heading:
+            titles = re.findall(r"^#+ (.*)$", other.read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, target
+
+
 def test_commands_are_found_in_shell_and_console_blocks_only():
     assert commands("sh", "textcat train a \\\n  --out b\npip install .\necho x | textcat tag m  # why\n") == [
         "textcat train a    --out b",
@@ -176,3 +262,4 @@ def test_commands_are_found_in_shell_and_console_blocks_only():
 
 if __name__ == "__main__" and "--write" in sys.argv:
     CLI_PAGE.write_text(cli_page(), encoding="utf-8")
+    RECIPES_PAGE.write_text(recipes_page(), encoding="utf-8")
