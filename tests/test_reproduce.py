@@ -224,6 +224,17 @@ def test_a_page_has_the_table_the_notes_the_picture_and_how_it_was_run(reproduce
     assert re.search(r"^- processor: \S.*\n- cores: \d+\n", page, re.MULTILINE)
 
 
+def test_what_was_written_above_the_table_is_kept_when_a_page_is_written_anew(reproduce, tmp_path):
+    reproduce("toy-table-1", "--out", tmp_path)
+    page = tmp_path / "toy-table-1.md"
+    first = page.read_text()
+    page.write_text(
+        first.replace("Rows in the order of the file.", "Rows as they come.\n\nPAM(1) is ahead.").replace("778990", "1")
+    )
+    reproduce("toy-table-1", "--out", tmp_path)
+    assert page.read_text() == first.replace("Rows in the order of the file.", "Rows as they come.\n\nPAM(1) is ahead.")
+
+
 def test_the_index_lists_the_pages_that_are_there_and_pictures_are_kept(reproduce, tasks, tmp_path):
     reproduce("toy-table-1")
     reproduce("toy-table-1", "--out", tmp_path)

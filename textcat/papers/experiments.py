@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import platform
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -23,14 +22,9 @@ from urllib.parse import quote
 from textcat import __version__
 from textcat.corpus.catalogue import cache_folder
 from textcat.errors import install_hint
-from textcat.files import KeptResults
+from textcat.files import KeptResults, read_toml
 from textcat.papers.datasets import MissingData, missing
 from textcat.progress import Stages
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 _log = logging.getLogger(__name__)
 _PACKAGE = Path(__file__).parent.parent
@@ -194,13 +188,35 @@ class _State:
     last_run: datetime | None
 
 
-@cache
+def described(name: str, data: tuple[str, ...], *tasks: Task) -> Experiment:
+    """Return an experiment with the title, the minutes and the text that ``experiments.toml`` has for it.
+
+    Parameters
+    ----------
+    name : str
+    data : tuple of str
+        The data sets and corpora it needs.
+    *tasks : Task
+
+    Returns
+    -------
+    Experiment
+    """
+    facts = _read_toml("experiments")[name]
+    return Experiment(name, facts["title"], data, facts["minutes"], tasks, facts.get("text", ""))
+
+
 def published() -> dict[str, Any]:
     """Return the published figures by paper and table: ``published()["micra"]["table1"]["perceptron"]``.
 
     What a list holds, and in which unit, stands beside it in ``published.toml``.
     """
-    return tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
+    return _read_toml("published")
+
+
+@cache
+def _read_toml(name: str) -> dict[str, Any]:
+    return read_toml(Path(__file__).with_name(f"{name}.toml"), "table")
 
 
 def results_folder() -> Path:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.baselines import libsvm_margin
 from textcat.papers.datasets import Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
 from textcat.papers.micra import UNTIL_DONE, squared_radius
 
 ACCURACY = 1e-3  # LIBSVM's
@@ -26,31 +27,17 @@ STAGES_MINI_EPOCHS = 50  # of both of Table 4's stages, on every data set
 SCALE = 1.099  # c in `second_b`
 
 
-@dataclass(frozen=True)
-class _Case:
-    """A data set of the paper with what its tables are run with; the text of the pages says how that was found.
-
-    Parameters
-    ----------
-    label, data : str
-    delta, rho : float
-        Sizes of the private and of the augmented coordinate.
-    mini_epochs : int
-        N of tables 1 and 3.
-    t_margitron, l_margitron : (float, float)
-        ε, and b in multiples of R² and R^(1+ε).
-    untried : bool
-        The parameters were worked out without the data.
-    """
+class _Case(NamedTuple):
+    """A data set of the paper with what its tables are run with; the text of the pages says how that was found."""
 
     label: str
     data: str
-    delta: float
-    rho: float
-    mini_epochs: int
-    t_margitron: tuple[float, float]
-    l_margitron: tuple[float, float]
-    untried: bool = False
+    delta: float  # size of the private coordinate
+    rho: float  # size of the augmented coordinate
+    mini_epochs: int  # N of tables 1 and 3
+    t_margitron: tuple[float, float]  # ε, and b in multiples of R²
+    l_margitron: tuple[float, float]  # ε, and b in multiples of R^(1+ε)
+    untried: bool = False  # the parameters were worked out without the data
 
     @property
     def lambda_(self) -> float:
@@ -268,61 +255,14 @@ def _second_row(label: str, data: Dataset, case: _Case, b: float, printed: Seque
 # --- the experiments -------------------------------------------------------------------------------------------------
 
 
-def _comparison(case: _Case, settings: Settings) -> list[Row]:
-    printed = published()["margitron"]["table3"][case.label]
-    return [_comparison_row(case, printed, slow_baselines=settings.slow_baselines)]
+def _table(number: int, rows: Callable[[_Case, Any, Settings], list[Row]]) -> Experiment:
+    printed = published()["margitron"]["table4" if number == 4 else "table3"]
+    tasks = [Task(case.label, partial(rows, case, printed[case.label])) for case in CASES]
+    return described(f"margitron-table-{number}", tuple(case.data for case in CASES), *tasks)
 
-
-def _fractions(case: _Case, settings: Settings) -> list[Row]:
-    return _fraction_rows(case, published()["margitron"]["table3"][case.label])
-
-
-def _stages(case: _Case, settings: Settings) -> list[Row]:
-    return _stage_rows(load(case.data), case, published()["margitron"]["table4"][case.label])
-
-
-def _table(
-    number: int, title: str, minutes: float, run: Callable[[_Case, Settings], list[Row]], text: str
-) -> Experiment:
-    return Experiment(
-        f"margitron-table-{number}",
-        f"Margitron paper, Table {number}: {title}",
-        tuple(case.data for case in CASES),
-        minutes,
-        tuple(Task(case.label, partial(run, case)) for case in CASES),
-        text,
-    )
-
-
-_SETTING = """Rows come in the order of the file, with an active set of N mini-epochs, times are those of one core,
-without reading. The copy of the paper at hand has neither formulas nor Table 1, which holds most parameters: learners
-and bounds are derived anew, and Δ, ρ, ε, b and N are inferred from what is printed."""
 
 EXPERIMENTS = (
-    _table(
-        1,
-        "t- and ℓ-margitron against a support vector machine, margin and time",
-        10,
-        _comparison,
-        f"""γ' is the geometric margin, private coordinates included. LIBSVM (scikit-learn's SVC, C = 10⁵, accuracy
-{ACCURACY:g}) stands in for the paper's SVMlight, with --slow-baselines alone. {_SETTING}""",
-    ),
-    _table(
-        3,
-        "the directional margin of t- and ℓ-margitron, and what is proven of it",
-        10,
-        _fractions,
-        f"""*estimate* is the fraction of the largest directional margin γ_d that the paper proves after a run, from
-the number of updates t; its limit is what it tends to with b. *certificate* is γ'_d·t/‖a‖, a proof as well, since
-γ_d ≤ ‖a‖/t. {_SETTING}""",
-    ),
-    _table(
-        4,
-        "two runs one after the other, the first of which finds b for the second",
-        10,
-        _stages,
-        f"""The perceptron with margin (ε = 1, b = {FIRST_B}R²) reaches γ'_d and proves that γ_d is at most
-√((R² + 2b)/t). From that bound, b = c·R^(2ε)·γ_d^(1-ε) with c = {SCALE:g} is made for the ℓ-margitron with
-ε = {SECOND_EPSILON:g}; it is run with the printed b, and with that of our own first stage. {_SETTING}""",
-    ),
+    _table(1, lambda case, printed, settings: [_comparison_row(case, printed, slow_baselines=settings.slow_baselines)]),
+    _table(3, lambda case, printed, settings: _fraction_rows(case, printed)),
+    _table(4, lambda case, printed, settings: _stage_rows(load(case.data), case, printed)),
 )

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +20,7 @@ from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.baselines import libsvm_margin
 from textcat.papers.datasets import Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
 
 # --- tables 1 to 4: updates for margins ------------------------------------------------------------------------------
 
@@ -41,34 +40,20 @@ BETA = {
 TARGET = 8.19  # 10³γ'_d that Table 2's runs are to reach
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """What the runs of a table share.
-
-    Parameters
-    ----------
-    data : str
-    rho, lambda_ : float
-    power : int
-        The paper prints ``10**power`` times γ'_d, and of that ``5 - power`` decimals.
-    eta, epsilon, zeta : float
-        Parameters of MICRA.
-    note : str
-        What there is to say of rows whose number of updates is not the paper's.
-    """
+class _Setting(NamedTuple):
+    """What the runs of a table share."""
 
     data: str
     rho: float
     lambda_: float
-    power: int
-    eta: float
+    power: int  # the paper prints 10**power times γ'_d, and of that 5 - power decimals
+    eta: float  # the next three are MICRA's
     epsilon: float
     zeta: float
-    note: str = ""
+    note: str = ""  # of rows that have {more} updates in the paper
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(NamedTuple):
     """A learner with its parameters, and what the paper prints of it: γ'_d times a power of ten, and updates."""
 
     label: str
@@ -122,7 +107,8 @@ def _update_rows(data: Dataset, setting: _Setting, printed: Mapping[str, Any], n
     for run, solution in zip(runs, _solutions_of(data, runs, n_jobs, setting.rho, setting.lambda_), strict=True):
         updates = Figure(run.count(solution), run.updates)
         margin = Figure(10**setting.power * solution.directional_margin, run.margin, 5 - setting.power)
-        note = "" if updates.ours == updates.published else setting.note
+        more = run.updates - run.count(solution)
+        note = setting.note.format(more=f"{more:+g}") if more else ""
         rows.append(Row(run.label, {f"10{SUPERSCRIPT[setting.power]}γ'_d": margin, "updates": updates}, note=note))
     return rows
 
@@ -148,32 +134,26 @@ def _target_rows(data: Dataset, printed: Mapping[str, Any], n_jobs: int) -> list
     return rows
 
 
-_ROUNDING = "Rounding, and with it the order of summation, decides single updates in a run of so many."
-_ONE_MORE = (
-    "The paper counts one update more in each run of the perceptron, whose sums are whole numbers: nothing is rounded."
+_ROUNDING = (
+    "The paper counts {more} updates: rounding, and with it the order of summation, decides single ones of so many."
 )
+_WHOLE = "The paper counts {more} updates, though the sums are of whole numbers, and nothing is rounded."
 
 SETTINGS = {
     1: _Setting("sonar", rho=1, lambda_=0, power=3, eta=50, epsilon=0.05, zeta=0.9, note=_ROUNDING),
     3: _Setting("wbc-11", rho=30, lambda_=0, power=2, eta=2.3, epsilon=0.1, zeta=0.8, note=_ROUNDING),
-    4: _Setting("wbc", rho=10, lambda_=1, power=2, eta=20, epsilon=0.05, zeta=0.9, note=_ONE_MORE),
+    4: _Setting("wbc", rho=10, lambda_=1, power=2, eta=20, epsilon=0.05, zeta=0.9, note=_WHOLE),
 }
 
 
-def _updates(number: int, settings: Settings) -> list[Row]:
-    setting = SETTINGS[number]
-    return _update_rows(datasets.load(setting.data), setting, published()["micra"][f"table{number}"], settings.n_jobs)
+def _updates_table(number: int) -> Experiment:
+    setting, printed = SETTINGS[number], published()["micra"][f"table{number}"]
+    run = Task("updates", lambda settings: _update_rows(datasets.load(setting.data), setting, printed, settings.n_jobs))
+    return described(f"micra-table-{number}", (setting.data,), run)
 
 
 def _target(settings: Settings) -> list[Row]:
     return _target_rows(datasets.load("sonar"), published()["micra"]["table2"], settings.n_jobs)
-
-
-def _updates_table(number: int, title: str, minutes: float, text: str) -> Experiment:
-    tasks = (Task("updates", partial(_updates, number)),)
-    return Experiment(
-        f"micra-table-{number}", f"MICRA paper, Table {number}: {title}", (SETTINGS[number].data,), minutes, tasks, text
-    )
 
 
 # --- tables 5 to 8: red-MICRA against LIBSVM ------------------------------------------------------------------------
@@ -183,36 +163,21 @@ MEMORY = 400  # MB of kernel rows that LIBSVM may keep, m in the paper
 ACCURACY = 1e-3
 SLOW = 10_000  # rows, above which LIBSVM takes minutes
 _SLOW_NOTE = "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
-SUBSETS = {"adult": 32561, "web": 49749}  # rows of the whole sets
+WHOLE = {"adult": 32561, "web": 49749, "covertype": 581012}  # rows of the whole sets
 
 
-@dataclass(frozen=True)
-class _Case:
-    """A row of the tables: a data set, the parameters of red-MICRA, and what the paper prints.
-
-    Parameters
-    ----------
-    label, data : str
-    delta, rho : float
-        Sizes of the private and of the augmented coordinate.
-    eta : float
-    mini_epochs : int
-        N in the paper.
-    beta : float
-        In multiples of R.
-    svm, margin : float
-        Published geometric margins of the support vector machine and of red-MICRA, in the table's unit.
-    """
+class _Case(NamedTuple):
+    """A row of the tables: a data set, the parameters of red-MICRA, and what the paper prints."""
 
     label: str
     data: str
-    delta: float
-    rho: float
+    delta: float  # size of the private coordinate
+    rho: float  # size of the augmented coordinate
     eta: float
-    mini_epochs: int
-    beta: float
-    svm: float
-    margin: float
+    mini_epochs: int  # N in the paper
+    beta: float  # in multiples of R
+    svm: float  # published geometric margin of the support vector machine, in the table's unit
+    margin: float  # that of red-MICRA
 
     @property
     def digits(self) -> int:
@@ -221,17 +186,9 @@ class _Case:
 
 
 def train(data: Dataset, case: _Case) -> tuple[Solution, float]:
-    """Train red-MICRA, three times where that takes less than a second.
-
-    Returns
-    -------
-    solution : Solution
-    seconds : float
-        The least, measuring of the margin included.
-    """
+    """Train red-MICRA, and return the seconds it takes; of three runs the least where one takes less than a second."""
     lambda_ = case.delta**2
-    beta = case.beta * np.sqrt(squared_radius(data.X, case.rho, lambda_))
-    rule = MICRA(case.eta, beta, EPSILON, ZETA)
+    rule = MICRA(case.eta, case.beta * np.sqrt(squared_radius(data.X, case.rho, lambda_)), EPSILON, ZETA)
     settings = {"rho": case.rho, "lambda_": lambda_, "mini_epochs": case.mini_epochs, "max_epochs": UNTIL_DONE}
     problem = Problem.from_labels(data.y, rule, **settings)
     seconds: list[float] = []
@@ -243,10 +200,7 @@ def train(data: Dataset, case: _Case) -> tuple[Solution, float]:
 
 
 def _margin_row(data: Dataset, case: _Case, *, slow_baselines: bool) -> Row:
-    """Set the margins of red-MICRA and LIBSVM beside the published ones, and tell their times.
-
-    LIBSVM runs on more than 10,000 rows only where slow baselines are asked for.
-    """
+    """Set the margins of red-MICRA and LIBSVM, where that runs, beside the published ones, and their times."""
     solution, seconds = train(data, case)
     ours = 100 * solution.margin
     svm, svm_seconds, note = None, None, _SLOW_NOTE
@@ -282,94 +236,34 @@ def cases(table: int) -> list[_Case]:
             _Case(name, name.lower(), delta, rho, eta, n, 1e-5 * beta, svm, margin)
             for name, (delta, svm, rho, eta, n, beta, margin) in printed.items()
         ]
-    if table == 8:
-        return [
-            _Case(f"{size} rows", "covertype", 10, 2, eta, n, 1e-5 * beta, svm, margin)
-            for size, svm, eta, n, beta, margin in printed["rows"]
-        ]
-    name, rho = {6: ("adult", 0.0), 7: ("web", 0.25)}[table]
+    name, delta, rho, unit = {6: ("adult", 1, 0.0, 1e-2), 7: ("web", 1, 0.25, 1e-2), 8: ("covertype", 10, 2, 1e-5)}[
+        table
+    ]
     return [
         _Case(
-            f"{size} rows",
-            name if size == SUBSETS[name] else f"{name}-{size}",
-            1,
-            rho,
-            eta,
-            n,
-            1e-2 * beta,
-            svm,
-            margin,
+            f"{size} rows", f"{name}-{size}" if size < WHOLE[name] else name, delta, rho, eta, n, unit * beta, *margins
         )
         for size, svm, eta, n, beta, margin in printed["rows"]
+        for margins in [(svm, margin)]
     ]
 
 
-def _row(case: _Case, settings: Settings) -> list[Row]:
-    return [_margin_row(datasets.load(case.data), case, slow_baselines=settings.slow_baselines)]
+def _case_row(case: _Case, settings: Settings) -> list[Row]:
+    data = datasets.load(case.data)
+    if case.data == "covertype":
+        return [_large_row(data, case)]
+    return [_margin_row(data, case, slow_baselines=settings.slow_baselines)]
 
 
-def _large(case: _Case, settings: Settings) -> list[Row]:
-    return [_large_row(datasets.load(case.data), case)]
+def _margins_table(number: int) -> Experiment:
+    tasks = [Task(case.label, partial(_case_row, case)) for case in cases(number)]
+    return described(f"micra-table-{number}", tuple(case.data for case in cases(number)), *tasks)
 
-
-def _margins_table(number: int, title: str, minutes: float, text: str, run: Callable = _row) -> Experiment:
-    rows = cases(number)
-    tasks = tuple(Task(case.label, partial(run, case)) for case in rows)
-    title = f"MICRA paper, Table {number}: {title}"
-    return Experiment(f"micra-table-{number}", title, tuple(case.data for case in rows), minutes, tasks, text)
-
-
-# --- the experiments -------------------------------------------------------------------------------------------------
-
-_COUNTED = """*updates* are counted as in the paper: MICRA's without the first row, from which it starts. A row is
-presented in the order of the file, sums are those of float64 in the order of the coordinates, and R is the length of
-the longest row with its augmented and private coordinates. The runs share the cores; only the time of all is known."""
-_COMPARED = f"""red-MICRA is MICRA with ε = {EPSILON}, ζ = {ZETA} and an active set, with the η, β/R, N and ρ that the
-paper prints. γ' is the geometric margin, private coordinates included. LIBSVM (scikit-learn's SVC) runs with accuracy
-{ACCURACY:g}, C = 10⁵ and {MEMORY} MB for kernel rows, as in the paper. Times are those of one core, without reading;
-red-MICRA's below a second are the best of three."""
 
 EXPERIMENTS = (
-    _updates_table(
-        1,
-        "updates for margins on sonar, 104 rows of 60 attributes, ρ = 1",
-        0.8,
-        f"""The "aspect-angle dependent" training half of sonar: the rows marked with a star, mines before rocks, an
-order that the paper does not tell. MICRA has ε = .05, ζ = .9, η = 50. {_COUNTED}""",
-    ),
-    Experiment(
-        "micra-table-2",
-        "MICRA paper, Table 2: millions of updates for γ'_d ≃ .00819 on sonar, by MICRA's parameters, and ALMA₂'s",
-        ("sonar",),
-        0.7,
-        (Task("updates", _target),),
-        f"""Sonar as for Table 1. The paper does not tell β: of those of three digits that end within .000005 of
-γ'_d = .00819 (of four where ε = .005), the table has the one whose number of updates is nearest to the paper's. ALMA₂
-has B = √8/α and C = √2, as in Gentile's theorem. {_COUNTED}""",
-    ),
-    _updates_table(
-        3,
-        "updates for margins on WBC₋₁₁, 672 rows of 9 attributes, ρ = 30",
-        3,
-        f"""Wisconsin Breast Cancer without the 16 rows that lack an attribute and the 11 rows that the paper lists.
-MICRA has ε = .1, ζ = .8, η = 2.3. {_COUNTED}""",
-    ),
-    _updates_table(
-        4,
-        "updates for margins on WBC, 683 rows of 9 attributes, Δ = 1, ρ = 10",
-        0.2,
-        f"""Wisconsin Breast Cancer without the 16 rows that lack an attribute, which is inseparable: every row has a
-private coordinate Δ = 1 (λ = 1). MICRA has ε = .05, ζ = .9, η = 20. {_COUNTED}""",
-    ),
-    _margins_table(5, "red-MICRA against LIBSVM on seven sets of UCI", 0.2, _COMPARED),
-    _margins_table(6, "red-MICRA against LIBSVM on Platt's subsets of Adult, Δ = 1, ρ = 0", 0.2, _COMPARED),
-    _margins_table(7, "red-MICRA against LIBSVM on Platt's subsets of Web, Δ = 1, ρ = 0.25", 0.1, _COMPARED),
-    _margins_table(
-        8,
-        "red-MICRA on Covertype, the first class against all others, Δ = 10, ρ = 2",
-        10,
-        f"""red-MICRA is MICRA with ε = {EPSILON}, ζ = {ZETA} and an active set; attributes are multiplied by .001. The
-paper compares with SVMlight, which is not run here.""",
-        _large,
-    ),
+    _updates_table(1),
+    described("micra-table-2", ("sonar",), Task("updates", _target)),
+    _updates_table(3),
+    _updates_table(4),
+    *(_margins_table(number) for number in (5, 6, 7, 8)),
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +15,7 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task
+from textcat.papers.experiments import Figure, Row, Settings, Task, described
 from textcat.papers.paum_reuters import _Vectors, _vectors
 
 # --- the toy table ---------------------------------------------------------------------------------------------------
@@ -69,17 +70,7 @@ def longest(X: sp.csr_array) -> float:
     return float(np.sqrt(X.multiply(X).sum(axis=1).max()))
 
 
-TOY = Experiment(
-    "notes-toy",
-    "Lecture notes: physics (+1) against recipes (-1), four documents and seven words",
-    (),
-    0.1,
-    (Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows)),
-    """The table of Joachims' notes (CS678, 2003) with its given w = (2, 3, -1, -3, -1, -1, 0) and b = 1, and the
-perceptron as the notes have it (η = 1, b ← b + y·R²). *y* is the class, +1 where f(x) > 0. *α* is the number of
-mistakes made on a document, as in the dual form. *margin* is min y·f(x)/‖w‖, *bound* is the (2R/γ)² of Shalizi's
-notes.""",
-)
+TOY = described("notes-toy", (), Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows))
 
 # --- learning a topic ------------------------------------------------------------------------------------------------
 
@@ -93,13 +84,7 @@ STRIDE = 20  # documents between two points of the picture
 
 @dataclass(frozen=True, eq=False)
 class _Draw:
-    """Training documents drawn at random, and in random order, with the test part.
-
-    Parameters
-    ----------
-    X, X_test : csr_array, float64
-    y, y_test : ndarray, +1 or -1
-    """
+    """Training documents drawn at random, and in random order, with the test part; labels are +1 and -1."""
 
     X: sp.csr_array
     y: np.ndarray
@@ -245,36 +230,13 @@ def _epochs(settings: Settings) -> list[Row]:
     return [*_epoch_rows(draws, settings.n_jobs), _machine_row(draws)]
 
 
-ACQ = Experiment(
-    "notes-acq",
-    "Lecture notes: the perceptron learns 'acq' of Reuters-21578 from 1000 positive and 1000 negative documents",
-    ("reuters21578",),
-    0.5,
-    (Task("documents", _documents), Task("epochs", _epochs)),
-    f"""Joachims' notes (CS678, 2003) announce the experiment, and say neither how documents were drawn and weighted
-nor, in the text that is left of them, what their figure shows: there is no published number to compare with. Here: the
-vectors of the PAUM paper, {N_DRAWS} random draws of 1000 + 1000 training documents in random order, λ = 0, η = 1,
-b ← b + y·R². A mistake is a document that is misclassified when it is shown; *so far* is the percentage of documents
-shown, *since* that of those shown after the row above. *test* is the error on the whole test part (3299 documents, 719
-of them positive) of what has been learnt. The SVM is LIBSVM's with C = 10¹⁰. Figures are means over the draws.""",
-)
+ACQ = described("notes-acq", ("reuters21578",), Task("documents", _documents), Task("epochs", _epochs))
 
 # --- the bounds on mistakes ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Plane:
-    """A plane of maximal margin.
-
-    Parameters
-    ----------
-    w : ndarray of shape (n_features,)
-    b : float
-    margin : float
-        ``min y f(x)/‖w‖``, what it reaches.
-    proven : float
-        What no plane exceeds.
-    """
+class _Plane(NamedTuple):
+    """A plane of maximal margin: ``min y f(x)/‖w‖``, and the margin that is proven to be exceeded by no plane."""
 
     w: np.ndarray
     b: float
@@ -358,18 +320,7 @@ def _bounds(name: str, settings: Settings) -> list[Row]:
     return [_with_bias(name), _through_origin(name, *SEPARABLE[name])]
 
 
-BOUNDS = Experiment(
-    "notes-bounds",
-    "Lecture notes: the bounds on the perceptron's mistakes, on separable data",
-    tuple(SEPARABLE),
-    0.1,
-    tuple(Task(name, partial(_bounds, name)) for name in SEPARABLE),
-    """Shalizi's notes (36-350, 2009): with b ← b + y·R², at most (2R/γ)² mistakes, γ being the largest margin
-min y·(⟨w, x⟩ + b) of any plane with ‖w‖ = 1. Joachims' notes (CS678, 2003; Novikoff): without a bias, at most R²/δ², δ
-being the largest min y·⟨w, x⟩; the bias may be the weight of a constant coordinate ρ, which then counts in R and δ.
-Nothing is published but the R and δ of the MICRA paper. *margin* is what LIBSVM reaches with C = 10¹⁰, *at most* what
-its coefficients prove that no plane exceeds (it keeps the kernel in single precision, which leaves a gap on sonar); the
-bound is that of the margin reached. Rows in the order of the file, η = 1.""",
-)
+_BOUNDS_TASKS = (Task(name, partial(_bounds, name)) for name in SEPARABLE)
+BOUNDS = described("notes-bounds", tuple(SEPARABLE), *_BOUNDS_TASKS)
 
 EXPERIMENTS = (TOY, ACQ, BOUNDS)

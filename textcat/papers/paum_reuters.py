@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from textcat.margin.rules import PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
 from textcat.papers.baselines import HARD
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
 from textcat.recipe import read_recipe
 from textcat.training.selection import folds
 
@@ -102,17 +102,7 @@ class _Vectors:
     def figures(
         self, quality: ArrayLike, sparsity: ArrayLike, published: Mapping[str, Any] | None = None
     ) -> dict[str, Figure]:
-        """Average over the topics of each band, beside what the paper prints.
-
-        Parameters
-        ----------
-        quality : array-like of shape (n_topics,)
-            Average precisions.
-        sparsity : array-like of shape (n_topics,)
-            Numbers of support documents.
-        published : mapping, optional
-            ``map`` and ``sparsity``, a number per band each.
-        """
+        """Return the means of average precisions and support sizes over each band's topics, beside the paper's."""
         return {
             f"{name} {band.name}": Figure(
                 macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
@@ -124,13 +114,7 @@ class _Vectors:
 
 @lru_cache(maxsize=1)
 def _vectors(name: str) -> _Vectors:
-    """Return the vectors of a corpus of the paper; those of the last one asked for are kept.
-
-    Raises
-    ------
-    MissingData
-        If the corpus is not on disk.
-    """
+    """Return the vectors of a corpus of the paper; those of the last one asked for are kept."""
     return _Vectors.of(datasets.corpus(name), _N_TERMS[name])
 
 
@@ -151,6 +135,7 @@ def _gram(rows: sp.csr_matrix) -> np.ndarray:
 # --- tables 2 and 3 --------------------------------------------------------------------------------------------------
 
 RULES: dict[str, Rule] = {"PA": PA(), "PAM(1)": PAM(1), "PAUM(-1,1)": PAUM(-1, 1), "PAUM(1,50)": PAUM(1, 50)}
+_CHOSEN = "PAUM(1,50)"
 _SVM_C = 1.0
 
 
@@ -193,19 +178,15 @@ def _train_svm(vectors: _Vectors, C: float) -> tuple[np.ndarray, np.ndarray]:
     return weights, support
 
 
-def _perceptrons(corpus: str, table: str, settings: Settings) -> list[Row]:
-    printed = published()["paum"][table]
-    return [_perceptron_row(name, _vectors(corpus), RULES[name], settings.n_jobs, printed[name]) for name in RULES]
+def _table(number: int, corpus: str) -> Experiment:
+    printed = published()["paum"][f"table{number}"]
 
+    def perceptrons(settings: Settings) -> list[Row]:
+        vectors = _vectors(corpus)
+        return [_perceptron_row(name, vectors, rule, settings.n_jobs, printed[name]) for name, rule in RULES.items()]
 
-def _svm(corpus: str, table: str, settings: Settings) -> list[Row]:
-    return [_svm_row(_vectors(corpus), published()["paum"][table]["SVM"])]
-
-
-def _table(number: int, corpus: str, title: str, minutes: float, text: str) -> Experiment:
-    name = f"table{number}"
-    tasks = (Task("perceptrons", partial(_perceptrons, corpus, name)), Task("SVM", partial(_svm, corpus, name)))
-    return Experiment(f"paum-table-{number}", f"PAUM paper, Table {number}: {title}", (corpus,), minutes, tasks, text)
+    machine = Task("SVM", lambda _: [_svm_row(_vectors(corpus), printed["SVM"])])
+    return described(f"paum-table-{number}", (corpus,), Task("perceptrons", perceptrons), machine)
 
 
 # --- table 4 ---------------------------------------------------------------------------------------------------------
@@ -270,10 +251,6 @@ def _equal_rows(rows: sp.csr_matrix) -> list[list[int]]:
     for row, (start, end) in enumerate(zip(rows.indptr, rows.indptr[1:], strict=False)):
         groups[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(row)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _table_4(settings: Settings) -> list[Row]:
-    return _separability_rows(_vectors(_REUTERS), published()["paum"]["table4"], settings.n_jobs)
 
 
 # --- the choice of margins by cross-validation ------------------------------------------------------------------------
@@ -342,10 +319,6 @@ def _grid_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int, least
     return rows
 
 
-def _grid_task(settings: Settings) -> list[Row]:
-    return _grid_rows(_vectors(_REUTERS), published()["paum"]["grid"], settings.n_jobs)
-
-
 # --- margins from prevalence, and by the training documents themselves ------------------------------------------------
 
 # τ₊ = S/(1 + exp(-κ·c)): with κ = 0 all topics would have τ₊ = 50, as in PAUM(1,50).
@@ -397,19 +370,6 @@ def _trained_on(vectors: _Vectors, pairs: Sequence[_Pair], n_jobs: int) -> Itera
         yield quality, _support_sizes(solutions)
 
 
-def _fixed_task(settings: Settings) -> list[Row]:
-    printed = published()["paum"]["table2"]["PAUM(1,50)"]
-    return [_perceptron_row("PAUM(1,50)", _vectors(_REUTERS), PAUM(1, 50), settings.n_jobs, printed)]
-
-
-def _prevalence_task(settings: Settings) -> list[Row]:
-    return _prevalence_rows(_vectors(_REUTERS), settings.n_jobs)
-
-
-def _training_task(settings: Settings) -> list[Row]:
-    return _training_rows(_vectors(_REUTERS), published()["paum"]["grid"], settings.n_jobs)
-
-
 # --- Figure 2.1: a slice through version space -----------------------------------------------------------------------
 
 _TOPIC = "earn"
@@ -430,14 +390,7 @@ _SPANNING = "SVM", "0", "0.5"
 
 @dataclass(frozen=True, eq=False)
 class _Plane:
-    """The plane through three unit vectors; the first is its origin, the second lies on its horizontal axis.
-
-    Parameters
-    ----------
-    origin : ndarray of shape (n_dimensions,)
-    axes : ndarray of shape (n_dimensions, 2)
-        Orthonormal.
-    """
+    """The plane through three unit vectors: the first is its origin, and the second lies on the first of its axes."""
 
     origin: np.ndarray
     axes: np.ndarray
@@ -559,76 +512,29 @@ def _figure_task(settings: Settings) -> list[Row]:
     return _figure_rows(_vectors(_REUTERS), _TOPIC, picture)
 
 
-# --- the experiments -------------------------------------------------------------------------------------------------
+def _on_reuters(name: str, **rows_by_task: Callable[[_Vectors, int], list[Row]]) -> Experiment:
+    tasks = [
+        Task(task, lambda settings, rows=rows: rows(_vectors(_REUTERS), settings.n_jobs))
+        for task, rows in rows_by_task.items()
+    ]
+    return described(name, (_REUTERS,), *tasks)
 
-_SETTING = """Vectors are tf·log(m/df) of unit length, as in the paper, of lower-cased alphabetic tokens without stop
-words, title and body together, and of the {n_terms} terms that most training documents have: the paper has as many and
-does not say which. λ = 1, η = 1, ρ = R, documents in the order of the corpus.
 
-MAP is macro-averaged precision, *sparsity* the mean number of training documents with a non-zero coefficient: the
-paper's tables count those, though its footnote 2 speaks of the zero ones."""
-
+_PRINTED = published()["paum"]
 EXPERIMENTS = (
-    _table(
-        2,
-        _REUTERS,
-        "ranking quality and sparsity on Reuters-21578, ModApte split, 90 topics",
-        0.4,
-        _SETTING.format(n_terms="20,000"),
-    ),
-    _table(
-        3,
-        "rcv1",
-        "ranking quality and sparsity on two weeks of Reuters-Vol1, 99 topics",
-        2,
-        f"""{_SETTING.format(n_terms="120,000")}
-
-12,807 documents of the week from 26 August 1996 on to train on, 12,800 of the week after it to test on.""",
-    ),
-    Experiment(
-        "paum-table-4",
-        "PAUM paper, Table 4: PA with λ = 0 and λ = 1 on the linearly separable topics of Reuters-21578",
-        (_REUTERS,),
-        0.2,
-        (Task("PA", _table_4),),
-        f"""Vectors as for Table 2. A topic is linearly separable if PA with λ = 0 converges on it within
-{_PATIENCE} epochs.""",
-    ),
-    Experiment(
-        "paum-grid",
-        "PAUM paper, choice of margins: 7 × 10 pairs by 10-fold cross-validation on Reuters-21578",
-        (_REUTERS,),
-        0.3,
-        (Task("grid", _grid_task),),
-        f"""Vectors as for Table 2. All τ₋ and τ₊ of the paper's footnote 3, on the topics with at least
-{_MIN_POSITIVES} positive training documents. Folds spread the positives of each topic evenly; all pairs see the same
-ones. *MAP* is the average precision on the held-out documents, averaged over folds and topics; the standard error is
-that of the mean difference over topics. The time is that of all trainings, and of their evaluation.""",
-    ),
-    Experiment(
+    _table(2, _REUTERS),
+    _table(3, "rcv1"),
+    _on_reuters("paum-table-4", PA=lambda vectors, n_jobs: _separability_rows(vectors, _PRINTED["table4"], n_jobs)),
+    _on_reuters("paum-grid", grid=lambda vectors, n_jobs: _grid_rows(vectors, _PRINTED["grid"], n_jobs)),
+    _on_reuters(
         "paum-adaptation",
-        "PAUM paper, section 4: τ₊ adapted to prevalence, and margins chosen on the training documents themselves",
-        (_REUTERS,),
-        0.3,
-        (
-            Task("PAUM(1,50)", _fixed_task),
-            Task("prevalence", _prevalence_task),
-            Task("training MAP", _training_task),
-        ),
-        f"""Vectors as for Table 2; figures are those on the test documents. The paper proposes both and prints none.
-
-*From prevalence*: τ₊ = {_SCALE:g}/(1 + exp(-κ·c)), c being the fraction of positives. *By training MAP*: each of the
-70 pairs is trained, and the one that ranks the training documents best is taken.""",
+        **{
+            _CHOSEN: lambda vectors, n_jobs: [
+                _perceptron_row(_CHOSEN, vectors, RULES[_CHOSEN], n_jobs, _PRINTED["table2"][_CHOSEN])
+            ],
+            "prevalence": _prevalence_rows,
+            "training MAP": lambda vectors, n_jobs: _training_rows(vectors, _PRINTED["grid"], n_jobs),
+        },
     ),
-    Experiment(
-        "paum-figure-2.1",
-        "PAUM paper, Figure 2.1: a slice through version space for the topic 'earn' of Reuters-21578",
-        (_REUTERS,),
-        0.2,
-        (Task(_TOPIC, _figure_task),),
-        """Vectors as for Table 2, λ = 0, ρ = 1. The plane goes through the solutions of the SVM (LIBSVM, C = 10⁵), of
-PA ("0") and of PAM(0.5), all divided by their length, bias included. The other solutions are projected onto it: PAM(τ)
-as τ, PAUM as (τ₋,τ₊). Lines are the training documents that cross the frame, solid for negative ones, dotted for
-positive ones; those that bound version space are black. The *margin* is the directional one, min y·f(x)/‖(w, b)‖.""",
-    ),
+    described("paum-figure-2.1", (_REUTERS,), Task(_TOPIC, _figure_task)),
 )

@@ -15,12 +15,13 @@ from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.baselines import HARD
 from textcat.papers.datasets import Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
+from textcat.papers.experiments import Figure, Row, Settings, Task, described, published
 
 SIGMA = 3.5
 N_ORDERS = 10
 EPOCHS = {"1 epoch": 1, "3 epochs": 3, "convergence": 1000}
 CONVERGENCE = "convergence"
+_PRINTED: Mapping[str, Sequence[float]] = published()["paum"]["table1"]
 
 # ALMA(α) as Gentile (2001) writes it, with the B of his experiments: PA's test would be α = 1.
 RULES: dict[str, Rule] = {
@@ -34,13 +35,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, eq=False)
 class _Kernels:
-    """Training and test images by their kernel with the training images.
-
-    Parameters
-    ----------
-    train, test : ndarray of shape (n_images, n_train), float32
-    digits, test_digits : ndarray of shape (n_images,), int
-    """
+    """Training and test images by their kernel with the training images, (n_images, n_train), and their digits."""
 
     train: np.ndarray
     test: np.ndarray
@@ -128,31 +123,13 @@ def _svm_row(kernels: _Kernels, printed: Sequence[float]) -> Row:
     return Row("SVM", figures, seconds, "The paper takes its figure from Platt et al. (2000). Here: LIBSVM, C = 10⁵.")
 
 
-def _printed() -> Mapping[str, Sequence[float]]:
-    return published()["paum"]["table1"]
-
-
 def _perceptron(name: str, settings: Settings) -> list[Row]:
-    return [_perceptron_row(kernels(), name, _printed()[name], settings.n_jobs)]
+    return [_perceptron_row(kernels(), name, _PRINTED[name], settings.n_jobs)]
 
 
 def _svm(settings: Settings) -> list[Row]:
-    return [_svm_row(kernels(), _printed()["SVM"])]
+    return [_svm_row(kernels(), _PRINTED["SVM"])]
 
 
-EXPERIMENTS = (
-    Experiment(
-        "paum-table-1",
-        "PAUM paper, Table 1: errors on USPS's digits after 1 epoch, 3 epochs and convergence",
-        ("usps",),
-        0.4,
-        (*(Task(name, partial(_perceptron, name)) for name in RULES), Task("SVM", _svm)),
-        f"""7291 images to train on, 2007 to test on, pixels in [-1, 1], kernel exp(-|x - x'|²/(2σ)²) with σ = {SIGMA},
-no bias, λ = 0. A perceptron per digit against all others; an image is of the digit whose perceptron puts out most.
-Errors are the means over {N_ORDERS} random orders; seconds are those of all orders and stages, each stage trained anew.
-*epochs* are those until convergence, the mean over orders and digits.
-
-ALMA(α) has the test y·f(x) ≤ (1-α)·B/√k with B = 1/α and C = √2, as in the experiments of Gentile (2001), from which
-the paper takes its figures; their orders are other ones.""",
-    ),
-)
+_TASKS = [*(Task(name, partial(_perceptron, name)) for name in RULES), Task("SVM", _svm)]
+EXPERIMENTS = (described("paum-table-1", ("usps",), *_TASKS),)
