@@ -22,8 +22,8 @@ from textcat import cli
 from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.margin import primal, rules
+from textcat.margin.primal import allocator, remapped
 from textcat.margin.problems import Problem
-from textcat.margin.room import mapped_anew, room_beside
 from textcat.margin.solve import solve
 
 TEXTS = [(topic, *("common", "words", f"own{topic}", f"odd{k}")) for k in range(12) for topic in ("wheat", "gold")]
@@ -245,7 +245,7 @@ def test_columns_that_do_not_ascend_are_noticed_even_if_nothing_was_verified(fol
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("settings_", [{}, {"random_state": 3, "mini_epochs": 2}, {"rho": "R", "n_jobs": 2}])
 def test_training_from_disk_is_training_in_memory_to_the_bit(tmp_path, dtype, settings_, monkeypatch):
-    monkeypatch.setattr("textcat.margin.room._LARGE", 100)  # so small: everything goes to files
+    monkeypatch.setattr("textcat.margin.primal._LARGE", 100)  # so small: everything goes to files
     X, Y = some_rows(dtype=dtype), some_labels()
     rows = write_rows(tmp_path / "rows", pieces(X, 1, 200))
     in_memory = textcat.PAUM(tau_neg=1, tau_pos=50, **settings_).fit(X, Y)
@@ -338,11 +338,11 @@ def test_a_folder_that_is_no_store_is_not_written_over(tmp_path, monkeypatch, ca
     assert "exists and is no store of rows: name another folder." in capsys.readouterr().err
 
 
-# --- room for large arrays ---
+# --- large arrays ---
 
 
 def test_large_arrays_beside_rows_lie_in_files_without_a_name(tmp_path):
-    array = room_beside(str(tmp_path))((1000, 300), np.float32)
+    array = allocator(str(tmp_path))((1000, 300), np.float32)
     assert isinstance(array, np.memmap)
     assert not array.any()
     array[:] = 1
@@ -351,12 +351,12 @@ def test_large_arrays_beside_rows_lie_in_files_without_a_name(tmp_path):
 
 
 def test_small_arrays_and_those_of_rows_in_memory_lie_in_memory(tmp_path):
-    assert not isinstance(room_beside(str(tmp_path))(1000, np.float32), np.memmap)
-    assert not isinstance(room_beside(None)(10**6, np.float32), np.memmap)
+    assert not isinstance(allocator(str(tmp_path))(1000, np.float32), np.memmap)
+    assert not isinstance(allocator(None)(10**6, np.float32), np.memmap)
 
 
 def test_a_folder_that_cannot_be_written_to_is_passed_over(tmp_path):
-    assert isinstance(room_beside(str(tmp_path / "absent"))(10**6, np.float32), np.memmap)
+    assert isinstance(allocator(str(tmp_path / "absent"))(10**6, np.float32), np.memmap)
 
 
 def test_a_disk_without_enough_room_is_told_beforehand(tmp_path, monkeypatch):
@@ -365,13 +365,13 @@ def test_a_disk_without_enough_room_is_told_beforehand(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(TextcatError, match=r"Cannot make a file of 4 MB in .* \(No space left on device\)"):
-        room_beside(str(tmp_path))(10**6, np.float32)
+        allocator(str(tmp_path))(10**6, np.float32)
 
 
 @pytest.mark.parametrize("n", [0, 1, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_left_out_rows_on_disk_are_scored_as_in_memory(tmp_path, monkeypatch, n, dtype):
-    monkeypatch.setattr("textcat.margin.room._LARGE", 0)
+    monkeypatch.setattr("textcat.margin.primal._LARGE", 0)
     X, labels = some_rows(dtype=dtype)[:n], some_labels()[:n].tocsc()
     rows = write_rows(tmp_path / "rows", [X])
     out = np.arange(0, n, 3, dtype=np.int32)
@@ -389,12 +389,12 @@ def test_left_out_rows_on_disk_are_scored_as_in_memory(tmp_path, monkeypatch, n,
 @pytest.mark.parametrize("release", ["6.18.44-fc", "5.17.1", "23.6.0", "unknown"])
 def test_advice_that_the_system_may_not_take_changes_nothing(tmp_path, monkeypatch, X, release):
     monkeypatch.setattr("platform.release", lambda: release)
-    monkeypatch.setattr("textcat.margin.room._LARGE", 0)
+    monkeypatch.setattr("textcat.margin.primal._LARGE", 0)
     rows = write_rows(tmp_path / "rows", [X])
-    again = mapped_anew(rows.data)
+    again = remapped(rows.data)
     assert again is not rows.data
     assert again.tolist() == X.data.tolist()
-    assert mapped_anew(X.data) is X.data
-    array = room_beside(str(tmp_path))(70_000, np.float32)
+    assert remapped(X.data) is X.data
+    array = allocator(str(tmp_path))(70_000, np.float32)
     array[:] = 1
     assert array.sum() == 70_000

@@ -29,53 +29,38 @@ cdef extern from "_lanes.h" nogil:
         void *lone_data
         void *lone2
 
-    ctypedef struct float_block:
-        lane lanes[LANES]
-        unsigned active, finished
-
-    ctypedef struct double_block:
-        lane lanes[LANES]
-        unsigned active, finished
-
-    Py_ssize_t float_survey(Py_ssize_t, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const float *,
+    Py_ssize_t measure_rows(int, Py_ssize_t, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const void *,
                             int32_t *, double *)
-    void float_arrange(rows *, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const float *, const int32_t *,
-                       int32_t)
-    float_block *float_new(const rows *, const int64_t *, int)
-    void float_free(float_block *)
-    void float_load(float_block *, int, const formula *, double, double, int64_t, int64_t,
-                    const int32_t *, Py_ssize_t, const int32_t *, Py_ssize_t)
-    void float_warm(float_block *, int, const float *, double, double, const int32_t *, const float *, Py_ssize_t)
-    Py_ssize_t float_unload(float_block *, int, float *, int32_t *, float *)
-    void float_run(float_block *, Py_ssize_t)
-    void float_score(const float_block *, int, const int32_t *, Py_ssize_t, float *)
-    void float_margins(float_block *, double *)
-
-    Py_ssize_t double_survey(Py_ssize_t, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const double *,
-                            int32_t *, double *)
-    void double_arrange(rows *, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const double *, const int32_t *,
-                       int32_t)
-    double_block *double_new(const rows *, const int64_t *, int)
-    void double_free(double_block *)
-    void double_load(double_block *, int, const formula *, double, double, int64_t, int64_t,
-                     const int32_t *, Py_ssize_t, const int32_t *, Py_ssize_t)
-    void double_warm(double_block *, int, const double *, double, double, const int32_t *, const double *, Py_ssize_t)
-    Py_ssize_t double_unload(double_block *, int, double *, int32_t *, double *)
-    void double_run(double_block *, Py_ssize_t)
-    void double_score(const double_block *, int, const int32_t *, Py_ssize_t, double *)
-    void double_margins(double_block *, double *)
+    void arrange_rows(int, rows *, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const void *,
+                      const int32_t *, int32_t)
+    void *new_block(int, const rows *, const int64_t *, int)
+    void free_block(int, void *)
+    void load_lane(int, void *, int, const formula *, double, double, int64_t, int64_t, const int32_t *, Py_ssize_t,
+                   const int32_t *, Py_ssize_t)
+    void warm_lane(int, void *, int, const void *, double, double, const int32_t *, const void *, Py_ssize_t)
+    Py_ssize_t unload_lane(int, void *, int, void *, int32_t *, void *)
+    void run_block(int, void *, Py_ssize_t)
+    void score_rows(int, const void *, int, const int32_t *, Py_ssize_t, void *)
+    void measure_margins(int, void *, double *)
+    lane lane_of(int, const void *, int)
+    unsigned active_lanes(int, const void *)
+    unsigned finished_lanes(int, const void *)
 
 
 N_LANES = LANES
 N_WARM = COLD
 
 
-cdef const void *at(array):
-    """Give the address of an array's first element; NULL for None."""
-    return <const void *><size_t>array.ctypes.data if array is not None else NULL
+cdef void *at(array, dtype=None) except? NULL:
+    """Return the address of an array's first element; NULL for None. A dtype is that which the array must have."""
+    if array is None:
+        return NULL
+    if dtype is not None and (array.dtype != dtype or not array.flags.c_contiguous):
+        raise ValueError(f"an array must be C-contiguous {np.dtype(dtype)}, got {array.dtype}")
+    return <void *><size_t>array.ctypes.data
 
 
-def survey(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop):
+def measure(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop):
     """Count the rows of each feature and sum the squares of each row, in the rows from `start` to `stop`.
 
     Parameters
@@ -97,12 +82,9 @@ def survey(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop):
     cdef int32_t *n = <int32_t *>at(df)
     cdef double *squares = <double *>at(norm2)
     cdef Py_ssize_t n_features = len(df), wrong
-    if data.dtype == np.float32:
-        with nogil:
-            wrong = float_survey(start, stop, n_features, p, j, <const float *>x, n, squares)
-    else:
-        with nogil:
-            wrong = double_survey(start, stop, n_features, p, j, <const double *>x, n, squares)
+    cdef int is_double = data.dtype == np.float64
+    with nogil:
+        wrong = measure_rows(is_double, start, stop, n_features, p, j, x, n, squares)
     return wrong
 
 
@@ -166,12 +148,9 @@ cdef class Rows:
         cdef const int32_t *j = <const int32_t *>at(indices)
         cdef const int32_t *c = <const int32_t *>at(column)
         cdef const void *x = at(data)
-        if self.dtype == np.float32:
-            with nogil:
-                float_arrange(&self.x, start, stop, p, j, <const float *>x, c, first_cold)
-        else:
-            with nogil:
-                double_arrange(&self.x, start, stop, p, j, <const double *>x, c, first_cold)
+        cdef int is_double = self.dtype == np.float64
+        with nogil:
+            arrange_rows(is_double, &self.x, start, stop, p, j, x, c, first_cold)
 
 
 cdef class Block:
@@ -187,8 +166,8 @@ cdef class Block:
         Instruction set: 0 any machine, 1 AVX2, 2 AVX-512, -1 the best there is. The result is the same.
     """
 
-    cdef float_block *single
-    cdef double_block *double
+    cdef void *block
+    cdef int is_double
     cdef object kept  # what must stay alive
     cdef readonly object dtype
     cdef Py_ssize_t n_rows, n_features
@@ -197,120 +176,78 @@ cdef class Block:
         cdef const int64_t *in_order = &order[0] if order is not None and order.shape[0] else NULL
         self.kept = (rows, order)
         self.dtype = rows.dtype
+        self.is_double = rows.dtype == np.float64
         self.n_rows = rows.x.n_rows
         self.n_features = rows.x.n_features
-        if rows.dtype == np.float32:
-            with nogil:
-                self.single = float_new(&rows.x, in_order, level)
-        else:
-            with nogil:
-                self.double = double_new(&rows.x, in_order, level)
-        if self.single == NULL and self.double == NULL:
+        with nogil:
+            self.block = new_block(self.is_double, &rows.x, in_order, level)
+        if self.block == NULL:
             raise MemoryError(f"no memory for {LANES} lanes of {self.n_features} weights and {self.n_rows} rows")
 
     def __dealloc__(self):
-        float_free(self.single)
-        double_free(self.double)
+        free_block(self.is_double, self.block)
 
     @property
     def active(self):
         """Bits of the lanes with a problem in work."""
-        return self.single.active if self.single else self.double.active
+        return active_lanes(self.is_double, self.block)
 
     @property
     def finished(self):
         """Bits of the lanes whose problem has converged or reached its last epoch."""
-        return self.single.finished if self.single else self.double.finished
+        return finished_lanes(self.is_double, self.block)
 
     def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs,
              const int32_t[::1] positives, const int32_t[::1] left_out):
-        """Put a problem into a free lane."""
+        """Load a problem into a free lane."""
         cdef const int32_t *p = &positives[0] if positives.shape[0] else NULL
         cdef const int32_t *z = &left_out[0] if left_out.shape[0] else NULL
-        if self.single:
-            float_load(self.single, lane, &rule.formula, rho, lambda_, max_epochs, mini_epochs,
-                       p, positives.shape[0], z, left_out.shape[0])
-        else:
-            double_load(self.double, lane, &rule.formula, rho, lambda_, max_epochs, mini_epochs,
-                        p, positives.shape[0], z, left_out.shape[0])
+        load_lane(self.is_double, self.block, lane, &rule.formula, rho, lambda_, max_epochs, mini_epochs,
+                  p, positives.shape[0], z, left_out.shape[0])
 
     def warm(self, int lane, weights, double bias, double t, const int32_t[::1] support, alpha):
         """Start a loaded lane from an earlier solution, reached by t updates, instead of zero."""
         cdef const int32_t *rows = &support[0] if support.shape[0] else NULL
-        cdef const float[::1] w32, a32
-        cdef const double[::1] w64, a64
-        if self.single:
-            w32, a32 = weights, alpha
-            float_warm(self.single, lane, &w32[0] if w32.shape[0] else NULL, bias, t, rows,
-                       &a32[0] if a32.shape[0] else NULL, support.shape[0])
-        else:
-            w64, a64 = weights, alpha
-            double_warm(self.double, lane, &w64[0] if w64.shape[0] else NULL, bias, t, rows,
-                        &a64[0] if a64.shape[0] else NULL, support.shape[0])
+        warm_lane(self.is_double, self.block, lane, at(weights, self.dtype), bias, t, rows, at(alpha, self.dtype),
+                  support.shape[0])
 
     def run(self, Py_ssize_t budget):
         """Present at most ``budget`` rows, without the GIL; return the bits of finished lanes."""
-        if self.single:
-            with nogil:
-                float_run(self.single, budget)
-        else:
-            with nogil:
-                double_run(self.double, budget)
+        with nogil:
+            run_block(self.is_double, self.block, budget)
         return self.finished
 
     def score(self, int lane, const int32_t[::1] rows):
         """Return the scores of chosen rows in a lane, shape (n_chosen,)."""
         scores = np.empty(rows.shape[0], self.dtype)
-        cdef float[::1] s32
-        cdef double[::1] s64
-        if rows.shape[0] == 0:
-            return scores
-        if self.single:
-            s32 = scores
+        cdef void *s = at(scores)
+        if rows.shape[0]:
             with nogil:
-                float_score(self.single, lane, &rows[0], rows.shape[0], &s32[0])
-        else:
-            s64 = scores
-            with nogil:
-                double_score(self.double, lane, &rows[0], rows.shape[0], &s64[0])
+                score_rows(self.is_double, self.block, lane, &rows[0], rows.shape[0], s)
         return scores
 
     def margins(self):
-        """Return ``(least functional margin, N, w_b)`` of every lane, each of shape (16,); training cannot go on after it."""
+        """Return ``(least functional margin, N, w_b)`` of every lane, each of shape (16,); it ends the training."""
         least, squared, biases = np.empty(LANES), np.empty(LANES), np.empty(LANES)
         cdef double[::1] m = least, N = squared, w_b = biases
         cdef lane z
         cdef int l
-        if self.single:
-            with nogil:
-                float_margins(self.single, &m[0])
-        else:
-            with nogil:
-                double_margins(self.double, &m[0])
+        with nogil:
+            measure_margins(self.is_double, self.block, &m[0])
         for l in range(LANES):
-            z = self.single.lanes[l] if self.single else self.double.lanes[l]
+            z = lane_of(self.is_double, self.block, l)
             N[l], w_b[l] = z.N, z.w_bias
         return least, squared, biases
 
     def unload(self, int lane, weights):
         """Free a lane: write its weights, return ``(bias, support rows, alpha, updates, epochs, updates in the last epoch)``."""
-        support = np.empty(self.n_rows, np.int32)
-        alpha = np.empty(self.n_rows, self.dtype)
-        cdef int32_t[::1] rows = support
-        cdef float[::1] w32, a32
-        cdef double[::1] w64, a64
-        cdef Py_ssize_t n = 0
-        if self.single:
-            z = self.single.lanes[lane]
-            w32, a32 = weights, alpha
-            with nogil:
-                n = float_unload(self.single, lane, &w32[0] if w32.shape[0] else NULL,
-                                 &rows[0] if rows.shape[0] else NULL, &a32[0] if a32.shape[0] else NULL)
-        else:
-            z = self.double.lanes[lane]
-            w64, a64 = weights, alpha
-            with nogil:
-                n = double_unload(self.double, lane, &w64[0] if w64.shape[0] else NULL,
-                                  &rows[0] if rows.shape[0] else NULL, &a64[0] if a64.shape[0] else NULL)
+        support, alpha = np.empty(self.n_rows, np.int32), np.empty(self.n_rows, self.dtype)
+        z = lane_of(self.is_double, self.block, lane)
+        cdef void *w = at(weights, self.dtype)
+        cdef int32_t *rows = <int32_t *>at(support)
+        cdef void *a = at(alpha)
+        cdef Py_ssize_t n
+        with nogil:
+            n = unload_lane(self.is_double, self.block, lane, w, rows, a)
         bias = self.dtype.type(z.rho * z.w_bias * z.scale)
         return bias, support[:n].copy(), alpha[:n].copy(), int(z.t), int(z.epochs), int(z.last_updates)

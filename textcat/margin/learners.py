@@ -24,9 +24,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
 from textcat.margin.kernels import KernelRows, check_kernel, scores
-from textcat.margin.primal import is_on_disk
+from textcat.margin.primal import allocator, is_on_disk
 from textcat.margin.problems import NO_ROWS, Problem, Solution
-from textcat.margin.room import room_beside
 from textcat.margin.solve import solve
 
 _BLOCK_ROWS = 4096
@@ -205,7 +204,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             solve, problems=problems, margins=True, n_jobs=self.n_jobs, seed=self.random_state, progress=progress
         )
         if self.kernel is None:
-            self.coef_ = room_beside(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype)
+            self.coef_ = allocator(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype)
             solutions = train(sp.csr_array(X) if isinstance(X, np.ndarray) else X, out=self.coef_)
         else:
             solutions = train(X, kernel=self.kernel, kernel_params=self.kernel_params, cache_mb=self.cache_mb)

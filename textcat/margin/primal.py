@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import mmap
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, survey
+from textcat.errors import TextcatError
+from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, measure
 from textcat.margin.problems import (
     NumberedProblem,
     Problem,
@@ -20,7 +28,6 @@ from textcat.margin.problems import (
     _set_margins,
     _unit_of,
 )
-from textcat.margin.room import Room, mapped_anew, room_beside
 
 # Non-zeros presented, or arranged, between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered
 # at once. A row costs as much as some more of them, above all where it makes every lane update.
@@ -29,10 +36,14 @@ _ROW_COST = 10
 _NARROW = 2**16  # columns that 16 bits can tell apart
 # With fewer columns than that, their weights are as good as always in the cache.
 _FEW_COLUMNS = 4 * N_WARM
+# Bytes of an array from which on it is made in a file, where the rows are on disk.
+_LARGE = 1 << 20
+
+Allocator = Callable[[int | tuple[int, ...], type], np.ndarray]
 
 
-class Given(NamedTuple):
-    """Rows as they were given: the arrays of a CSR matrix, with ascending columns."""
+class _Csr(NamedTuple):
+    """The arrays of a CSR matrix with ascending columns."""
 
     indptr: np.ndarray  # int64
     indices: np.ndarray  # int32
@@ -42,12 +53,12 @@ class Given(NamedTuple):
 
 
 def is_on_disk(X: Any) -> bool:
-    """Tell rows on disk from a matrix."""
+    """Return whether X is rows on disk, and not a matrix."""
     return not sp.issparse(X) and hasattr(X, "folder")
 
 
-def read_rows(X: Any) -> Given:
-    """Return the arrays of sparse rows as they are arranged from.
+def read_rows(X: Any) -> _Csr:
+    """Return the arrays of sparse rows that `arrange` takes.
 
     Parameters
     ----------
@@ -61,20 +72,19 @@ def read_rows(X: Any) -> Given:
         raise ValueError(f"X must be a sparse CSR matrix of float32 or float64, got {kind}; convert it first")
     if max(X.shape) > np.iinfo(np.int32).max:
         raise ValueError(f"X may have at most 2**31 - 1 rows and features, got shape {X.shape}")
-    if not on_disk:
-        X.check_format(full_check=True)
-        if not X.has_canonical_format:  # columns in order and each but once, for the sums and the lengths of rows
-            X = X.copy()
-            X.sum_duplicates()
     if on_disk:
-        indptr, indices, data = map(mapped_anew, (X.indptr, X.indices, X.data))
-        return Given(indptr, indices, data, X.shape[1], str(X.folder))
+        indptr, indices, data = map(remapped, (X.indptr, X.indices, X.data))
+        return _Csr(indptr, indices, data, X.shape[1], str(X.folder))
+    X.check_format(full_check=True)
+    if not X.has_canonical_format:  # columns in order and each but once, for the sums and the lengths of rows
+        X = X.copy()
+        X.sum_duplicates()
     indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
-    return Given(indptr, indices, np.ascontiguousarray(X.data), X.shape[1], None)
+    return _Csr(indptr, indices, np.ascontiguousarray(X.data), X.shape[1], None)
 
 
-def arrange(given: Given) -> Rows:
-    """Arrange rows for the cache: see _lanes.h. Those of float64 stay as they are but for columns of 16 bits.
+def arrange(csr: _Csr) -> Rows:
+    """Return rows arranged for the cache: see _lanes.h. Those of float64 stay as they are but for columns of 16 bits.
 
     The arrays that this takes lie in memory, or beside the rows where these are on disk.
 
@@ -83,67 +93,135 @@ def arrange(given: Given) -> Rows:
     ValueError
         If the columns of a row do not ascend, or are none of the features.
     """
-    room = room_beside(given.folder)
-    df, norm2 = _survey(given, room)
-    if given.data.dtype == np.float64:
-        return _in_coordinate_order(given, room, norm2)
+    empty = allocator(csr.folder)
+    df, norm2 = np.zeros(csr.n_features, np.int32), empty(len(csr.indptr) - 1, np.float64)
+    for start, stop in _ranges(csr.indptr):
+        wrong = measure(csr.indptr, csr.indices, csr.data, df, norm2, start, stop)
+        if wrong >= 0:
+            raise ValueError(f"the columns of row {wrong} of X must ascend, from 0 to {csr.n_features - 1}")
+    if csr.data.dtype == np.float64:
+        return _in_coordinate_order(csr, empty, norm2)
     n_columns = int(np.sum(df > 1))
     feature = np.argsort(-df, kind="stable")[:n_columns].astype(np.int32)
-    column = np.full(given.n_features, -1, np.int32)
+    column = np.full(csr.n_features, -1, np.int32)
     column[feature] = np.arange(n_columns, dtype=np.int32)
-    arrays = _columns(given, room, n_columns, n_lone=int(np.sum(df == 1)))
+    arrays = _allocate(csr, empty, n_columns, n_lone=int(np.sum(df == 1)))
     if n_columns > _FEW_COLUMNS:
         n_cold = int(df[feature[N_WARM:]].sum(dtype=np.int64))
-        arrays |= {"cold_ptr": _pointers(given, room), "cold": room(n_cold, np.int32)}
-    rows = Rows((len(norm2), given.n_features, n_columns), {**arrays, "norm2": norm2, "feature": feature})
-    for start, stop in _steps(given.indptr):
-        rows.fill(given.indptr, given.indices, given.data, column, N_WARM, start, stop)
+        arrays |= {"cold_ptr": _pointers(csr, empty), "cold": empty(n_cold, np.int32)}
+    rows = Rows((len(norm2), csr.n_features, n_columns), {**arrays, "norm2": norm2, "feature": feature})
+    for start, stop in _ranges(csr.indptr):
+        rows.fill(csr.indptr, csr.indices, csr.data, column, N_WARM, start, stop)
     return rows
 
 
-def _survey(given: Given, room: Room) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of rows of each feature, and the squared length of each row."""
-    df, norm2 = np.zeros(given.n_features, np.int32), room(len(given.indptr) - 1, np.float64)
-    for start, stop in _steps(given.indptr):
-        wrong = survey(given.indptr, given.indices, given.data, df, norm2, start, stop)
-        if wrong >= 0:
-            raise ValueError(f"the columns of row {wrong} of X must ascend, from 0 to {given.n_features - 1}")
-    return df, norm2
+def _in_coordinate_order(csr: _Csr, empty: Allocator, norm2: np.ndarray) -> Rows:
+    columns = {"wide": csr.indices}
+    if csr.n_features <= _NARROW:
+        columns = {"narrow": empty(len(csr.indices), np.uint16)}
+        columns["narrow"][:] = csr.indices
+    arrays = {"indptr": csr.indptr, "data": csr.data, "norm2": norm2, **columns}
+    return Rows((len(norm2), csr.n_features, csr.n_features), arrays)
 
 
-def _in_coordinate_order(given: Given, room: Room, norm2: np.ndarray) -> Rows:
-    columns = {"wide": given.indices}
-    if given.n_features <= _NARROW:
-        columns = {"narrow": room(len(given.indices), np.uint16)}
-        columns["narrow"][:] = given.indices
-    arrays = {"indptr": given.indptr, "data": given.data, "norm2": norm2, **columns}
-    return Rows((len(norm2), given.n_features, given.n_features), arrays)
-
-
-def _columns(given: Given, room: Room, n_columns: int, n_lone: int) -> dict[str, np.ndarray]:
-    """Make room for the entries of columns and, apart from them, of lone features."""
-    n_rows, n_entries = len(given.indptr) - 1, len(given.data) - n_lone
-    columns = {"narrow": room(n_entries, np.uint16)} if n_columns <= _NARROW else {"wide": room(n_entries, np.int32)}
-    arrays = {"indptr": _pointers(given, room), **columns}
+def _allocate(csr: _Csr, empty: Allocator, n_columns: int, n_lone: int) -> dict[str, np.ndarray]:
+    """Return empty arrays for the entries of columns and, apart from them, of lone features."""
+    n_rows, n_entries = len(csr.indptr) - 1, len(csr.data) - n_lone
+    columns = {"narrow": empty(n_entries, np.uint16)} if n_columns <= _NARROW else {"wide": empty(n_entries, np.int32)}
+    arrays = {"indptr": _pointers(csr, empty), **columns}
     if not n_lone:
-        return {**arrays, "data": given.data}
-    lone = {"lone_feature": room(n_lone, np.int32), "lone_data": room(n_lone, np.float32)}
-    sums = {"lone_ptr": _pointers(given, room), "lone2": room(n_rows, np.float32)}
-    return {**arrays, "data": room(n_entries, np.float32), **lone, **sums}
+        return {**arrays, "data": csr.data}
+    lone = {"lone_feature": empty(n_lone, np.int32), "lone_data": empty(n_lone, np.float32)}
+    sums = {"lone_ptr": _pointers(csr, empty), "lone2": empty(n_rows, np.float32)}
+    return {**arrays, "data": empty(n_entries, np.float32), **lone, **sums}
 
 
-def _pointers(given: Given, room: Room) -> np.ndarray:
-    pointers = room(len(given.indptr), np.int64)
+def _pointers(csr: _Csr, empty: Allocator) -> np.ndarray:
+    pointers = empty(len(csr.indptr), np.int64)
     pointers[0] = 0
     return pointers
 
 
-def _steps(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Divide rows into stretches of about as many entries as `_BUDGET` says."""
-    n_rows = len(indptr) - 1
+def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Return ranges of rows with about `_BUDGET` entries each."""
     ends = np.searchsorted(indptr, np.arange(_BUDGET, indptr[-1], _BUDGET))
-    bounds = np.unique(np.concatenate([[0], ends, [n_rows]])).tolist()
+    bounds = np.unique(np.concatenate([[0], ends, [len(indptr) - 1]])).tolist()
     return pairwise(bounds)
+
+
+# --- large arrays: in memory, or beside rows on disk in files without a name ---
+
+
+def allocator(folder: str | None) -> Allocator:
+    """Return a function that makes arrays, to be called as `numpy.empty`.
+
+    Parameters
+    ----------
+    folder : str, optional
+        Make large arrays in files there, mapped into memory: the system may take their pages out of memory and read
+        them again. The files have no name, and are gone with their arrays, however the process ends. Where the folder
+        cannot be written to they lie in the folder for temporary files. None: make all arrays in memory.
+    """
+    if folder is None:
+        return np.empty
+
+    def empty(shape: int | tuple[int, ...], dtype: type) -> np.ndarray:
+        size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
+        if size < _LARGE or not size:
+            return np.empty(shape, dtype)
+        with _unnamed_file(folder) as file:
+            _reserve(file, size, folder)
+            return _in_large_pieces(np.memmap(file, dtype, "r+", shape=shape))
+
+    return empty
+
+
+def remapped(array: np.ndarray) -> np.ndarray:
+    """Return a second map of a mapped array's file, to be read in large pieces; the array itself stays as it is."""
+    if not isinstance(array, np.memmap) or array.filename is None or not len(array):
+        return array
+    return _in_large_pieces(np.memmap(array.filename, array.dtype, "r", offset=array.offset, shape=array.shape))
+
+
+def _in_large_pieces(array: np.memmap) -> np.memmap:
+    """Advise the system to read 2 MB where a page is needed, there and nowhere else.
+
+    Left to itself, it reads around the place, up to many megabytes. Where memory is short these drive each other out
+    before they are used, and several times as much is read as is used. Linux up to 5.17 knows no such large pieces:
+    there, advice against reading around would make it read page by page.
+    """
+    advice = getattr(mmap, "MADV_HUGEPAGE", None)
+    release = re.match(r"(\d+)\.(\d+)", platform.release())
+    if advice is not None and release and tuple(map(int, release.groups())) >= (5, 18):
+        mapping: Any = array
+        with suppress(OSError):  # the system may be built without huge pages
+            mapping._mmap.madvise(advice)
+            mapping._mmap.madvise(mmap.MADV_RANDOM)
+    return array
+
+
+def _unnamed_file(folder: str) -> IO[bytes]:
+    try:
+        return tempfile.TemporaryFile(dir=folder)
+    except OSError:
+        return tempfile.TemporaryFile()
+
+
+def _reserve(file: IO[bytes], size: int, folder: str) -> None:
+    """Give a file its size. A mapped file that finds the disk full later would kill the process."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.truncate(size)
+    except OSError as error:
+        raise TextcatError(
+            f"Cannot make a file of {size / 1e6:.0f} MB in {folder} ({error.strerror}): training on rows that are on "
+            "disk needs as much room again as they take."
+        ) from error
+
+
+# --- training ---
 
 
 def solve_block(
@@ -157,9 +235,26 @@ def solve_block(
     out: np.ndarray | None,
     control: _Control,
 ) -> list[tuple[int, Solution]]:
-    """Run problems through the lanes of one block; a lane that has finished takes the next problem.
+    """Train numbered problems in the lanes of one block; a lane that has finished takes the next problem.
 
-    The rows are `Rows`, which blocks share, or what these are made of, as another process gets them.
+    Parameters
+    ----------
+    rows : Rows, or what `read_rows` takes
+        The former is shared by blocks of the same process.
+    problems : iterable of (int, Problem)
+    order : ndarray of int64, shape (n_rows,), or None
+        The order in which rows are presented; None: as they stand.
+    lanes : int from 1 to 16
+    keep_weights, margins : bool
+        As for `solve`.
+    out : ndarray of shape (n_problems, n_features), optional
+        Where to write the weights of each problem, by its number.
+    control : _Control
+        Where its stop flag is set, the problems solved so far are returned.
+
+    Returns
+    -------
+    list of (int, Solution)
     """
     if not isinstance(rows, Rows):
         rows = arrange(read_rows(rows))

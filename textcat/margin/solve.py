@@ -16,9 +16,8 @@ from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_back
 
 from textcat.margin import dual, primal
 from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
-from textcat.margin.primal import N_LANES
+from textcat.margin.primal import N_LANES, allocator
 from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control
-from textcat.margin.room import room_beside
 
 # Takes rows and problems.
 Block = Callable[[Any, Iterable[NumberedProblem]], list[tuple[int, Solution]]]
@@ -105,7 +104,7 @@ def solve(
         raise ValueError("margins can only be measured where the weights are kept: leave keep_weights=True")
     shape = len(problems), n_features
     if out is None:
-        out = room_beside(given.folder)(shape, X.dtype) if keep_weights else None
+        out = allocator(given.folder)(shape, X.dtype) if keep_weights else None
     elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
         raise ValueError(f"out must be C-contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
