@@ -22,9 +22,9 @@ import numpy as np
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
-from textcat.cli.tables import markdown_table
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
+from textcat.evaluation.export import markdown_table
 from textcat.evaluation.ranking import bands, evaluate
 from textcat.evaluation.significance import compare
 from textcat.margin.problems import NO_ROWS, Problem, Solution

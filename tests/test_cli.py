@@ -533,7 +533,7 @@ def environment(**more):
 
 
 def test_a_bug_shows_its_traceback(run, monkeypatch, model):
-    monkeypatch.setattr("textcat.cli.tables.topics", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("textcat.cli._tables.topics", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run("topics", model)
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from textcat import cli, papers
-from textcat.cli import tables
+from textcat.cli import _tables as tables
 from textcat.errors import TextcatError
 from textcat.papers import baselines, datasets, experiments
 from textcat.papers.datasets import MissingData
@@ -81,7 +81,7 @@ def reproduce(toys, tmp_path, monkeypatch):
 def printed(table):
     console = Console(record=True, width=200)
     with console.capture() as text:
-        tables.show(console, table)
+        tables.show_columns(console, table)
     return [line.rstrip() for line in text.get().splitlines()]
 
 
@@ -337,7 +337,7 @@ def test_an_experiment_says_what_it_is_and_needs(experiment):
 )
 def test_a_difference_is_that_of_the_printed_figures(figure, cells):
     assert [
-        cell.strip() for cell in re.split(r"  +", printed(tables.comparison_table([Row("x", {"c": figure})]))[2])
+        cell.strip() for cell in re.split(r"  +", printed(tables.comparison_columns([Row("x", {"c": figure})]))[2])
     ] == [
         "x",
         *cells,
@@ -345,12 +345,12 @@ def test_a_difference_is_that_of_the_printed_figures(figure, cells):
 
 
 def test_a_column_without_a_published_figure_has_ours_alone():
-    table = printed(tables.comparison_table([Row("x", {"seconds of LIBSVM": Figure(12.5, None, 1)}), Row("y")]))
+    table = printed(tables.comparison_columns([Row("x", {"seconds of LIBSVM": Figure(12.5, None, 1)}), Row("y")]))
     assert [line.split() for line in table] == [["seconds", "of", "LIBSVM"], ["x", "12.5"], ["y", "-"]]
 
 
 def test_rows_without_figures_have_one_line_of_headers():
-    assert printed(tables.comparison_table([Row("x", seconds=123.4), Row("y", note="No data.")])) == [
+    assert printed(tables.comparison_columns([Row("x", seconds=123.4), Row("y", note="No data.")])) == [
         "   seconds  note",
         "x      123",
         "y        -     1",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from textcat.cli import tables
+from textcat.cli import _tables as tables
 from textcat.corpus.cards import Card
 from textcat.evaluation.ranking import evaluate
 from textcat.progress import Stages
@@ -24,9 +24,9 @@ def printed(function, *arguments, **options):
     return console.file.getvalue().splitlines()
 
 
-def shown(table, **options):
+def shown(rows, *, needed=None, **options):
     console = Console(file=io.StringIO(), **options)
-    tables.show(console, table)
+    tables.show(console, rows, needed=needed)
     return console.file.getvalue().splitlines()
 
 
@@ -92,7 +92,7 @@ def test_a_corpus_page_shows_the_ends_of_a_long_list_of_topics(n_topics):
 
 
 def test_the_band_table_has_a_column_per_band_like_the_papers():
-    assert shown(tables.band_table(EVALUATION)) == [
+    assert shown(tables.band_rows(EVALUATION)) == [
         "                             ALL  TOP1",
         "macro-averaged precision    .875  .750",
         "average sparsity              30    20",
@@ -105,17 +105,17 @@ def test_the_band_table_has_a_column_per_band_like_the_papers():
 
 def test_the_band_table_leaves_out_lines_that_say_nothing():
     evaluation = evaluate(SCORES[:, :2], LABELS[:, :2], ["mid", "big"], [4, 8], 16, spec="ALL")
-    titles = [line.split("  ")[0] for line in shown(tables.band_table(evaluation))]
+    titles = [line.split("  ")[0] for line in shown(tables.band_rows(evaluation))]
     assert titles[1:] == ["macro-averaged precision", "macro F1", "micro F1", "topics"]
 
 
 def test_a_band_without_a_topic_to_count_says_so():
     evaluation = evaluate(SCORES, LABELS, ["mid", "big", "none"], [4, 8, 2], 16, spec="LAST1")
-    assert shown(tables.band_table(evaluation))[1].split("  ")[-1] == "no topic"
+    assert shown(tables.band_rows(evaluation))[1].split("  ")[-1] == "no topic"
 
 
 def test_every_measure_can_have_a_line():
-    titles = [line.split("  ")[0] for line in shown(tables.band_table(EVALUATION, every_measure=True))]
+    titles = [line.split("  ")[0] for line in shown(tables.band_rows(EVALUATION, every_measure=True))]
     assert titles[1:] == [
         "macro-averaged precision",
         "macro R-precision",
@@ -134,52 +134,83 @@ def test_every_measure_can_have_a_line():
 def test_an_interval_stands_under_its_measure():
     band = replace(EVALUATION.bands[0], intervals={"micro_f1": (0.5, 0.75)})
     other = replace(EVALUATION.bands[1], intervals={"micro_f1": None})
-    lines = shown(tables.band_table(replace(EVALUATION, bands=(band, other))))
+    lines = shown(tables.band_rows(replace(EVALUATION, bands=(band, other))))
     place = next(place for place, line in enumerate(lines) if line.startswith("micro F1"))
     assert re.split("  +", lines[place + 1].strip()) == ["95 % interval", ".500 to .750", "-"]
     assert sum("interval" in line for line in lines) == 1
 
 
 def test_models_stand_side_by_side_with_what_the_tests_say():
-    assert shown(tables.measures_table(COMPARISON, ["A", "B"])) == [
-        "band   measure                          A         B  B - A   95 % interval  p (documents)  p (topics)",
-        "ALL    macro-averaged precision      .500      .750  +.250  -.100 to +.600          .0400       .5000",
-        "ALL    micro F1                      .500      .250  -.250  -.500 to +.000          .0400           -",
-        "LAST1  macro F1                  no topic  no topic      -               -              -           -",
+    assert shown(tables.measure_rows(COMPARISON, ["A", "B"])) == [
+        "band   measure          A         B  B - A   95 % interval  p docs  p topics",
+        "ALL    MAP           .500      .750  +.250  -.100 to +.600   .0400     .5000",
+        "ALL    micro F1      .500      .250  -.250  -.500 to +.000   .0400         -",
+        "LAST1  macro F1  no topic  no topic      -               -       -         -",
     ]
 
 
 def test_topics_that_differ_most_stand_first():
-    assert shown(tables.differences_table(COMPARISON, ["A", "B"])) == [
+    assert shown(tables.difference_rows(COMPARISON, ["A", "B"])) == [
         "topic  train  test      A      B  B - A",
         "[b]        3     2   .500  1.000  +.500",
         "a          1     1  1.000   .750  -.250",
     ]
-    assert len(shown(tables.differences_table(COMPARISON, ["A", "B"], 1))) == 2
+    assert len(shown(tables.difference_rows(COMPARISON, ["A", "B"], 1))) == 2
 
 
 def test_the_topic_table_goes_from_the_largest_topic_down_and_marks_topics_without_a_positive():
-    assert shown(tables.topic_table(EVALUATION)) == [
-        "topic   train  test  prevalence  tau_pos  support  shuffled    stopped  precision  recall     F1           AP",
-        "big[0]      8     2       .5000        -       20        no  converged       .500    .500   .500         .750",
-        "mid         4     2       .2500      1.5       10       yes  converged      1.000   1.000  1.000        1.000",
-        "none        2     0       .1250        2       60       yes     epochs          -       -      -  no positive",
+    assert shown(tables.topic_rows(EVALUATION)) == [
+        "topic   train  test  precision  recall     F1           AP  prevalence  tau_pos  support  shuffled  stopped",
+        "big[0]      8     2       .500    .500   .500         .750       .5000        -       20        no  converged",
+        "mid         4     2      1.000   1.000  1.000        1.000       .2500      1.5       10       yes  converged",
+        "none        2     0          -       -      -  no positive       .1250        2       60       yes  epochs",
     ]
+
+
+def test_facts_are_printed_as_far_as_a_line_has_room_and_the_others_named():
+    lines = shown(tables.topic_rows(EVALUATION), needed=7, width=80)
+    assert lines[0].split()[-3:] == ["AP", "prevalence", "tau_pos"]
+    assert max(map(len, lines[:-1])) <= 80
+    assert lines[-1] == "(no room for support, shuffled, stopped: widen the terminal, or see --json)"
+    assert shown(tables.topic_rows(EVALUATION), needed=7, width=20)[0].split()[-1] == "AP"
+    assert shown(tables.topic_rows(EVALUATION), needed=7, width=200) == shown(tables.topic_rows(EVALUATION))
 
 
 @given(st.integers(1, 60))
 def test_a_narrow_terminal_cuts_nothing_off(width):
-    on_terminal = shown(tables.topic_table(EVALUATION), width=width, force_terminal=True, color_system=None)
-    assert on_terminal == shown(tables.topic_table(EVALUATION))
+    rows = [{name: row[name] for name in ("topic", "precision", "AP")} for row in tables.topic_rows(EVALUATION)]
+    assert shown(rows, width=width, force_terminal=True, color_system=None) == shown(rows)
+
+
+def test_a_last_column_of_words_is_wrapped_on_a_terminal_alone():
+    rows = [{"n": 12, "title": "one two three four five six"}, {"n": 3, "title": "seven"}]
+    assert shown(rows, width=24, force_terminal=True, color_system=None) == [
+        "n   title",
+        "12  one two three four",
+        "    five six",
+        "3   seven",
+    ]
+    assert shown(rows, width=24)[1] == "12  one two three four five six"
+
+
+def test_the_topics_that_are_mistaken_most_stand_first():
+    evaluation = replace(EVALUATION, accuracy=0.5, confusion=((1, 2, 0), (0, 5, 3), (0, 0, 0)))
+    assert shown(tables.confusion_rows(evaluation)) == [
+        "topic   taken for  documents  of",
+        "big[0]  none               3   8",
+        "mid     big[0]             2   3",
+    ]
+    lines = printed(tables.quality, evaluation)
+    assert "Of the documents with a topic, 50.0% got it. Most often mistaken:" in lines
 
 
 def test_colour_and_bold_type_are_for_terminals_only():
-    assert "\x1b[" in "".join(shown(tables.band_table(EVALUATION), force_terminal=True, color_system="standard"))
-    assert "\x1b[" not in "".join(shown(tables.band_table(EVALUATION)))
+    assert "\x1b[" in "".join(shown(tables.band_rows(EVALUATION), force_terminal=True, color_system="standard"))
+    assert "\x1b[" not in "".join(shown(tables.band_rows(EVALUATION)))
 
 
 def test_the_stage_table_adds_up_the_seconds_and_tells_the_peak_memory():
-    table = tables.stage_table({"read": 0.5, "train": 1.25}, peak_memory=412_300_000)
+    table = tables.stage_rows({"read": 0.5, "train": 1.25}, peak_memory=412_300_000)
     assert shown(table) == [
         "stage        seconds",
         "read            0.50",
@@ -187,4 +218,4 @@ def test_the_stage_table_adds_up_the_seconds_and_tells_the_peak_memory():
         "total           1.75",
         "peak memory   412 MB",
     ]
-    assert shown(tables.stage_table({"read": 1.0}))[-1].startswith("total")
+    assert shown(tables.stage_rows({"read": 1.0}))[-1].startswith("total")

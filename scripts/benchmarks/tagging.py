@@ -15,8 +15,8 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
-from textcat.cli.tables import markdown_table
 from textcat.documents import Corpus
+from textcat.evaluation.export import markdown_table
 from textcat.model import storage
 from textcat.model.tagger import Tagger
 from textcat.recipe import read_recipe

@@ -19,8 +19,8 @@ from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from textcat.cli.tables import markdown_table
 from textcat.documents import Corpus
+from textcat.evaluation.export import markdown_table
 from textcat.evaluation.ranking import average_precisions
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens

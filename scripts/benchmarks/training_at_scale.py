@@ -19,7 +19,7 @@ from machine import described
 from scipy import sparse
 
 import textcat
-from textcat.cli.tables import markdown_table
+from textcat.evaluation.export import markdown_table
 from textcat.files import write_atomically
 from textcat.papers.pages import axes, save
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from measuring import Task, interleaved, whole_process
 
-from textcat.cli.tables import markdown_table
 from textcat.documents import Corpus
+from textcat.evaluation.export import markdown_table
 
 TEXTCAT = "textcat train"
 

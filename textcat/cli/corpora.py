@@ -26,10 +26,10 @@ def corpora(context: typer.Context, as_json: AsJson = False, corpus_dir: CorpusD
     """List the known corpora; fetch one, or show its counts."""
     if context.invoked_subcommand is not None:
         return
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.corpus.catalogue import cards, locate
 
-    tables.corpora(console(), [(card, locate(card, corpus_dir)) for card in cards().values()], as_json=as_json)
+    _tables.corpora(console(), [(card, locate(card, corpus_dir)) for card in cards().values()], as_json=as_json)
 
 
 def fetch(
@@ -39,7 +39,7 @@ def fetch(
     corpus_dir: CorpusDir = None,
 ) -> None:
     """Find a corpus or download it, and check that it is complete."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.corpus.catalogue import cache_folder, card, locate, verify
     from textcat.corpus.catalogue import fetch as fetch_corpus
     from textcat.progress import bar_on
@@ -51,13 +51,13 @@ def fetch(
             path = fetch_corpus(chosen, progress)
     else:
         verify(chosen, path)
-    tables.fetched(console(), chosen, path)
+    _tables.fetched(console(), chosen, path)
 
 
 @with_options(read=corpus_reader)
 def show(corpus: CorpusName, read: "Callable[..., Corpus]", as_json: AsJson = False) -> None:
     """Count a corpus' documents, topics and tokens."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.features.tokens import Tokens
 
     stages = new_stages()
@@ -67,7 +67,7 @@ def show(corpus: CorpusName, read: "Callable[..., Corpus]", as_json: AsJson = Fa
             int(Tokens().count(text for document in part for text in document.zones.values()).sum())
             for part in (documents.train, documents.test)
         )
-    tables.corpus(console(), documents, n_tokens, as_json=as_json)
+    _tables.corpus(console(), documents, n_tokens, as_json=as_json)
 
 
 def reproduce(
@@ -85,7 +85,7 @@ def reproduce(
     ] = None,
 ) -> None:
     """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.papers import find, known_experiments
     from textcat.papers.experiments import Settings, results_folder, run, state
 
@@ -94,8 +94,8 @@ def reproduce(
     folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), new_stages()
     known = known_experiments().values()
     if not (everything or experiments):
-        tables.experiments(console(), [state(one, settings, folder) for one in known], as_json=as_json)
+        _tables.experiments(console(), [state(one, settings, folder) for one in known], as_json=as_json)
         return
     chosen = known if everything else find(experiments or [])
     ended = (run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
-    tables.reproductions(console(), ended, out, as_json=as_json)
+    _tables.reproductions(console(), ended, out, as_json=as_json)

@@ -45,7 +45,7 @@ def evaluate(
     ] = 0,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.evaluation import export, significance
     from textcat.model import storage
 
@@ -64,7 +64,7 @@ def evaluate(
     form = "json" if as_json else "csv" if as_csv else ""
     if evaluation.scores is None and not form:
         console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
-    tables.quality(console(), evaluation, form=form, per_topic=topics, every_measure=True)
+    _tables.quality(console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
 
 @with_options(read=corpus_reader)
@@ -82,7 +82,7 @@ def compare(
     bootstrap: Annotated[int, typer.Option(min=100, help="Resamples of the documents.")] = 1000,
 ) -> None:
     """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.evaluation import significance
     from textcat.model import storage
 
@@ -96,7 +96,7 @@ def compare(
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
     evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
     compared = significance.compare(evaluations, n_resamples=bootstrap)
-    tables.comparison(console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
+    _tables.comparison(console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
 
 
 def _test_corpus(

@@ -34,6 +34,10 @@ def _output(*names: str, **settings: Any) -> Any:
 def output_settings(
     top: Annotated[int | None, _output(min=1, help="Print that many topics, not those above their thresholds.")] = None,
     scores: Annotated[str, _output(help="Which topics to print: those above their thresholds, or all.")] = "above",
+    topic: Annotated[list[str] | None, _output(help="Print only this topic. May be repeated.")] = None,
+    min_probability: Annotated[
+        float | None, _output(min=0, max=1, help="Print the topics of at least this probability.")
+    ] = None,
     explain: Annotated[int, _output(min=0, help="Print that many terms that speak for each topic.")] = 0,
     to: Annotated[str, _output(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
     compress: Annotated[str, _output(help="Compress the output: zst.")] = "",
@@ -43,7 +47,7 @@ def output_settings(
 
     if scores not in ("above", "all"):
         raise typer.BadParameter(f"--scores is 'above' or 'all', not {scores!r}")
-    return OutputSettings(to, compress, top, scores == "all", explain)
+    return OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
 
 
 @with_options(read=input_settings, write=output_settings, scheduler=scheduler_address)
@@ -77,7 +81,7 @@ def tag(
     """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
 
     A document that cannot be read is named on standard error, or in _rejected.jsonl with --out; the exit code is then
-    3.    A run that was broken off resumes when the same command is given again.
+    3. A run that was broken off resumes when the same command is given again.
     """
     _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
     from textcat.tagging._lean_imports import without_blas_threads
@@ -93,19 +97,19 @@ def tag(
             summary = run.tag_to_stream(plan, sys.stdout.buffer, settings, on_rejection=_print_rejection, progress=show)
         else:
             summary = run.tag_to_folder(plan, out, settings, restart=restart, progress=show)
-    from textcat.cli import tables  # now, as until here the process that hands out the work has been kept small
+    from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small
 
     if (printer := _summary_console(out, summary.counts.records, quiet=quiet, as_json=as_json)) is not None:
-        tables.archive(printer, summary, out, as_json=as_json)
+        _tables.archive(printer, summary, out, as_json=as_json)
     raise typer.Exit(3 if summary.counts.rejected else 0)
 
 
 def topics(model: ModelFolder, as_json: AsJson = False) -> None:
     """List a model's topics with what training knows of each."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.model.manifest import read_manifest
 
-    tables.topics(console(), read_manifest(model), as_json=as_json)
+    _tables.topics(console(), read_manifest(model), as_json=as_json)
 
 
 def show(
@@ -115,14 +119,14 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show how a model was trained, or what it has learnt of a topic."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.model import storage
     from textcat.model.manifest import read_manifest
 
     if topic is None:
-        tables.model(console(), read_manifest(model), model, as_json=as_json)
+        _tables.model(console(), read_manifest(model), model, as_json=as_json)
     else:
-        tables.topic_terms(console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
+        _tables.topic_terms(console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
 
 
 def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool) -> None:

@@ -68,7 +68,7 @@ def train(
     ] = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else by cross-validation, and save the model."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.cluster import on_cluster
     from textcat.model import storage
     from textcat.training.train import train_and_evaluate
@@ -81,7 +81,7 @@ def train(
         tagger = train_and_evaluate(documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    tables.training(console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+    _tables.training(console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
 @with_options(read=corpus_reader)
@@ -105,7 +105,7 @@ def tune(
     ] = None,
 ) -> None:
     """Compare recipes by cross-validation on the training documents, and find the best."""
-    from textcat.cli import tables
+    from textcat.cli import _tables
     from textcat.recipe import read_recipe
     from textcat.training.selection import best
     from textcat.training.tune import study
@@ -115,4 +115,4 @@ def tune(
     results = study(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
-    tables.study(console(), results, best(results), stages, out, as_json=as_json)
+    _tables.study(console(), results, best(results), stages, out, as_json=as_json)

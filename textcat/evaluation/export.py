@@ -1,4 +1,4 @@
-"""Evaluations → JSON, CSV and TREC files for programs."""
+"""Evaluations → JSON, CSV, Markdown and TREC files for programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,24 @@ def to_csv(evaluation: Evaluation) -> str:
     for row in evaluation.topics:
         lines.writerow({name: getattr(row, name) for name in measures} | row.facts | got.get(row.topic, {}))
     return text.getvalue()
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows that all have the same keys as a Markdown table."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([cell_text(value) for value in row.values()] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def cell_text(value: Any) -> str:
+    """Return a value as the cell of a table."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.4g}"
+    return str(value)
 
 
 def write_trec(

@@ -1,0 +1,638 @@
+"""Results of the commands → tables for people, or JSON for programs.
+
+A command has a function here that prints what came of it. `show` prints all tables: rows of text, whole lines.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import string
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from textcat.evaluation import export
+from textcat.evaluation.export import cell_text, markdown_table
+from textcat.files import write_atomically
+from textcat.progress import Stages, peak_memory
+from textcat.recipe import Recipe
+
+if TYPE_CHECKING:
+    from textcat.corpus.cards import Card
+    from textcat.documents import Corpus
+    from textcat.evaluation.ranking import BandQuality, Evaluation
+    from textcat.evaluation.significance import Comparison, Difference
+    from textcat.model.tagger import Tagger
+    from textcat.papers.experiments import Result, Row, _State
+    from textcat.tagging.summary import Summary
+    from textcat.training.selection import Trial
+
+# How many of the first and last topics of a corpus are printed.
+_ENDS = 5
+# How many of the topics that differ most between models, and of the pairs of topics that are mistaken most.
+_LARGEST = 10
+# How many trials of a study; a file has them all.
+_MOST_TRIALS = 30
+
+_BAND_LINES = (
+    ("macro-averaged precision", "macro_average_precision", 3),
+    ("average sparsity", "average_sparsity", 0),
+    ("macro F1", "macro_f1", 3),
+    ("micro F1", "micro_f1", 3),
+)
+_ALL_BAND_LINES = (
+    _BAND_LINES[0],
+    ("macro R-precision", "macro_r_precision", 3),
+    ("macro P@10", "macro_precision_at_10", 3),
+    ("macro nDCG", "macro_ndcg", 3),
+    _BAND_LINES[1],
+    *(
+        (f"{average} {title}", f"{average}_{measure}", 3)
+        for average in ("macro", "micro", "sample")
+        for title, measure in (("precision", "precision"), ("recall", "recall"), ("F1", "f1"))
+    ),
+    ("label ranking average precision", "label_ranking_average_precision", 3),
+    ("coverage error", "coverage_error", 2),
+    ("top-1 accuracy", "top_1_accuracy", 3),
+)
+_SHORT_TITLES = {"macro_average_precision": "MAP", "macro_f1": "macro F1", "micro_f1": "micro F1"}
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+class _Figure(str):
+    """A cell of a column of numbers, which stands right."""
+
+
+def show(console: Console, rows: Sequence[Mapping[str, Any]], *, needed: int | None = None) -> None:
+    """Print rows that have the same keys, which are the headers; see `show_columns`."""
+    show_columns(console, [(title, [row[title] for row in rows]) for title in rows[0]] if rows else [], needed=needed)
+
+
+def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]], *, needed: int | None = None) -> None:
+    """Print a table; no cell is cut off, on a terminal, in a pipe or in a file.
+
+    Columns that hold words stand left. Where a line has no room for all of them, the last are left out, and named, but
+    never the first `needed` ones (by default all); a last column of words is wrapped on a terminal.
+    """
+    table = [_Column(title, cells) for title, cells in columns]
+    left_out: list[str] = []
+    while needed is not None and len(table) > needed and sum(column.width + 2 for column in table) - 2 > console.width:
+        left_out.insert(0, table.pop().title)
+    if not table:
+        return
+    table[0].is_words = True
+    room = console.width - sum(column.width + 2 for column in table[:-1])
+    if console.is_terminal and table[-1].is_words and room >= max(20, cell_len(table[-1].title)):
+        table[-1].width = min(table[-1].width, room)
+    for k in range(max(len(column.header) for column in table)):
+        header = [column.aligned(column.header[k] if k < len(column.header) else "") for column in table]
+        console.print(Text("  ".join(header).rstrip(), style="bold"), soft_wrap=True)
+    for cells in zip(*(column.cells for column in table), strict=True):
+        pieces = textwrap.wrap(cells[-1], table[-1].width) if cell_len(cells[-1]) > table[-1].width else [cells[-1]]
+        for k, piece in enumerate(pieces):
+            line = [*(cells[:-1] if k == 0 else [""] * (len(table) - 1)), piece]
+            aligned = (column.aligned(cell) for column, cell in zip(table, line, strict=True))
+            console.print(Text("  ".join(aligned).rstrip()), soft_wrap=True)
+    if left_out:
+        _say(console, f"(no room for {', '.join(left_out)}: widen the terminal, or see --json)")
+
+
+class _Column:
+    """A column of a table as text."""
+
+    def __init__(self, title: str, cells: Sequence[Any]):
+        self.title, self.header, self.cells = title, title.split("\n"), [cell_text(cell) for cell in cells]
+        self.is_words = any(isinstance(cell, (str, os.PathLike)) and type(cell) is not _Figure for cell in cells)
+        self.width = max(map(cell_len, [*self.header, *self.cells]))
+
+    def aligned(self, text: str) -> str:
+        padding = " " * (self.width - cell_len(text))
+        return text + padding if self.is_words else padding + text
+
+
+def _figure(value: float | None, decimals: int = 3, undefined: str = "-") -> _Figure:
+    """Return .751 for 0.751, as tables of precision have it."""
+    if value is None:
+        return _Figure(undefined)
+    text = f"{value:.{decimals}f}"
+    return _Figure(text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text)
+
+
+def _signed(value: float) -> _Figure:
+    return _Figure(f"{value:+.3f}".replace("0.", ".", 1))
+
+
+def _interval(bounds: tuple[float, float] | None, write: Callable[[float], str] = _figure) -> _Figure:
+    return _Figure("-" if bounds is None else " to ".join(map(write, bounds)))
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False)
+
+
+def _facts(console: Console, facts: Mapping[str, Any]) -> None:
+    """Print a line for each fact that is there."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        if value is not None:
+            _say(console, f"{name:{width}}  {value}")
+
+
+def _print_json(console: Console, value: Any) -> None:
+    console.file.write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+
+
+def _rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        _print_json(console, rows)
+    else:
+        show(console, rows)
+
+
+# --- train, evaluate, compare ----------------------------------------------------------------------------------------
+
+
+def training(
+    console: Console,
+    tagger: Tagger,
+    corpus: Corpus,
+    folder: Path,
+    stages: Stages,
+    *,
+    per_topic: bool,
+    as_json: bool = False,
+) -> None:
+    """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
+    from textcat.training.train import unevaluated_topics
+
+    late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
+    evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
+    assert evaluation is not None
+    if as_json:
+        cost = {"seconds": stages.seconds, "peak_memory": peak_memory()}
+        run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late, **cost}
+        console.file.write(export.to_json(evaluation, **run))
+        return
+    if evaluation.measured_on != "test documents":
+        why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
+        _say(
+            console,
+            f"Corpus {tagger.corpus}{why}: by cross-validation on its {tagger.train_documents} training documents,\n",
+        )
+    quality(console, evaluation, per_topic=per_topic)
+    console.print()
+    show(console, stage_rows(stages.seconds, peak_memory()))
+    console.print()
+    if unevaluated:
+        _say(console, unevaluated)
+    if late:
+        _say(console, f"Did not converge: {', '.join(late)}.")
+    _say(console, f"Model: {folder}")
+
+
+def quality(
+    console: Console, evaluation: Evaluation, *, form: str = "", per_topic: bool = False, every_measure: bool = False
+) -> None:
+    """Print an evaluation: as tables, or as JSON or CSV for programs."""
+    if form:
+        console.file.write(export.to_json(evaluation) if form == "json" else export.to_csv(evaluation))
+        return
+    if per_topic:
+        show(console, topic_rows(evaluation), needed=7)
+        console.print()
+    show(console, band_rows(evaluation, every_measure=every_measure))
+    if evaluation.confusion is not None:
+        wrong = [(topic, got, n) for topic, got, n in evaluation.confusion if topic != got]
+        accuracy = _figure(evaluation.accuracy, undefined="not defined: no document has a topic")
+        _say(console, f"\naccuracy {accuracy}; {sum(n for *_, n in wrong)} documents got a wrong topic")
+        rows = [{"topic": topic, "got": got, "documents": n} for topic, got, n in wrong[:_LARGEST]]
+        show(console, rows)
+
+
+def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[dict[str, str]]:
+    """Return the averages with a column per band, as Table 2 of Li et al. (2002) has them; sparsity only if known.
+
+    Under a measure stands its interval, if it has been asked for. A line with the topics left out for lack of a test
+    positive appears if there are any.
+    """
+    bands, rows = evaluation.bands, []
+
+    def add(title: str, cell: Callable[[BandQuality], str]) -> None:
+        rows.append({"": title, **{row.band: cell(row) for row in bands}})
+
+    for title, measure, decimals in _ALL_BAND_LINES if every_measure else _BAND_LINES:
+        if measure != "average_sparsity" or any(row.average_sparsity is not None for row in bands):
+            add(title, lambda row: _figure(getattr(row, measure), decimals, undefined="no topic"))  # noqa: B023
+        if any(measure in row.intervals for row in bands):
+            add("  95 % interval", lambda row: _interval(row.intervals.get(measure)))  # noqa: B023
+    add("topics", lambda row: _Figure(row.topics))
+    if any(row.left_out for row in bands):
+        add("left out: no test positive", lambda row: _Figure(row.left_out))
+    return rows
+
+
+def topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
+    facts = _printed_facts(export.fact_names(evaluation))
+    return [
+        {
+            "topic": row.topic,
+            "train": row.train_positives,
+            "test": row.test_positives,
+            "precision": _figure(row.precision),
+            "recall": _figure(row.recall),
+            "F1": _figure(row.f1),
+            "AP": _figure(row.average_precision, undefined="no positive"),
+            "prevalence": _figure(row.prevalence, 4),
+            **{name: _short(row.facts.get(name)) for name in facts},
+        }
+        for row in sorted(evaluation.topics, key=lambda row: (-row.train_positives, row.topic))
+    ]
+
+
+def stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
+    """Return the seconds each stage took, their sum, and the peak memory."""
+    cells = {stage: f"{taken:.2f}" for stage, taken in (*seconds.items(), ("total", sum(seconds.values())))}
+    if peak_memory is not None:
+        cells["peak memory"] = f"{peak_memory / 1e6:.0f} MB"
+    return [{"stage": stage, "seconds": _Figure(cell)} for stage, cell in cells.items()]
+
+
+def _printed_facts(names: Iterable[str]) -> list[str]:
+    """Return the names of the facts that tables print; JSON and CSV have the margins, too."""
+    return [name for name in names if "margin" not in name and name != "certificate"]
+
+
+def _short(fact: Any) -> Any:
+    """Return a fact without its explanation: ``converged: no update in epoch 8`` is ``converged``."""
+    return fact.partition(":")[0] if isinstance(fact, str) else fact
+
+
+def comparison(
+    console: Console, compared: Comparison, folders: Sequence[Path], corpus: str, *, as_json: bool, per_topic: bool
+) -> None:
+    """Print models side by side, named A, B and so on, and the topics they differ in most; or JSON for programs."""
+    if as_json:
+        console.file.write(export.to_json(compared, models=list(map(str, folders)), corpus=corpus))
+        return
+    names = [string.ascii_uppercase[place] for place in range(len(folders))]
+    _facts(console, dict(zip(names, folders, strict=True)))
+    _say(console, f"\n{corpus}, {compared.test_documents} test documents\n")
+    for other in range(1, len(names)):
+        show(console, measure_rows(compared, names, other))
+        console.print()
+    show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
+    _say(
+        console,
+        f"\nMAP: macro-averaged precision. Intervals and p docs: {compared.n_resamples} resamples of the documents,\n"
+        "the same for all models. p topics: the signs of the topics' differences drawn by\n"
+        "chance, 10000 times. No p-value is corrected for the number of comparisons.",
+    )
+
+
+def measure_rows(compared: Comparison, names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
+    """Return a row per band and measure: its values for the first and another model, and how these differ."""
+
+    def differing(difference: Difference | None) -> Iterable[_Figure]:
+        if difference is None:
+            return [_Figure("-")] * 4
+        p_values = (_figure(p, 4) for p in (difference.p_documents, difference.p_topics))
+        return _signed(difference.difference), _interval(difference.interval, _signed), *p_values
+
+    titles = (f"{names[other]} - {names[0]}", "95 % interval", "p docs", "p topics")
+    return [
+        {
+            "band": row.band,
+            "measure": _SHORT_TITLES[row.measure],
+            **{names[place]: _figure(row.values[place], undefined="no topic") for place in (0, other)},
+            **dict(zip(titles, differing(row.differences[other - 1]), strict=True)),
+        }
+        for row in compared.measures
+    ]
+
+
+def difference_rows(compared: Comparison, names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
+    """Return the average precision of the n topics (by default all) that differ most between the models."""
+    return [
+        {
+            "topic": row.topic,
+            "train": row.train_positives,
+            "test": row.test_positives,
+            **dict(zip(names, map(_figure, row.average_precision), strict=True)),
+            **dict(zip([f"{name} - {names[0]}" for name in names[1:]], map(_signed, row.differences), strict=True)),
+        }
+        for row in compared.topics[:n]
+    ]
+
+
+# --- tag, topics, show -----------------------------------------------------------------------------------------------
+
+
+def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bool = False) -> None:
+    """Print what tagging an archive came to: counts, reasons, a row per topic, and what differs from training."""
+    counts, before = summary.counts, summary.before
+    drifting = [drift.topic for drift in summary.drifts]
+    if as_json:
+        run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": drifting}
+        cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
+        output = {"output": None if out is None else str(out), "shards": summary.shards}
+        _print_json(console, counts.as_dict() | run | cost | output)
+        return
+    if before.finished:
+        _say(console, f"{out} is finished: nothing was left to do.\n")
+    by = {source.format: source.guess.by for source in summary.sources}
+    formats = (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
+    rate = (counts.records - before.counts.records) / max(summary.seconds, 1e-9)
+    share = f" ({counts.untagged / counts.tagged:.1%} of those tagged)" if counts.tagged else ""
+    facts = {
+        "documents": f"{counts.records:,}",
+        "tagged": f"{counts.tagged:,}",
+        "rejected": f"{counts.rejected:,}",
+        "without a topic": f"{counts.untagged:,}{share}",
+        "done before": f"{before.counts.records:,}" if before.counts.records else None,
+        "read as": ", ".join(formats) or None,
+        "seconds": f"{summary.seconds:.1f} ({rate:,.0f} documents/s)",
+        "peak memory": f"{summary.memory / 1e6:,.0f} MB",
+        "output": None if out is None else f"{out} ({summary.shards} shard{'s' * (summary.shards != 1)})",
+    }
+    _facts(console, facts)
+    if counts.reasons:
+        console.print()
+        show(console, [{"rejected": n, "because": reason} for reason, n in counts.reasons.most_common()])
+    if counts.topics:
+        console.print()
+        _topics_of_archive(console, summary, drifting)
+
+
+def _topics_of_archive(console: Console, summary: Summary, drifting: Sequence[str]) -> None:
+    sizes, counts, train_documents = summary.train_sizes, summary.counts, summary.manifest["train_documents"]
+    rows: list[dict[str, Any]] = [
+        {
+            "topic": topic,
+            "documents": counts.topics[topic],
+            "rate": counts.topics[topic] / counts.tagged,
+            "in training": size / train_documents,
+            "drift": "*" if topic in drifting else "",
+        }
+        for topic, size in sizes.items()
+        if counts.topics[topic] or topic in drifting
+    ]
+    show(console, sorted(rows, key=lambda row: (-row["documents"], row["topic"])))
+    if len(rows) < len(sizes):
+        _say(console, f"\n{len(sizes) - len(rows)} of {len(sizes)} topics have no document.")
+    if drifting:
+        _say(
+            console,
+            f"\n* {len(drifting)} of {len(sizes)} topics have more than three times, or less than a third of, the rate "
+            "of training, beyond chance: the archive may be about other things than the training documents were.",
+        )
+
+
+def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a model's topics, the largest first."""
+    facts = manifest["facts"]
+    rows = [
+        {
+            "topic": topic,
+            "train": size,
+            "prevalence": size / manifest["train_documents"],
+            **{name: values[k] for name, values in facts.items()},
+        }
+        for k, (topic, size) in enumerate(zip(manifest["topics"], manifest["train_sizes"], strict=True))
+    ]
+    rows.sort(key=lambda row: (-row["train"], row["topic"]))
+    if as_json:
+        _print_json(console, rows)
+        return
+    names = _printed_facts(list(rows[0])[1:])
+    show(console, [{"topic": row["topic"], **{name: _short(row[name]) for name in names}} for row in rows], needed=3)
+
+
+def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_json: bool = False) -> None:
+    """Print how a model was trained."""
+    recipe = Recipe(name="", **manifest["recipe"])
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    if as_json:
+        names = ("format", "corpus", "train_documents", "recipe", "versions")
+        counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"], "bytes": size}
+        _print_json(console, {"model": str(folder), **{name: manifest[name] for name in names}, **counts})
+        return
+    facts = {
+        "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
+        "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
+        "topics": len(manifest["topics"]),
+        "terms": manifest["features"]["n_terms"],
+        "recipe": recipe.title,
+        **{section: _settings(getattr(recipe, section)) for section in ("tokens", "features", "learner")},
+        "made with": _settings(manifest["versions"], " "),
+    }
+    _facts(console, facts)
+
+
+def _settings(values: Mapping[str, Any], between: str = "=") -> str:
+    return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
+
+
+def topic_terms(console: Console, terms: Iterable[tuple[str, float]], *, as_json: bool = False) -> None:
+    """Print terms with their weights."""
+    _rows(console, [{"term": term, "weight": weight} for term, weight in terms], as_json=as_json)
+
+
+# --- corpora, recipes, tune ------------------------------------------------------------------------------------------
+
+
+def corpora(console: Console, located: Iterable[tuple[Card, Path | None]], *, as_json: bool = False) -> None:
+    """Print the known corpora, and where each is or how to get it."""
+    rows = []
+    for card, path in located:
+        counts = {name: card.counts.get(name, None if as_json else "?") for name in ("documents", "topics")}
+        where = path or f"not here; {_how_to_get(card)}"
+        place = {"title": card.title, "path": None if path is None else str(path)} if as_json else {"where": where}
+        rows.append({"corpus": card.name, **counts, **place})
+    _rows(console, rows, as_json=as_json)
+
+
+def _how_to_get(card: Card) -> str:
+    fetch = f"`textcat corpora fetch {card.name}`"
+    return f"{fetch} downloads it from {card.urls[0]}" if card.urls else f"{fetch} says how to get it"
+
+
+def fetched(console: Console, card: Card, path: Path) -> None:
+    """Print where a corpus is, and its terms of use."""
+    _facts(
+        console, {"corpus": f"{card.name}: {card.title}", "licence": card.licence, "cite": card.citation, "at": path}
+    )
+
+
+def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool = False) -> None:
+    """Print a corpus' counts, and its largest and smallest topics; as JSON all of them."""
+    statistics = documents.statistics()
+    sizes = zip(statistics.topics, statistics.train_positives, statistics.test_positives, strict=True)
+    rows: list[dict[str, Any]] = [
+        {"topic": topic, "train": int(train), "test": int(test)} for topic, train, test in sizes
+    ]
+    if as_json:
+        counts = {"documents": statistics.documents, "without_topic": statistics.without_topic, "tokens": n_tokens}
+        _print_json(console, {"corpus": documents.name, **counts, "topics": rows})
+        return
+    parts = [
+        {"part": part, "documents": count, "without topic": statistics.without_topic[part]}
+        for part, count in statistics.documents.items()
+    ]
+    show(console, parts)
+    console.print()
+    _facts(console, {"topics": len(rows), "tokens": f"{n_tokens} in train and test"})
+    console.print()
+    rows = [row | {"prevalence": float(rate)} for row, rate in zip(rows, statistics.prevalence, strict=True)]
+    rows.sort(key=lambda row: (-row["train"], row["topic"]))
+    show(console, rows if len(rows) <= 2 * _ENDS else rows[:_ENDS] + rows[-_ENDS:])
+    if len(rows) > 2 * _ENDS:
+        _say(console, f"(the {_ENDS} largest and the {_ENDS} smallest of {len(rows)} topics)")
+
+
+def study(
+    console: Console,
+    trials: Sequence[Trial],
+    chosen: Trial,
+    stages: Stages,
+    out: Path | None,
+    *,
+    as_json: bool = False,
+) -> None:
+    """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
+    from textcat.training.selection import is_the_papers
+    from textcat.training.tune import to_toml
+
+    varied = _varied([trial.recipe for trial in trials])
+    rows = [
+        {
+            **{key: getattr(trial.recipe, section).get(key) for section, key in varied},
+            **{f"MAP {band}": _Figure(f"{value:.4f}") for band, value in trial.macro_average_precision.items()},
+            **{f"sparsity {band}": _Figure(f"{value:.0f}") for band, value in trial.average_sparsity.items()},
+        }
+        for trial in trials
+    ]
+    if out is not None:
+        write_atomically(out / "table.md", markdown_table(rows))
+        write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
+    if as_json:
+        cost = {"seconds": stages.seconds, "peak_memory": peak_memory()}
+        _print_json(console, {"chosen": _trial(chosen), "trials": [_trial(trial) for trial in trials], **cost})
+        return
+    first = [*(key for _, key in varied), "MAP ALL", "MAP EXPECTED", "sparsity ALL"]
+    order = [name for name in dict.fromkeys([*first, *rows[0]]) if name in rows[0]]
+    show(console, [{name: row[name] for name in order} for row in rows[:_MOST_TRIALS]], needed=len(varied) + 3)
+    if len(rows) > _MOST_TRIALS:
+        console.print(f"... and {len(rows) - _MOST_TRIALS} more", style="dim")
+    console.print()
+    show(console, stage_rows(stages.seconds, peak_memory()))
+    yardstick = any(is_the_papers(trial.recipe) for trial in trials)
+    goal = "PAUM(1, 50) over ALL, TOP10 and RARE" if yardstick else "the best over EXPECTED"
+    taken = {key: getattr(chosen.recipe, section).get(key) for section, key in varied}
+    _say(console, f"\nThe sparsest that ranks as well as {goal}: {_settings(taken)}")
+    if out is not None:
+        _say(console, f"Table, recipe and trials: {out}")
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    """Return a trial as JSON can hold it: a band without a figure has None."""
+    figures = {"map": trial.macro_average_precision, "sparsity": trial.average_sparsity}
+    return {"recipe": trial.recipe.as_dict()} | {
+        name: {band: None if math.isnan(value) else value for band, value in by_band.items()}
+        for name, by_band in figures.items()
+    }
+
+
+def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
+    """Return the parameters in which recipes differ, by section and name."""
+    sections = ("tokens", "features", "topics", "learner")
+    named = dict.fromkeys((section, key) for section in sections for r in recipes for key in getattr(r, section))
+    return [
+        (section, key)
+        for section, key in named
+        if len({json.dumps(getattr(recipe, section).get(key)) for recipe in recipes}) > 1
+    ]
+
+
+# --- reproduce -------------------------------------------------------------------------------------------------------
+
+
+def experiments(console: Console, states: Sequence[_State], *, as_json: bool) -> None:
+    """Print the papers' experiments: how long each takes, when it was run, what data it needs, and what is missing."""
+    rows = [
+        {
+            "experiment": state.experiment.name,
+            "minutes": state.experiment.minutes,
+            "last run": _last_run(state),
+            "what it shows": state.experiment.title,
+            "data": ", ".join(f"{name} (missing)" * (name in state.missing) or name for name in state.experiment.data),
+        }
+        for state in states
+    ]
+    if as_json:
+        _print_json(console, [row | {"missing": state.missing} for row, state in zip(rows, states, strict=True)])
+        return
+    show(console, rows)
+    for sentence in dict.fromkeys(sentence for state in states for sentence in state.missing.values()):
+        _say(console, f"\n{sentence}")
+
+
+def _last_run(state: _State) -> str:
+    if state.last_run is None:
+        return "never"
+    n_tasks = len(state.experiment.tasks)
+    if 0 < state.n_finished < n_tasks:
+        return f"{state.n_finished} of {n_tasks} tasks"
+    changed = "" if state.n_finished else ", changed since"
+    return f"{state.last_run:%Y-%m-%d}{changed}"
+
+
+def reproductions(console: Console, results: Iterable[Result], out: Path | None, *, as_json: bool) -> None:
+    """Print the published figures of experiments beside ours, as they come or as JSON; write pages if asked."""
+    from textcat.papers import pages
+
+    ended = []
+    for result in results:
+        ended.append(result)
+        page = None if out is None else pages.write(out, result)
+        if not as_json:
+            _reproduction(console, result, page)
+    if as_json:
+        console.file.write(pages.to_json(ended))
+
+
+def _reproduction(console: Console, result: Result, page: Path | None) -> None:
+    from textcat.papers import pages
+
+    experiment = result.experiment
+    _say(console, f"{experiment.name}: {experiment.title}\n")
+    show_columns(console, comparison_columns(result.rows))
+    for number, note in enumerate(pages.comparison_notes(result.rows), start=1):
+        _say(console, f"({number}) {note}")
+    kept = f"; {result.n_kept} of {len(experiment.tasks)} tasks had been run before" if result.n_kept else ""
+    _say(console, f"\n{result.seconds:.1f} s{kept}")
+    if page is not None:
+        _say(console, f"Page: {page}")
+    console.print()
+
+
+def comparison_columns(rows: Sequence[Row]) -> list[tuple[str, list[Any]]]:
+    """Return the columns of a table of the published figures, ours, and by how many percent these differ."""
+    from textcat.papers import pages
+
+    columns = pages.columns(rows)
+    titled = any(column.title for column in columns)
+    figures = [
+        (f"{column.title}\n{column.part}" if titled else column.part, [_Figure(cell) for cell in column.cells])
+        for column in columns
+    ]
+    return [("", [row.label for row in rows]), *figures]
