@@ -20,6 +20,7 @@ from rich.text import Text
 
 from textcat.evaluation import export
 from textcat.evaluation.export import cell_text, markdown_table
+from textcat.evaluation.ranking import Evaluation
 from textcat.files import write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
@@ -27,7 +28,7 @@ from textcat.recipe import Recipe
 if TYPE_CHECKING:
     from textcat.corpus.cards import Card
     from textcat.documents import Corpus
-    from textcat.evaluation.ranking import BandQuality, Evaluation
+    from textcat.evaluation.ranking import BandQuality
     from textcat.evaluation.significance import Comparison, Difference
     from textcat.model.tagger import Tagger
     from textcat.papers.experiments import Result, Row, _State
@@ -422,9 +423,9 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
     recipe = Recipe(name="", **manifest["recipe"])
     size = sum(path.stat().st_size for path in folder.iterdir())
     if as_json:
-        names = ("format", "corpus", "train_documents", "recipe", "versions")
+        names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
         counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"], "bytes": size}
-        _print_json(console, {"model": str(folder), **{name: manifest[name] for name in names}, **counts})
+        _print_json(console, {"model": str(folder), **{name: manifest.get(name) for name in names}, **counts})
         return
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
@@ -436,6 +437,9 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
         "made with": _settings(manifest["versions"], " "),
     }
     _facts(console, facts)
+    if (measured := manifest.get("evaluation")) and measured["bands"]:
+        _say(console, f"\nMeasured after training, on {measured['test_documents']} {measured['measured_on']}:\n")
+        show(console, band_rows(Evaluation.from_dict({**measured, "topics": []})))
 
 
 def _settings(values: Mapping[str, Any], between: str = "=") -> str:

@@ -56,10 +56,12 @@ def evaluate(
     evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if bootstrap:
         evaluation = significance.with_intervals(evaluation, n_resamples=bootstrap)
-    if trec and evaluation.scores is None:
-        raise TextcatError(f"The model's evaluation is that on {evaluation.measured_on}, of which no scores were kept.")
     if trec:
         ids = [document.id for document in documents.test]
+        if evaluation.scores is None:
+            raise TextcatError(
+                f"The evaluation on {evaluation.measured_on} was kept with the model without its scores."
+            )
         export.write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
     form = "json" if as_json else "csv" if as_csv else ""
     if evaluation.scores is None and not form:
