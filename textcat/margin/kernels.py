@@ -98,7 +98,7 @@ class KernelRows:
         kept = {name: value for name, value in self.__dict__.items() if name not in ("_blocks", "_locks")}
         return {**kept, "cache_mb": self.cache_mb / self.n_jobs, "n_jobs": 1}
 
-    def _setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._keep_nothing()
 
