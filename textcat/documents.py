@@ -94,6 +94,8 @@ class Corpus:
         Documents the split rule leaves out of both parts.
     descriptions : dict of str to str
         What topics are about, in words, for those of `topics` that the source describes.
+    origin : dict of str to object
+        The arguments by which `open_corpus` opens it again, as JSON holds them; empty if it was made in memory.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Corpus:
     topics: tuple[str, ...]
     unused: list[Document] = field(default_factory=list)
     descriptions: dict[str, str] = field(default_factory=dict)
+    origin: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"Corpus({self.name!r}: {self._sizes()})"
@@ -298,7 +301,8 @@ class Corpus:
         if not in_test:
             raise TextcatError(f"Corpus {self.name} has no two documents of a topic, so it has none for a test part.")
         train = [document for i, document in enumerate(self.train) if i not in in_test]
-        return replace(self, train=train, test=[self.train[i] for i in sorted(in_test)])
+        origin = {**self.origin, "test_size": test_size, "seed": seed} if self.origin else {}
+        return replace(self, train=train, test=[self.train[i] for i in sorted(in_test)], origin=origin)
 
     def described(self) -> list[Document]:
         """Return a document per topic, in the order of `topics`, that says what the topic is about.

@@ -109,6 +109,7 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
     return {
         "versions": {"textcat": __version__, **{name: version(name) for name in _LIBRARIES}},
         "corpus": tagger.corpus,
+        "origin": tagger.origin,
         "recipe": tagger.recipe,
         "train_documents": tagger.train_documents,
         "topics": list(tagger.topics),
@@ -170,6 +171,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             facts=manifest["facts"],
             recipe=manifest["recipe"],
             corpus=manifest["corpus"],
+            origin=dict(manifest.get("origin", {})),
             evaluation=_evaluation(manifest),
         )
     except ModelError:

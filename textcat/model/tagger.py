@@ -70,6 +70,8 @@ class Tagger:
         The recipe it was trained by.
     corpus : str
         Name of the corpus it was trained on.
+    origin : dict of str to object
+        The arguments by which `open_corpus` opens that corpus again; empty if it was made in memory.
     evaluation : Evaluation, optional
         What was measured after training; of a model that was read from its folder, without the scores.
     """
@@ -86,9 +88,10 @@ class Tagger:
     corpus: str = ""
     calibration: Calibration | None = None
     evaluation: Evaluation | None = None
+    origin: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"Tagger({len(self.topics):,} topics, {self._origin()})"
+        return f"Tagger({len(self.topics):,} topics, {self._description()})"
 
     def _repr_html_(self) -> str:
         largest = np.argsort(-self.train_sizes, kind="stable")[:_TOPICS_SHOWN]
@@ -100,10 +103,10 @@ class Tagger:
         more = len(self.topics) - len(largest)
         below = f"<p>and {more:,} smaller topics</p>" if more else ""
         head = "<tr><th>topic</th><th>training documents</th><th>terms of largest weight</th></tr>"
-        title = f"<p><b>Tagger</b>: {len(self.topics):,} topics, {escape(self._origin())}</p>"
+        title = f"<p><b>Tagger</b>: {len(self.topics):,} topics, {escape(self._description())}</p>"
         return f"{title}<table>{head}{rows}</table>{below}"
 
-    def _origin(self) -> str:
+    def _description(self) -> str:
         learner = self.recipe.get("learner", {}).get("name", "paum")
         documents = f"{self.train_documents:,} documents of {self.corpus!r}"
         return f"{len(self.features.idf_):,} features, trained on {documents} by {learner}"

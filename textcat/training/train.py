@@ -119,6 +119,7 @@ def train(
         facts=learner.facts(),
         recipe=recipe.as_dict(),
         corpus=corpus.name,
+        origin=corpus.origin,
     )
 
 
