@@ -15,6 +15,7 @@ from textcat.features.affixes import (
     ASCII,
     OTHER,
     _AffixTables,
+    _parse,
     _UnmodelledRegexError,
     alternatives,
     required_characters,
@@ -182,3 +183,48 @@ def test_exact_alternatives_know_their_width():
     assert unit.before[:2] == (1 << ord("m"), 1 << ord("k"))
     assert unit.before[3] == ABSENT | OTHER | ASCII
     assert [each.width for each in alternatives(re.compile(r"\.\.+$"), "suffix")] == [-1]
+
+
+# --- what is used of Python and spaCy beyond what they promise -------------------------------------------------------
+
+
+def test_python_names_the_nodes_of_a_regex_as_the_tables_read_them():
+    # Private: `re._parser` (before Python 3.11: `sre_parse`).
+    nodes = _parse(re.compile(r"^(?:a|[^b-d\d])x?(?<=é)(?!y).$"))
+    names = ["AT", "SUBPATTERN", "MAX_REPEAT", "ASSERT", "ASSERT_NOT", "ANY", "AT"]
+    assert [str(op) for op, _ in nodes] == names
+    ((branch, (_, ways)),) = nodes[1][1][3]
+    assert str(branch) == "BRANCH"
+    assert [[str(op) for op, _ in way] for way in ways] == [["LITERAL"], ["IN"]]
+    members = [(str(op), str(value)) for op, value in ways[1][0][1]]
+    assert members == [("NEGATE", "None"), ("RANGE", "(98, 100)"), ("CATEGORY", "CATEGORY_DIGIT")]
+    assert nodes[2][1][:2] == (0, 1)
+    assert [nodes[k][1][0] for k in (3, 4)] == [-1, 1]
+
+
+def test_spacy_asks_for_affixes_by_bound_methods_of_regexes():
+    # Not promised: a tokenizer's callables are methods of patterns, whose parse trees the tables are made from.
+    tokenizer = naive.nlp_of("en").tokenizer
+    for name, method in (
+        ("prefix_search", "search"),
+        ("suffix_search", "search"),
+        ("infix_finditer", "finditer"),
+        ("url_match", "match"),
+    ):
+        function = getattr(tokenizer, name)
+        assert isinstance(function.__self__, re.Pattern)
+        assert function.__name__ == method
+    assert isinstance(tokenizer.rules, dict)
+    assert tokenizer.token_match is None
+    assert tokenizer.faster_heuristics is True
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_no_regex_of_a_language_is_left_unread(lang):
+    tokenizer = naive.nlp_of(lang).tokenizer
+    for function, role in (
+        (tokenizer.prefix_search, "prefix"),
+        (tokenizer.suffix_search, "suffix"),
+        (tokenizer.infix_finditer, "infix"),
+    ):
+        assert alternatives(function.__self__, role)

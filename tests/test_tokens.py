@@ -403,3 +403,31 @@ def test_threads_may_share_the_token_cache():
     for thread in threads:
         thread.join()
     assert results == [[naive.tokens(text) for text in batch] for batch in documents]
+
+
+# --- what is used of spaCy beyond what it promises -------------------------------------------------------------------
+
+
+def test_spacy_computes_what_a_term_needs_by_functions_that_methods_of_strings_stand_for():
+    # Not promised: the getters of `Vocab.lex_attr_getters`, and that stop words are a `functools.partial` over a set.
+    counter = Tokens()._prepared()
+    assert counter._term is str.lower
+    assert counter._required == [str.isalpha]
+    assert counter._excluded[0] is str.isspace
+    assert counter._stops == spacy.blank("en").Defaults.stop_words
+
+
+def test_spacy_tokenizes_with_a_vocabulary_that_computes_nothing():
+    # Not promised: `Vocab.lex_attr_getters` may be emptied, and `Vocab()` without arguments serves a tokenizer.
+    language = _Language("en")
+    assert language._nlp.vocab.lex_attr_getters == {}
+    empty = spacy.vocab.Vocab()
+    tokenizer = language._affixes.rebuild(language._nlp.tokenizer, empty)
+    text = "Don't stop, Mr. X :) )"
+    assert [token.text for token in tokenizer(text)] == naive.tokens(text)
+
+
+def test_spacys_tokenizer_is_the_one_that_works_on_spans_between_white_space():
+    # Not promised: languages with this very class (not one derived from it) tokenize each span for itself.
+    assert all(_Language(lang).splits_at_space for lang in LANGUAGES)
+    assert not _Language("zh").splits_at_space
