@@ -16,7 +16,7 @@ import pytest
 
 import textcat
 from textcat.evaluation.thresholds import Calibration
-from textcat.model.manifest import MODEL, ModelError, read_manifest
+from textcat.model import MODEL, ModelError, read_manifest
 from textcat.model.storage import check_target, load, save
 
 FILES = ["bias.npy", "calibration.npy", "idf.npy", "manifest.json", "thresholds.npy", "vocabulary.json", "weights.npy"]

@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 import types
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -331,7 +330,9 @@ class FolderFormat:
                 )
         above = next(parent for parent in folder.parents if parent.exists())
         try:
-            tempfile.TemporaryDirectory(prefix=".", suffix=UNFINISHED, dir=above).cleanup()
+            probe = _sibling(above / "probe")
+            probe.mkdir()
+            probe.rmdir()
         except OSError as error:
             raise self.error(_cannot_write_in(above, error)) from error
 

@@ -12,7 +12,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from textcat.model.manifest import SUM, read_manifest
+from textcat.model import SUM, read_manifest
 from textcat.reading.batches import read_batches
 from textcat.reading.records import Batch, InputSettings
 from textcat.reading.sources import find

@@ -20,8 +20,8 @@ import textcat
 from textcat.errors import TextcatError
 from textcat.features import tokens
 from textcat.files import MANIFEST
-from textcat.model.manifest import MODEL as FORMAT
-from textcat.model.manifest import SUM, read_manifest
+from textcat.model import MODEL as FORMAT
+from textcat.model import SUM, read_manifest
 from textcat.model.storage import load, save
 
 from .target import Target

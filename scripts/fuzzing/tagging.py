@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from textcat.model.manifest import SUM, read_manifest
+from textcat.model import SUM, read_manifest
 from textcat.reading.records import Record, Rejection
 from textcat.tagging.job import Job, tag_batch
 from textcat.tagging.output import OutputSettings, encode_rejection

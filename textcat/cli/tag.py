@@ -107,7 +107,7 @@ def tag(
 def topics(model: ModelFolder, as_json: AsJson = False) -> None:
     """List a model's topics with what training knows of each."""
     from textcat.cli import _tables
-    from textcat.model.manifest import read_manifest
+    from textcat.model import read_manifest
 
     _tables.topics(console(), read_manifest(model), as_json=as_json)
 
@@ -120,8 +120,7 @@ def show(
 ) -> None:
     """Show how a model was trained, or what it has learnt of a topic."""
     from textcat.cli import _tables
-    from textcat.model import storage
-    from textcat.model.manifest import read_manifest
+    from textcat.model import read_manifest, storage
 
     if topic is None:
         _tables.model(console(), read_manifest(model), model, as_json=as_json)

@@ -1,1 +1,76 @@
-"""The trained thing, and its folder."""
+"""The trained thing and its folder, of which the manifest is read here, without loading arrays or their libraries."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from textcat.errors import TextcatError
+from textcat.files import FolderFormat
+
+VOCABULARY = "vocabulary.json"
+ARRAYS = ("weights", "bias", "thresholds", "idf")
+CALIBRATION = "calibration"  # an array that only models with probabilities have
+FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
+MAY_BE = frozenset({f"{CALIBRATION}.npy"})
+SUM = "sha256"  # of the manifest's other entries
+_ENTRIES = {
+    "versions": dict,
+    "corpus": str,
+    "recipe": dict,
+    "train_documents": int,
+    "topics": list,
+    "train_sizes": list,
+    "facts": dict,
+    "features": dict,
+    "files": dict,
+    SUM: str,
+}
+
+
+class ModelError(TextcatError):
+    """A folder that is no model, a damaged one, or one of a newer format."""
+
+
+MODEL = FolderFormat(
+    name="model",
+    negation="not a model",
+    error=ModelError,
+    version=2,  # 1: no features by hash, no average lengths of zones
+    files=FILES | MAY_BE,
+    checksum=SUM,
+    origin="Train one with `textcat train CORPUS --out FOLDER`.",
+    remedy="train the model again",
+)
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what a model says of itself, without its arrays.
+
+    Raises
+    ------
+    TextcatError
+        If the folder is no model, the manifest is damaged, or its format is newer than this version knows.
+    """
+    with MODEL.open(folder) as (manifest, _):
+        check_entries(folder, manifest)
+        return manifest
+
+
+def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
+    """Check that a manifest has the entries of a model's.
+
+    Parameters
+    ----------
+    folder : path
+        For the message.
+    manifest : dict
+
+    Raises
+    ------
+    TextcatError
+        If an entry is missing or of another type.
+    """
+    wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
+    if wrong or set(manifest["files"]) - MAY_BE != FILES:
+        raise MODEL.damaged_manifest(folder)

@@ -14,8 +14,7 @@ from spacy.util import from_bytes, minibatch, to_bytes
 
 from textcat.errors import TextcatError
 from textcat.files import MANIFEST
-from textcat.model import storage
-from textcat.model.manifest import FILES, MAY_BE
+from textcat.model import FILES, MAY_BE, storage
 from textcat.model.tagger import Tagger
 
 FACTORY = "textcat_paum"

@@ -18,7 +18,7 @@ from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
 from textcat.files import sha256_of_file
-from textcat.model.manifest import ARRAYS, CALIBRATION, MODEL, VOCABULARY, ModelError, check_entries
+from textcat.model import ARRAYS, CALIBRATION, MODEL, VOCABULARY, ModelError, check_entries
 from textcat.model.tagger import Tagger
 from textcat.recipe import Recipe
 

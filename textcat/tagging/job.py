@@ -14,7 +14,7 @@ from platform import node
 from typing import TYPE_CHECKING, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.model.manifest import SUM, read_manifest
+from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import formats
 from textcat.reading.records import Batch, InputSettings, Record, Rejection

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from textcat import __version__
 from textcat.errors import TextcatError
 from textcat.files import did_you_mean
-from textcat.model.manifest import CALIBRATION, SUM, read_manifest
+from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading.batches import read_batches
 from textcat.reading.pipes import Pipes
