@@ -1,7 +1,7 @@
 """Everything public says what its arguments are and what it returns, and begins with the verb a reader expects.
 
-Public is what has no leading underscore, in modules without one. Left out is what takes options of the command line: the
-help texts of the options are its documentation.
+Public is what has no leading underscore, in modules without one. Left out is what takes options of the command line:
+their help texts are its documentation.
 """
 
 import ast
@@ -16,22 +16,11 @@ MODULES = sorted(
     for path in ROOT.glob("textcat/**/*.py")
     if not any(part.startswith("_") and part != "__init__.py" for part in path.relative_to(ROOT).parts)
 )
-UNPLAIN = {
-    "Give",
-    "Gives",
-    "Have",
-    "Has",
-    "Let",
-    "Lets",
-    "Make",
-    "Makes",
-    "Put",
-    "Puts",
-    "Say",
-    "Says",
-    "Tell",
-    "Tells",
-}
+UNPLAIN = {"Give", "Gives", "Have", "Let", "Lets", "Make", "Put", "Say", "Tell", "Tells"}
+# What an option of the command line is annotated with: in place, or by a name that several commands share.
+CLI = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("textcat/cli/*.py")))
+SHARED = "|".join(re.findall(r"^(\w+) = Annotated", CLI, flags=re.MULTILINE))
+OPTION = re.compile(rf"Annotated\[|typer\.|\b({SHARED})\b")
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
