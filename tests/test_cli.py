@@ -19,7 +19,7 @@ import pytest
 
 import textcat
 from textcat import cli
-from textcat.recipe import read_recipe
+from textcat.recipe import read_recipe, recipes
 
 COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
 COMMANDS = (
@@ -30,6 +30,7 @@ COMMANDS = (
     "topics",
     "show",
     "tune",
+    "recipes",
     "reproduce",
     "corpora",
     "corpora fetch",
@@ -476,6 +477,27 @@ def test_tune_compares_recipes_and_writes_the_table_and_the_best(run):
     assert len(Path("study/table.md").read_text().splitlines()) == 2 + 2
     assert read_recipe("study/recipe.toml").learner["tau_pos"] in (5.0, 20.0)
     assert len(Path("study/trials.jsonl").read_text().splitlines()) == 2
+
+
+def test_recipes_are_listed_with_what_they_are(run):
+    run("recipes")
+    assert (run.code, run.err) == (0, "")
+    assert [line.split()[0] for line in run.out.splitlines()] == ["recipe", *recipes()]
+    assert [row["recipe"] for row in json.loads(run("recipes", "--json").out)] == list(recipes())
+
+
+@pytest.mark.parametrize("name", ["best", "paum-2002"])
+def test_a_recipe_is_printed_as_a_file_with_every_setting_explained(run, name):
+    printed, fields = run("recipes", name).out, read_recipe(name).fields()
+    assert read_recipe(recipe(printed)).fields() == fields
+    assert max(map(len, printed.splitlines()[1:])) <= 100
+    words = " ".join(re.sub(r"^# ", "", line) for line in printed.splitlines())
+    for field in fields:
+        assert f"{field.explanation} ({field.type}; default:" in words
+        assert re.search(rf"^(# )?{field.name} =", printed, re.MULTILINE)
+    as_json = json.loads(run("recipes", name, "--json").out)
+    assert [(row["section"], row["name"]) for row in as_json["fields"]] == [row[:2] for row in fields]
+    assert "Did you mean 'best'?" in run.refuses("recipes", "bset")
 
 
 def test_tune_refuses_what_cannot_be_compared(run, own):

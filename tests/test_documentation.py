@@ -36,6 +36,7 @@ COMMANDS = (
     "topics",
     "show",
     "tune",
+    "recipes",
     "reproduce",
     "corpora",
     "corpora fetch",

@@ -119,6 +119,15 @@ _COLLECTIONS = {dict: "a table", Mapping: "a table", list: "a list", Sequence: "
 _ENTRIES = {int: "integers", float: "numbers", str: "strings"}
 
 
+def format_value(value: Any) -> str:
+    """Return a value as a TOML file has it."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {format_value(v)}" for key, v in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(format_value, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def has_type(value: Any, annotation: Any) -> bool:
     """Return whether a value of a TOML file has the type of a parameter.
 

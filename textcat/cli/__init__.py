@@ -10,7 +10,7 @@ __all__ = ["app", "main"]
 # In this order `textcat --help` lists them.
 for _command in (
     *(train.train, evaluate.evaluate, evaluate.compare, tag.tag, tag.topics, tag.show),
-    *(train.tune, corpora.reproduce),
+    *(train.tune, train.recipes, corpora.reproduce),
 ):
     app.command()(_command)
 

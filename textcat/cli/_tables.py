@@ -21,7 +21,7 @@ from rich.text import Text
 from textcat.evaluation import export
 from textcat.evaluation.export import cell_text, markdown_table
 from textcat.evaluation.ranking import Evaluation
-from textcat.files import write_atomically
+from textcat.files import format_value, write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
 
@@ -501,6 +501,30 @@ def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool 
     show(console, rows if len(rows) <= 2 * _ENDS else rows[:_ENDS] + rows[-_ENDS:])
     if len(rows) > 2 * _ENDS:
         _say(console, f"(the {_ENDS} largest and the {_ENDS} smallest of {len(rows)} topics)")
+
+
+def recipes(console: Console, known: Sequence[Recipe], *, as_json: bool) -> None:
+    """Print recipes, a line each."""
+    rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in known]
+    _rows(console, rows, as_json=as_json)
+
+
+def recipe(console: Console, one: Recipe, *, as_json: bool) -> None:
+    """Print a recipe as a file that can be read again, with every setting and what it means."""
+    if as_json:
+        _print_json(console, {"recipe": one.name, "title": one.title, "fields": [f._asdict() for f in one.fields()]})
+        return
+    width = max(40, min(console.width, 100))
+    lines, section = [f"title = {format_value(one.title)}"], ""
+    for field in one.fields():
+        if field.section != section:
+            section = field.section
+            lines += ["", f"[{section}]"]
+        default = "none" if field.default is None else format_value(field.default)
+        meaning = f"{field.explanation} ({field.type}; default: {default})"
+        lines += ["", *textwrap.wrap(meaning, width, initial_indent="# ", subsequent_indent="# ")]
+        lines.append(f"# {field.name} =" if field.value is None else f"{field.name} = {format_value(field.value)}")
+    _say(console, "\n".join(lines))
 
 
 def study(

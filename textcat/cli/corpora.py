@@ -16,7 +16,7 @@ from textcat.cli.app import (
     corpus_reader,
     new_stages,
     with_options,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus

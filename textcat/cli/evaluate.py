@@ -17,7 +17,7 @@ from textcat.cli.app import (
     corpus_reader,
     new_stages,
     with_options,
-)  # fmt: skip
+)
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ def evaluate(
     if trec:
         ids = [document.id for document in documents.test]
         if evaluation.scores is None:
-            raise TextcatError(
-                f"The evaluation on {evaluation.measured_on} was kept with the model without its scores."
-            )
+            raise TextcatError(f"Of the evaluation on {evaluation.measured_on} no scores were kept.")
         export.write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
     form = "json" if as_json else "csv" if as_csv else ""
     if evaluation.scores is None and not form:

@@ -17,7 +17,7 @@ from textcat.cli.app import (
     number_of_jobs,
     scheduler_address,
     with_options,
-)  # fmt: skip
+)
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:

@@ -14,12 +14,13 @@ from textcat.cli.app import (
     Learner,
     PerTopic,
     RecipeName,
+    complete_recipe,
     console,
     corpus_reader,
     new_stages,
     scheduler_address,
     with_options,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -82,6 +83,24 @@ def train(
     with stages.stage("save"):
         storage.save(tagger, folder)
     _tables.training(console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+
+
+def recipes(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A recipe to print: its name or file; none: list them.", autocompletion=complete_recipe),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the recipes, or print one as a file, every setting with its meaning, its type and its default."""
+    from textcat.cli import _tables
+    from textcat.recipe import read_recipe
+    from textcat.recipe import recipes as shipped_recipes
+
+    if name is None:
+        _tables.recipes(console(), [read_recipe(one) for one in shipped_recipes()], as_json=as_json)
+    else:
+        _tables.recipe(console(), read_recipe(name), as_json=as_json)
 
 
 @with_options(read=corpus_reader)

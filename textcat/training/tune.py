@@ -16,7 +16,7 @@ import numpy as np
 from textcat import __version__
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, install_hint
-from textcat.files import KeptResults, read_toml
+from textcat.files import KeptResults, format_value, read_toml
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.selection import EXPECTED, Trial, cross_validate, margin_settings
@@ -310,13 +310,5 @@ def to_toml(recipe: Recipe) -> str:
     lines = [f"title = {json.dumps(recipe.title, ensure_ascii=False)}"]
     for section in (*_SECTIONS, "tags"):
         if settings := getattr(recipe, section):
-            lines += ["", f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in settings.items())]
+            lines += ["", f"[{section}]", *(f"{key} = {format_value(value)}" for key, value in settings.items())]
     return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(entry)}" for key, entry in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
