@@ -58,7 +58,7 @@ install_into_venv() {
         "${pip[@]}" --no-index --no-build-isolation </dev/null >>.venv/install.log 2>&1; then
         fingerprint >"$stamp"
     elif works_already "$@"; then
-        say "Could not install (see .venv/install.log); going on with what .venv already has."
+        say "Could not install (see .venv/install.log); continuing with what .venv already has."
     else
         tail -n 30 .venv/install.log >&2
         die "Could not install textcat: the messages above and .venv/install.log say why."

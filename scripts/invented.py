@@ -165,6 +165,6 @@ def _labels(about: np.ndarray, n_topics: np.ndarray, forgotten: np.ndarray) -> l
     first, second = about[0].tolist(), about[1].tolist()
     labels = []
     for one, other, n, is_forgotten in zip(first, second, n_topics.tolist(), forgotten.tolist(), strict=True):
-        found = sorted({one, other}) if n == 2 else [one] if n else []
-        labels.append(found[1:] if is_forgotten else found)
+        topics = sorted({one, other}) if n == 2 else [one] if n else []
+        labels.append(topics[1:] if is_forgotten else topics)
     return labels

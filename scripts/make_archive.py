@@ -54,13 +54,12 @@ class Speller:
     def write(self, ranks: np.ndarray, forms: np.ndarray) -> list[bytes]:
         """Spell words, each in its form: its ending, plus 3 where it is capitalised."""
         known = ranks < KEPT
-        found = self._forms[np.where(known, forms * KEPT + ranks, 0)]
-        found = found.tolist()
+        words = self._forms[np.where(known, forms * KEPT + ranks, 0)].tolist()
         rare = np.flatnonzero(~known)
         for place, rank, form in zip(rare.tolist(), ranks[rare].tolist(), forms[rare].tolist(), strict=True):
             word = spell(rank)
-            found[place] = (word.capitalize() if form > _STOP else word).encode() + _ENDINGS[form % 3]
-        return found
+            words[place] = (word.capitalize() if form > _STOP else word).encode() + _ENDINGS[form % 3]
+        return words
 
 
 def _forms(words: list[str]) -> list[bytes]:
@@ -111,9 +110,9 @@ def articles(n: int, *, words: int = WORDS, topics: int = TOPICS, seed: int = SE
     """Yield the lines of n documents, from document `start` on, in blocks of up to 1024 lines."""
     language, speller = Language(topics), Speller()
     for block in range(start // BLOCK, -(-(start + n) // BLOCK)):
-        found = lines(speller, drawn(language, block, words, seed), topics)
+        documents = lines(speller, drawn(language, block, words, seed), topics)
         first = block * BLOCK
-        yield b"".join(found[max(0, start - first) : start + n - first])
+        yield b"".join(documents[max(0, start - first) : start + n - first])
 
 
 @contextlib.contextmanager
@@ -137,10 +136,10 @@ def write_rows(folder: str, n: int, **archive: int) -> None:
 
     import textcat
 
-    chosen = make_rows.Archive(**archive)
-    columns = make_rows.fit_columns(chosen, n)
-    textcat.write_rows(folder, make_rows.rows(chosen, columns, n))
-    sparse.save_npz(Path(folder).parent / "topics.npz", make_rows.labels(chosen, n))
+    kind = make_rows.Archive(**archive)
+    columns = make_rows.fit_columns(kind, n)
+    textcat.write_rows(folder, make_rows.rows(kind, columns, n))
+    sparse.save_npz(Path(folder).parent / "topics.npz", make_rows.labels(kind, n))
 
 
 def main() -> None:

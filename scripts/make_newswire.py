@@ -3,7 +3,7 @@
 
     scripts/make_newswire.py [FILE]
 
-The same lexicon and seed give the same file, byte for byte, on every Python version: all chance comes from
+The same lexicon and seed give the same file, byte for byte, on every Python version: all randomness comes from
 `random.Random.random`, the one method whose sequence Python promises to keep.
 """
 

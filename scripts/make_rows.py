@@ -44,8 +44,8 @@ def fit_columns(archive: Archive, n: int) -> Columns:
     ranks, df = np.zeros(0, np.int64), np.zeros(0, np.int64)
     blocks = archive.blocks(n)
     while together := list(islice(blocks, _TOGETHER)):
-        found, counts = np.unique(np.concatenate([_counted(block)[1] for block in together]), return_counts=True)
-        ranks, places = np.unique(np.concatenate([ranks, found]), return_inverse=True)
+        new_ranks, counts = np.unique(np.concatenate([_counted(block)[1] for block in together]), return_counts=True)
+        ranks, places = np.unique(np.concatenate([ranks, new_ranks]), return_inverse=True)
         df = np.bincount(places, np.concatenate([df, counts]), len(ranks)).astype(np.int64)
     ranks, df = ranks[df > 1], df[df > 1]
     columns = np.random.default_rng(archive.seed).permutation(len(ranks)).astype(np.int32)
@@ -70,9 +70,9 @@ def rows(archive: Archive, columns: Columns, n: int, start: int = 0) -> Iterator
 
 def labels(archive: Archive, n: int, start: int = 0) -> sparse.csr_matrix:
     """Return which of n documents from `start` on, a multiple of 1024, have which topics: 0/1, int8."""
-    topics = [found for block in archive.blocks(n, start) for found in block.topics]
-    indptr = np.concatenate([[0], np.cumsum([len(found) for found in topics])])
-    indices = np.array([k for found in topics for k in found], np.int32)
+    topics = [topics for block in archive.blocks(n, start) for topics in block.topics]
+    indptr = np.concatenate([[0], np.cumsum([len(of_one) for of_one in topics])])
+    indices = np.array([k for of_one in topics for k in of_one], np.int32)
     return sparse.csr_matrix((np.ones(len(indices), np.int8), indices, indptr), shape=(n, archive.topics))
 
 

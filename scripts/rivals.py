@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=-1)
     asked = parser.parse_args()
     corpus, recipe = open_corpus(asked.corpus), read_recipe(asked.recipe)
-    chosen: dict[str, tuple[float, float]] = {}
+    best_value_of: dict[str, tuple[float, float]] = {}
     rows = [
         {"learner": f"the recipe {recipe.name}", "parameter": "", **_told(trial.macro_average_precision)}
         for trial in cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs)
@@ -69,10 +69,10 @@ def main() -> None:
         parameter = f"{RIVALS[name].parameter} = {value:g}"
         print(f"{name}, {parameter}: {figures[EXPECTED]:.4f}", file=sys.stderr, flush=True)
         rows.append({"learner": name, "parameter": parameter, **_told(figures)})
-        if name not in chosen or figures[EXPECTED] > chosen[name][1]:
-            chosen[name] = value, figures[EXPECTED]
+        if name not in best_value_of or figures[EXPECTED] > best_value_of[name][1]:
+            best_value_of[name] = value, figures[EXPECTED]
     print(markdown_table(rows), flush=True)
-    print_comparison(corpus, recipe, {name: value for name, (value, _) in chosen.items()}, asked.jobs)
+    print_comparison(corpus, recipe, {name: value for name, (value, _) in best_value_of.items()}, asked.jobs)
 
 
 def _told(figures: Mapping[str, float]) -> dict[str, str]:
@@ -124,14 +124,14 @@ def rankers_scores(estimator: Any, rows: Any, positives: np.ndarray, left_out: n
     return score(new)
 
 
-def print_comparison(corpus: Corpus, recipe: Recipe, chosen: dict[str, float], jobs: int) -> None:
+def print_comparison(corpus: Corpus, recipe: Recipe, best_value_of: dict[str, float], jobs: int) -> None:
     """Rank the test documents by all of them, and print how far the recipe is ahead of each rival."""
     features, labels = recipe.make_features(), corpus.labels(corpus.train)
     examples = learn(corpus, corpus.train, features, labels, recipe.descriptions)
     new = features.transform(corpus.test)
     learner = recipe.make_learner(n_jobs=jobs).fit(examples.rows, examples.labels, left_out=examples.left_out)
     scores = {recipe.name: learner.decision_function(new)}
-    for name, value in chosen.items():
+    for name, value in best_value_of.items():
         per_topic = joblib.Parallel(jobs, require="sharedmem")(
             joblib.delayed(rankers_scores)(RIVALS[name].make(value), examples.rows, *of_topic(examples, k), new)
             for k in range(len(corpus.topics))
@@ -139,9 +139,9 @@ def print_comparison(corpus: Corpus, recipe: Recipe, chosen: dict[str, float], j
         scores[f"{name}, {RIVALS[name].parameter} = {value:g}"] = np.column_stack(per_topic)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     relevant, known = corpus.labels(corpus.test), (corpus.topics, sizes, len(corpus.train))
-    found = compare([evaluate(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()])
+    comparison = compare([evaluate(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()])
     rows = []
-    for measure in found.measures:
+    for measure in comparison.measures:
         if measure.measure == "macro_average_precision":
             for rival, value, difference in zip(list(scores)[1:], measure.values[1:], measure.differences, strict=True):
                 low, high = difference.interval

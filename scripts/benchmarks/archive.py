@@ -232,12 +232,12 @@ def _size(folder: Path) -> int:
 
 def digest(paths: list[Path]) -> str:
     """Return the checksum of files one after the other."""
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
             while block := file.read(1 << 20):
-                found.update(block)
-    return found.hexdigest()
+                checksum.update(block)
+    return checksum.hexdigest()
 
 
 def course(space: Workspace) -> str:

@@ -44,7 +44,7 @@ def batches(lines: Any) -> Iterator[list[bytes]]:
 
 def tag_lines(lines: list[bytes]) -> bytes:
     labels, _ = predicted([line.decode() for line in lines])
-    return "".join(" ".join(found) + "\n" for found in labels).encode()
+    return "".join(" ".join(names) + "\n" for names in labels).encode()
 
 
 def tag_json(lines: list[bytes]) -> bytes:
@@ -52,14 +52,14 @@ def tag_json(lines: list[bytes]) -> bytes:
     texts = [f"{each['title']} {each['text']}".lower().replace("\n", " ") + "\n" for each in documents]
     rows = []
     for each, labels, likely in zip(documents, *predicted(texts), strict=True):
-        found = zip(labels, map(float, likely), strict=True)
-        topics = [{"topic": label[9:], "probability": round(p, 4)} for label, p in found]
+        pairs = zip(labels, map(float, likely), strict=True)
+        topics = [{"topic": label[9:], "probability": round(p, 4)} for label, p in pairs]
         rows.append(orjson.dumps({"id": each["id"], "topics": topics}) + b"\n")
     return b"".join(rows)
 
 
 def predicted(lines: list[str]) -> Any:
-    """Give labels and probabilities, by the compiled part: the Python wrapper does not work with numpy 2."""
+    """Return labels and probabilities, by the compiled part: the Python wrapper does not work with numpy 2."""
     return _models[0].f.multilinePredict(lines, -1, THRESHOLD, "strict")
 
 

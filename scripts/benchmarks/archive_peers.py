@@ -30,19 +30,19 @@ HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=so
 
 def commands(space: Workspace, archive: Path) -> dict[str, list[Any]]:
     """Return the commands of the peers; their models are trained before."""
-    found: dict[str, list[Any]] = {}
+    peers: dict[str, list[Any]] = {}
     for recipe in ("best", "paum"):
         name = f"scikit-learn, TfidfVectorizer of recipe {recipe}, 2 processes"
-        found[name] = _sklearn(space, f"sklearn-{recipe}", archive, lambda recipe=recipe: _ours(space.model(recipe)))
+        peers[name] = _sklearn(space, f"sklearn-{recipe}", archive, lambda recipe=recipe: _ours(space.model(recipe)))
     name = "scikit-learn, HashingVectorizer, 2 processes"
-    found[name] = _sklearn(space, "sklearn-hashing", archive, lambda: _hashing(space.train))
+    peers[name] = _sklearn(space, "sklearn-hashing", archive, lambda: _hashing(space.train))
     if installed("fasttext"):
         model, lines = _fasttext(space), _lines(space, archive)
         for processes in (2, 1):
             plural = "es" if processes > 1 else ""
-            found[f"fastText, {processes} process{plural}"] = _peer(space, "fasttext", model, archive, processes)
-        found["fastText, 1 process, from lines of tokens to labels"] = _peer(space, "fasttext", model, lines, 1)
-    return found
+            peers[f"fastText, {processes} process{plural}"] = _peer(space, "fasttext", model, archive, processes)
+        peers["fastText, 1 process, from lines of tokens to labels"] = _peer(space, "fasttext", model, lines, 1)
+    return peers
 
 
 def _peer(space: Workspace, peer: str, model: Path, archive: Path, processes: int) -> list[Any]:

@@ -45,7 +45,7 @@ def tag(lines: list[bytes]) -> bytes:
     for i, j in np.argwhere(scores > _model["thresholds"]).tolist():
         topics[i].append({"topic": _model["topics"][j], "score": round(float(scores[i, j]), 4)})
     return b"".join(
-        orjson.dumps({"id": each["id"], "topics": found}) + b"\n" for each, found in zip(documents, topics, strict=True)
+        orjson.dumps({"id": each["id"], "topics": tags}) + b"\n" for each, tags in zip(documents, topics, strict=True)
     )
 
 

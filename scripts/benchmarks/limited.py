@@ -1,4 +1,4 @@
-"""A command → the same command in a memory control group of its own, where the system lets us make one."""
+"""A command → the same command in a memory control group of its own, where the system allows that."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(command: Sequence[str | os.PathLike[str]], limit: int) -> str | None:
 
 
 def forget(folder: Path) -> None:
-    """Have the system drop its copies of a folder's files: they would count for whoever had read them before."""
+    """Drop the system's copies of a folder's files: they would count for the process that read them before."""
     for path in folder.iterdir():
         with open(path, "rb+") as file:
             os.fsync(file.fileno())

@@ -13,7 +13,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "spacy")
 
 
 def described() -> str:
-    """Give the lines of a list."""
+    """Return the lines of a list on the machine and the software."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     load = os.getloadavg()[0]
     return f"""- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};

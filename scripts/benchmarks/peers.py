@@ -130,7 +130,7 @@ def write_vowpal_wabbit(path: Path, X: sparse.csr_matrix, Y: Any) -> None:
 
 
 def train_vowpal_wabbit(path: Path, n_topics: int, passes: int) -> Any:
-    """Train one logistic regression per topic over the file; more than one pass needs a cache, which is made anew."""
+    """Train one logistic regression per topic over the file; more than one pass needs a new cache."""
     cache = path.with_suffix(".cache")
     cache.unlink(missing_ok=True)
     repeated = ["--passes", passes, "--cache_file", cache, "--holdout_off"] if passes > 1 else []

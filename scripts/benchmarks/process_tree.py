@@ -56,10 +56,10 @@ def _tree(root: int) -> list[int]:
         with suppress(OSError):
             # Behind the name, in brackets, which may hold anything: the state, and the parent.
             children[int((entry / "stat").read_text().rpartition(")")[2].split()[1])].append(int(entry.name))
-    found = [root]
-    for process in found:
-        found += children[process]
-    return found
+    processes = [root]
+    for process in processes:
+        processes += children[process]
+    return processes
 
 
 def _rss(process: int) -> int:

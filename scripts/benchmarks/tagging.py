@@ -85,7 +85,7 @@ def _ours(corpus: Corpus, folder: Path) -> dict[str, Task]:
 
 
 def _loaded(model: Path, documents: Sequence[Any]) -> Tagger:
-    """Load the model and let it tag some documents."""
+    """Load the model and tag some documents."""
     tagger = storage.load(model)
     tagger.tag(documents)
     return tagger

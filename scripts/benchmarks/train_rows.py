@@ -130,7 +130,7 @@ class _Watch:
 
 
 def _status(name: str) -> int:
-    """Return a figure of this process that Linux tells, and no one it was forked from; 0 on other systems."""
+    """Return a figure that Linux keeps of this process, not of those it was forked from; 0 on other systems."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -153,8 +153,8 @@ def _precisions(learner: Any, asked: argparse.Namespace) -> list[float]:
     X, Y = _in_memory(textcat.open_rows(store, verify=False), None, asked.by), sparse.load_npz(labels).tocsc()
     if asked.topics:
         Y = Y[:, asked.topics]
-    found = average_precisions(Y, np.asarray(learner.decision_function(X)))
-    return [None if np.isnan(value) else float(value) for value in found]
+    precisions = average_precisions(Y, np.asarray(learner.decision_function(X)))
+    return [None if np.isnan(value) else float(value) for value in precisions]
 
 
 if __name__ == "__main__":

@@ -108,14 +108,14 @@ def _contenders(place: Place) -> dict[str, Facts]:
     test = ["--test", *place.arguments("test")]
     epochs = ["--max-epochs", EPOCHS]
     svc = ["--by", "linearsvc", "--topics", ",".join(map(str, SAMPLE)), *test]
-    found = {
+    facts_of = {
         OURS: _train(place, "rows", *epochs, *test),
         "textcat, rows on disk": _train(place, "rows", "--from", "disk", *epochs, *test),
         "LinearSVC(dual=True)": _train(place, "rows", *svc, "--dual"),
         "LinearSVC()": _train(place, "rows", *svc),
     }
-    tight = _within(place, _bytes(found[OURS]) // 2, *epochs)
-    return found | ({"textcat, rows on disk, memory for half of them, 1 job": tight} if tight else {})
+    tight = _within(place, _bytes(facts_of[OURS]) // 2, *epochs)
+    return facts_of | ({"textcat, rows on disk, memory for half of them, 1 job": tight} if tight else {})
 
 
 def _within(place: Place, limit: int, *options: object) -> Facts | None:
@@ -143,13 +143,13 @@ def _by_epochs(place: Place) -> dict[int, Facts]:
 
 def _by_size(place: Place, runs: int) -> list[Facts]:
     """Train on more and more documents; of several runs that of the median time per visited non-zero."""
-    found = []
+    medians = []
     for share in SIZES:
         n = int(place.n * share)
         options = ["--rows", n, "--max-epochs", EPOCHS]
         tries = [_train(place, "more", *options) for _ in range(runs if n <= 200_000 else 1)]
-        found.append(sorted(tries, key=_cost)[len(tries) // 2])
-    return found
+        medians.append(sorted(tries, key=_cost)[len(tries) // 2])
+    return medians
 
 
 def _cost(facts: Facts) -> float:
@@ -276,10 +276,10 @@ def _rows(contenders: Mapping[str, Facts]) -> Iterator[dict[str, Any]]:
 
 
 def _map(facts: Facts) -> str | None:
-    found = facts.get("precisions")
-    if found is None:
+    precisions = facts.get("precisions")
+    if precisions is None:
         return None
-    sample = [found[k] for k in SAMPLE] if len(found) > len(SAMPLE) else found
+    sample = [precisions[k] for k in SAMPLE] if len(precisions) > len(SAMPLE) else precisions
     return f"{np.mean([value for value in sample if value is not None]):.3f}"
 
 

@@ -54,7 +54,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
     ]
     return f"""## (b) From the raw archive to an evaluated, saved model
 
-Whole processes, started anew each time. `textcat train {corpus.name}` with its default recipe, against
+Whole processes, each started for one run. `textcat train {corpus.name}` with its default recipe, against
 `scripts/benchmarks/sklearn_pipeline.py`: the same reader, `TfidfVectorizer`, `OneVsRestClassifier(SGDClassifier(),
 n_jobs=2)` under each of joblib's backends, the same evaluation, the model pickled. The peak is that of the largest
 process; under loky, scikit-learn's two workers come on top.

@@ -35,7 +35,7 @@ def _options() -> argparse.Namespace:
 
 
 def _run(name: str, work: Path, minutes: float) -> tuple[str, bool]:
-    """Run a target; give its row and whether it found something."""
+    """Run a target; return its row and whether it found something."""
     folder = work / name
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
@@ -54,7 +54,7 @@ def row(name: str, log: Path, folder: Path, failed: bool) -> str:
     found = [path.name for kind in ("crash", "timeout", "oom", "leak") for path in sorted(folder.glob(f"{kind}-*"))]
     cells = [
         name,
-        f"{int(done[2]) / 60:.1f}" if done else "broken off",
+        f"{int(done[2]) / 60:.1f}" if done else "interrupted",
         f"{int(tried[1]):,}" if tried else "",
         f"{memory[1]} MB" if memory else "",
         ", ".join(found) or ("see its log" if failed else "nothing"),

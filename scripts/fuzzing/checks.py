@@ -16,7 +16,7 @@ from textcat.reading.sources import Source
 from textcat.reading.streams import of_file, of_pipe
 
 Item = Record | Rejection
-_CURSORS = 4  # from which reading is gone on with
+_RESUMPTIONS = 4  # places from which reading resumes
 
 
 class _Forwards(io.BytesIO):
@@ -27,7 +27,7 @@ class _Forwards(io.BytesIO):
 
 
 class _Dribbling(io.BytesIO):
-    """A pipe that gives a few bytes at a time."""
+    """A pipe that returns a few bytes at a time."""
 
     def read1(self, size: int | None = -1, /) -> bytes:
         return super().read1(7 if size is None or size < 0 else min(size, 7))
@@ -48,16 +48,16 @@ def source(name: str, data: bytes, settings: InputSettings, way: int = 0) -> Sou
 
 
 def check_sources(sources: Sequence[Source], settings: InputSettings) -> tuple[list[Batch], list[Item]]:
-    """Read sources, check what is true of all, and give their batches, and what these hold."""
+    """Read sources, check what is true of all, and return their batches, and what these hold."""
     batches = list(read_batches(sources, settings))
     _check_chain(batches, sum(source.size or 0 for source in sources))
     if all(source.kind != "pipe" for source in sources):
         _check_resuming(sources, settings, batches)
-    found = [item for batch in batches for item in formats.records(batch, settings)]
-    for item in found:
+    items = [item for batch in batches for item in formats.records(batch, settings)]
+    for item in items:
         _check_item(item)
-    _check_rejections_pass(batches, found)
-    return batches, found
+    _check_rejections_pass(batches, items)
+    return batches, items
 
 
 def _check_chain(batches: Sequence[Batch], size: int) -> None:
@@ -70,7 +70,7 @@ def _check_chain(batches: Sequence[Batch], size: int) -> None:
 
 
 def _check_resuming(sources: Sequence[Source], settings: InputSettings, batches: Sequence[Batch]) -> None:
-    step = max(len(batches) // _CURSORS, 1)
+    step = max(len(batches) // _RESUMPTIONS, 1)
     for i in {*range(0, len(batches), step), len(batches) - 1} - {-1}:
         checkpoint = json.loads(json.dumps(batches[i].end))
         again = list(read_batches(sources, settings, checkpoint))
@@ -94,22 +94,22 @@ def _check_item(item: Item) -> None:
             text.encode()  # halves of surrogate pairs cannot be written
 
 
-def _check_rejections_pass(batches: Sequence[Batch], found: Sequence[Item]) -> None:
+def _check_rejections_pass(batches: Sequence[Batch], items: Sequence[Item]) -> None:
     cut = [block for batch in batches for block in batch.blocks if isinstance(block, Rejection)]
-    assert len(cut) == sum(any(item is rejection for rejection in cut) for item in found), "a rejection is lost"
+    assert len(cut) == sum(any(item is rejection for rejection in cut) for item in items), "a rejection is lost"
 
 
 def check_file(name: str, form: str, data: bytes, settings: InputSettings, way: int) -> list[Item]:
     """Read a plain file of a format and check what is true of such, besides what is true of all sources."""
-    batches, found = check_sources([source(name, data, settings, way)], settings)
-    items = [item for batch in batches for item in batch.blocks]
+    batches, items = check_sources([source(name, data, settings, way)], settings)
+    blocks = [block for batch in batches for block in batch.blocks]
     if form not in formats.WHOLE and form != "parquet":
-        _check_cover(items, data)
-        _check_block_size(name, found, data, settings)
-    for item in found:
+        _check_cover(blocks, data)
+        _check_block_size(name, items, data, settings)
+    for item in items:
         if isinstance(item, Rejection) and item.offset >= 0 and item.length >= 0:
             assert item.offset + item.length <= len(data), f"{item} lies behind the end"
-    return found
+    return items
 
 
 def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:
@@ -120,7 +120,7 @@ def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:
     place = next((len(item.header) for item in items if isinstance(item, Block)), -1)
     for item in items:
         place = item.offset if place < 0 else place  # the header is in no block
-        assert item.offset == place, f"between {place} and {item.offset} bytes are lost or given twice"
+        assert item.offset == place, f"between {place} and {item.offset} bytes are lost or read twice"
         if isinstance(item, Block):
             assert item.data == data[place : place + len(item.data)]
             assert item.data
@@ -130,13 +130,13 @@ def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:
     assert place == len(data) or (not items and (not data.strip() or b"\n" not in data.strip())) or not items
 
 
-def _check_block_size(name: str, found: Sequence[Item], data: bytes, settings: InputSettings) -> None:
+def _check_block_size(name: str, items: Sequence[Item], data: bytes, settings: InputSettings) -> None:
     """Check that where batches are cut does not change what is in them."""
     if len(data) > settings.max_bytes:
-        return  # what is passed over may be told by another reason
+        return  # what is skipped may have another reason
     whole = settings._replace(block_bytes=1 << 20)
     (batch,) = list(read_batches([source(name, data, whole)], whole)) or [None]
     if batch is not None:
-        assert list(found) == list(formats.records(batch, whole)), "the size of blocks changes what is read"
+        assert list(items) == list(formats.records(batch, whole)), "the size of blocks changes what is read"
     else:
-        assert not found
+        assert not items

@@ -35,10 +35,10 @@ def _recipe(path: Path) -> None:
 
 
 def _journal(path: Path) -> None:
-    found = read_journal(path)
-    if found is not None:
-        assert found.lines or found.damaged
-        assert 0 <= found.length <= path.stat().st_size
+    entries = read_journal(path)
+    if entries is not None:
+        assert entries.lines or entries.damaged
+        assert 0 <= entries.length <= path.stat().st_size
 
 
 _READERS: tuple[Callable[[Path], None], ...] = (_card, _recipe, _journal)
@@ -54,9 +54,9 @@ def check(data: bytes) -> None:
             _READERS[number](path)
         else:
             name = f"topics{_ENDINGS[number - len(_READERS)]}"
-            found = read_descriptions(Member(Path(name), name, data))
-            assert found
-            assert all(isinstance(text, str) for pair in found.items() for text in pair)
+            descriptions = read_descriptions(Member(Path(name), name, data))
+            assert descriptions
+            assert all(isinstance(text, str) for pair in descriptions.items() for text in pair)
 
 
 def _seeds() -> Iterable[bytes]:

@@ -60,10 +60,10 @@ def documents(reader: str, name: str, data: bytes, **options: str) -> list[Docum
 
 def check_jsonl(data: bytes) -> None:
     settings, way, data = chosen(data)
-    found = check_file("a.jsonl", "jsonl", data, settings, way)
+    items = check_file("a.jsonl", "jsonl", data, settings, way)
     if len(data) <= settings.max_bytes and settings.encoding != "utf-16":
         lines = data.removeprefix(b"\xef\xbb\xbf") if settings.encoding in ("", "utf-8") else data
-        assert len(found) == sum(bool(line.strip()) for line in lines.split(b"\n"))
+        assert len(items) == sum(bool(line.strip()) for line in lines.split(b"\n"))
     # Small settings are for the cutting; with these, both readers must agree.
     _check_agreement(data)
 
@@ -72,13 +72,13 @@ def _check_agreement(data: bytes) -> None:
     """Check that a line which the reader of corpora takes is tagged with the same texts."""
     for line in data.split(b"\n")[:20]:
         (document, *_) = documents("jsonl", "a.jsonl", line) or [None]
-        found = list(jsonl.records(Block("a.jsonl", "jsonl", line), InputSettings()))
+        items = list(jsonl.records(Block("a.jsonl", "jsonl", line), InputSettings()))
         if document is None:
             continue
         if b"\0" in line:
-            assert isinstance(found[0], Rejection)
+            assert isinstance(items[0], Rejection)
             continue
-        (record,) = found
+        (record,) = items
         assert isinstance(record, Record), (record, document)
         assert record.id == document.id, (record, document)
         assert _filled(record.zones) == _filled(document.zones)
@@ -142,8 +142,8 @@ def check_parquet(data: bytes) -> None:
     settings, way, data = chosen(data)
     if settings.encoding == "utf-16":
         settings = settings._replace(encoding="")
-    found = check_file("a.parquet", "parquet", data, settings, way)
-    rows = [item.position for item in found if item.position]
+    items = check_file("a.parquet", "parquet", data, settings, way)
+    rows = [item.position for item in items if item.position]
     assert rows == list(range(1, len(rows) + 1)), f"rows {rows}"
 
 
@@ -171,9 +171,9 @@ def _parquet_seeds() -> Iterable[bytes]:
 
 def check_reuters(data: bytes) -> None:
     settings, way, data = chosen(data)
-    found = check_file("a.sgm", "reuters", data, settings, way)
+    items = check_file("a.sgm", "reuters", data, settings, way)
     if len(data) <= settings.max_bytes and settings.encoding != "utf-16":
-        assert len(found) >= data.count(b"<REUTERS")
+        assert len(items) >= data.count(b"<REUTERS")
     for split in ("modapte", "modhayes"):
         documents("reuters", "a.sgm", data, split=split)
 
@@ -202,8 +202,8 @@ _SGML = (
 
 def check_rcv1(data: bytes) -> None:
     settings, way, data = chosen(data)
-    found = check_file("a.xml", "rcv1", data, settings, way)
-    assert len(found) == 1 or (way == 2 and not data)
+    items = check_file("a.xml", "rcv1", data, settings, way)
+    assert len(items) == 1 or (way == 2 and not data)
     for version, span in (("1", ""), ("2", "1996-08-20 to 1996-08-31"), ("2", "1 to 99999")):
         documents("rcv1", "a.xml", data, version=version, train=span)
 
@@ -240,9 +240,9 @@ _XML = (
 
 def check_mbox(data: bytes) -> None:
     settings, way, data = chosen(data)
-    found = check_file("a.mbox", "mbox", data, settings, way)
+    items = check_file("a.mbox", "mbox", data, settings, way)
     if data.strip() and len(data) <= settings.max_bytes and settings.encoding != "utf-16":
-        assert found
+        assert items
 
 
 _MAIL = (
@@ -278,18 +278,18 @@ _HEADERS = (
 
 def check_text(data: bytes) -> None:
     settings, way, data = chosen(data)
-    found = check_file("a.txt", "text", data, settings, way)
-    assert len(found) == 1 or (way == 2 and not data)
-    found = check_file("b.txt", "lines", data, settings._replace(lines=True), way)
-    _check_lines(found, data, settings)
+    items = check_file("a.txt", "text", data, settings, way)
+    assert len(items) == 1 or (way == 2 and not data)
+    items = check_file("b.txt", "lines", data, settings._replace(lines=True), way)
+    _check_lines(items, data, settings)
     for headers in ("keep", "title", "subject", "drop"):
         documents("folders", "train/tin/1", data, headers=headers, encoding=settings.encoding or "utf-8")
 
 
-def _check_lines(found: list[Item], data: bytes, settings: InputSettings) -> None:
+def _check_lines(items: list[Item], data: bytes, settings: InputSettings) -> None:
     if len(data) <= settings.max_bytes and settings.encoding in ("", "latin-1"):
         lines = data.removeprefix(b"\xef\xbb\xbf") if not settings.encoding else data
-        assert len(found) == sum(bool(line.strip()) for line in lines.split(b"\n"))
+        assert len(items) == sum(bool(line.strip()) for line in lines.split(b"\n"))
 
 
 def _text_seeds() -> Iterable[bytes]:

@@ -46,7 +46,7 @@ _SEALED, _COPIED = 16, 32
 
 @cache
 def models() -> tuple[Path, ...]:
-    """Train the models to start from, and give their folders."""
+    """Train the models to start from, and return their folders."""
     documents = [
         textcat.Document(str(k), {"title": text[:9], "body": text}, (topic,)) for k, (text, topic) in enumerate(_TEXTS)
     ]
@@ -155,7 +155,7 @@ def _mutate(data: bytes, changed: Callable[[bytes], bytes], chance: Random) -> b
 
 
 def _with_change(value: Any, chance: Random) -> Any:
-    """Give a value with another one in one place of it, or with an entry less or more."""
+    """Return a value with another one in one place of it, or with an entry less or more."""
     if not isinstance(value, (dict, list)) or not value or chance.random() < 0.15:
         return chance.choice(_ODD)
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))

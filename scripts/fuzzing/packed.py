@@ -62,16 +62,16 @@ def check(data: bytes) -> None:
         word in item.reason for item in as_file if isinstance(item, Rejection) for word in ("damaged", "unpacks")
     )
     # How much can be had of what is damaged, or a bomb, depends on how much of it comes at a time. And what is typed
-    # is a text, if nothing tells otherwise.
+    # is a text, unless something else shows.
     if "." in name and name != "a.zip.gz" and not broken:
         # An empty file is a document, or rejected; an empty pipe is neither.
         assert as_file == piped or not (piped or _filled(as_file)), "what comes through a pipe is read otherwise"
     _check_members(name, packed)
 
 
-def _filled(found: Iterable[Item]) -> list[Item]:
+def _filled(items: Iterable[Item]) -> list[Item]:
     """Leave out what has nothing in it."""
-    return [item for item in found if (item.length if isinstance(item, Rejection) else any(item.zones.values()))]
+    return [item for item in items if (item.length if isinstance(item, Rejection) else any(item.zones.values()))]
 
 
 def _check_members(name: str, data: bytes) -> None:

@@ -29,16 +29,16 @@ def check(data: bytes) -> None:
     sources = [
         source(f"{i}/{_name(part)}", _content(part), settings, way=(how >> i) & 1) for i, part in enumerate(parts)
     ]
-    batches, found = check_sources(sources, settings)
+    batches, items = check_sources(sources, settings)
     model = str(models()[how % len(models())])
     output = OutputSettings(top=1 if how & 32 else None, explain=2 if how & 64 else 0)
     job = Job(model, read_manifest(model)[SUM], input=settings, output=output)
     done = [tag_batch(job, batch) for batch in batches]
-    _check_counts(done, len(found))
+    _check_counts(done, len(items))
     rows = [json.loads(line) for tagged in done for block in tagged.blocks for line in block.splitlines()]
-    _check_rows(rows, [item for item in found if isinstance(item, Record)])
+    _check_rows(rows, [item for item in items if isinstance(item, Record)])
     rejected = [rejection for tagged in done for rejection in tagged.rejections]
-    assert rejected == [item for item in found if isinstance(item, Rejection)], "not what the readers reject"
+    assert rejected == [item for item in items if isinstance(item, Rejection)], "not what the readers reject"
     for rejection in rejected:
         json.loads(encode_rejection(rejection))
 

@@ -15,11 +15,11 @@ class Target(NamedTuple):
     check : callable
         Takes any bytes; raises what is not allowed to come out.
     seeds : callable
-        Gives small valid inputs.
+        Returns small valid inputs.
     words : iterable of bytes
         What the format is made of, for mutations.
     mutate : callable, optional
-        Changes an input as its structure tells: takes it, a function that changes bytes, and what chooses by chance.
+        Changes an input by its structure: takes it, a function that changes bytes, and a source of randomness.
     memory_mb : int
         The most that the whole process may need, the libraries in it.
     seconds : int
