@@ -1,8 +1,8 @@
 """One-against-rest LinearSVC and ridge regression on a recipe's own rows, tuned as the recipe was → who ranks better.
 
 Each rival's parameter is chosen by the cross-validation on the training documents that `textcat tune` does: the same
-folds, rows (with the descriptions of topics as examples) and thinned topics, the highest EXPECTED. Then all of them
-rank the test documents, and the recipe is compared with each rival, with the tests of `textcat compare`.
+folds, rows (with the descriptions of topics as examples) and simulated rare topics, the highest EXPECTED. Then all of
+them rank the test documents, and the recipe is compared with each rival, with the tests of `textcat compare`.
 
     python scripts/rivals.py [--recipe best] [--corpus reuters21578] [--folds 5] [--seed 0] [--jobs -1]
 
@@ -29,8 +29,8 @@ from textcat.evaluation.ranking import bands, evaluate
 from textcat.evaluation.significance import compare
 from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
-from textcat.training.examples import Examples, learn
-from textcat.training.selection import EXPECTED, RARE, Fold, cross_validate, examples_without, splits
+from textcat.training.examples import Examples, examples_without, make_examples
+from textcat.training.selection import EXPECTED, RARE, Fold, cross_validate, splits
 
 BANDS = ("ALL", "TOP10", "LAST30")
 
@@ -127,7 +127,7 @@ def rankers_scores(estimator: Any, rows: Any, positives: np.ndarray, left_out: n
 def print_comparison(corpus: Corpus, recipe: Recipe, best_value_of: dict[str, float], jobs: int) -> None:
     """Rank the test documents by all of them, and print how far the recipe is ahead of each rival."""
     features, labels = recipe.make_features(), corpus.labels(corpus.train)
-    examples = learn(corpus, corpus.train, features, labels, recipe.descriptions)
+    examples = make_examples(corpus, corpus.train, features, labels, recipe.descriptions)
     new = features.transform(corpus.test)
     learner = recipe.make_learner(n_jobs=jobs).fit(examples.rows, examples.labels, left_out=examples.left_out)
     scores = {recipe.name: learner.decision_function(new)}

@@ -9,7 +9,7 @@ import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.recipe import Recipe
-from textcat.training.examples import documents_to_count, with_descriptions
+from textcat.training.examples import documents_to_count, make_examples
 
 DOCUMENTS = [
     Document("1", {"title": "", "body": "maize and corn prices"}, ("corn",)),
@@ -26,8 +26,7 @@ def corpus():
 
 def examples(corpus, copies):
     features = Recipe("plain").make_features()
-    rows = features.fit_transform(documents_to_count(corpus, corpus.train, copies))
-    return features, with_descriptions(corpus, features, rows, corpus.labels(corpus.train), copies)
+    return features, make_examples(corpus, corpus.train, features, corpus.labels(corpus.train), copies)
 
 
 @pytest.mark.parametrize("copies", [1, 3])

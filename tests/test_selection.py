@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import textcat
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import average_precisions
+from textcat.training.examples import Examples
 from textcat.training.selection import (
     EXPECTED,
     POOLED,
@@ -176,19 +177,19 @@ def test_the_best_is_the_sparsest_of_those_that_rank_as_well_as_the_yardstick():
     assert best(papers, tolerance=0).recipe.learner["tau_pos"] == 3
 
 
-def test_thinned_topics_learn_from_as_few_positives_as_rare_ones_and_are_tested_on_whole_folds():
+def test_simulated_rare_topics_learn_from_as_few_positives_as_rare_ones_and_are_tested_on_whole_folds():
     corpus = textcat.open_corpus("newswire")
     labels = corpus.labels(corpus.train)
     held_out = np.flatnonzero(folds(labels, 5, 0) == 0).astype(np.int32)
     fold = Fold(labels, held_out, np.random.default_rng(0))
-    assert fold.thinned
-    for thinned in fold.thinned:
-        assert set(held_out) <= set(thinned.left_out)
-        assert len(thinned.positives) in np.sort(fold.sizes)[:30]
-        assert not set(thinned.positives) & set(thinned.left_out)
-        all_positives = set(fold.positives[thinned.topic])
-        assert all_positives <= {*thinned.positives, *thinned.left_out}
-        assert set(thinned.left_out) <= {*held_out, *all_positives}
+    assert fold.rare_topics
+    for rare in fold.rare_topics:
+        assert set(held_out) <= set(rare.left_out)
+        assert len(rare.positives) in np.sort(fold.sizes)[:30]
+        assert not set(rare.positives) & set(rare.left_out)
+        all_positives = set(fold.positives[rare.topic])
+        assert all_positives <= {*rare.positives, *rare.left_out}
+        assert set(rare.left_out) <= {*held_out, *all_positives}
     (trial,) = cross_validate(corpus, [with_margins(1, 5.0)], n_folds=2)
     assert 0 < trial.macro_average_precision[RARE] < trial.macro_average_precision["TOP10"]
 
@@ -197,8 +198,8 @@ def test_out_of_fold_scores_are_those_of_learners_that_have_not_seen_the_documen
     labels = corpus.labels(corpus.train).tocsc()
     rows = PLAIN.make_features().fit_transform(corpus.train)
     learner = PLAIN.make_learner()
-    scores = out_of_fold_scores(rows, labels, learner, n_folds=3, seed=1)
     of = folds(labels, 3, 1)
+    scores = out_of_fold_scores(Examples(rows, labels), learner, of)
     for fold in range(3):
         trained = learner.fit(rows[of != fold], labels.tocsr()[of != fold])
         np.testing.assert_allclose(scores[of == fold], trained.decision_function(rows[of == fold]), atol=1e-5)
@@ -210,12 +211,12 @@ def test_rows_after_the_documents_are_trained_on_in_every_fold_but_left_out_wher
     learner, n = PLAIN.make_learner(), len(corpus.train) - 10
     left_out = np.zeros(labels.shape, np.int8)
     left_out[n:, 1:] = 1
-    options = {"n_folds": 3, "n_documents": n, "left_out": sp.csc_matrix(left_out)}
-    scores = out_of_fold_scores(rows, labels, learner, **options)
+    fold_of = folds(labels[:n], 3, 0)
+    scores = out_of_fold_scores(Examples(rows, labels, sp.csc_matrix(left_out)), learner, fold_of)
     assert scores.shape == (n, labels.shape[1])
-    alone = out_of_fold_scores(rows[:n], labels[:n], learner, n_folds=3)
+    alone = out_of_fold_scores(Examples(rows[:n], labels[:n]), learner, fold_of)
     np.testing.assert_allclose(scores[:, 1:], alone[:, 1:], atol=1e-4)
-    of = np.append(folds(labels[:n], 3, 0), [-1] * 10)
+    of = np.append(fold_of, [-1] * 10)
     trained = learner.fit(rows[of != 0], labels.tocsr()[of != 0][:, :2])
     expected = trained.decision_function(rows[:n][of[:n] == 0])[:, 0]
     np.testing.assert_allclose(scores[of[:n] == 0, 0], expected, atol=1e-5)

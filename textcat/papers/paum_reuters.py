@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Band, average_precisions, bands, macro_average
+from textcat.margin import learners
 from textcat.margin.learners import prevalence_tau
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA, PAM, PAUM, Rule
@@ -29,7 +30,8 @@ from textcat.papers import datasets, pages
 from textcat.papers.baselines import HARD
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
 from textcat.recipe import read_recipe
-from textcat.training.selection import folds
+from textcat.training.examples import Examples
+from textcat.training.selection import folds, out_of_fold_scores
 
 # The paper's numbers of terms. Which ones it leaves out it does not say; here, those in the fewest training documents.
 _N_TERMS = {"reuters21578": 20_000, "rcv1": 120_000}
@@ -277,22 +279,16 @@ def _cross_validate(
 ) -> np.ndarray:
     """Return the average precision on held-out documents, averaged over folds: shape (n_pairs, n_topics).
 
-    Vectors are those of the whole training sample, so that all problems share their rows: one call of the solver.
+    Vectors are those of the whole training sample, so that all problems share their rows.
     """
-    of = folds(vectors.train_labels, n_folds, seed=0)
-    held_out = [np.flatnonzero(of == fold).astype(np.int32) for fold in range(n_folds)]
-    problems = [
-        Problem(vectors.positives[topic], PAUM(*pair), left_out=rows, lambda_=1.0)
-        for pair in pairs
-        for rows in held_out
-        for topic in topics
-    ]
-    solutions = iter(solve(vectors.train, problems, n_jobs=n_jobs, keep_weights=False))
-    labels = [vectors.train_labels[rows][:, topics] for rows in held_out]
+    labels = vectors.train_labels.tocsc()[:, topics]
+    fold_of = folds(vectors.train_labels, n_folds, seed=0)
     quality = np.empty((len(pairs), n_folds, len(topics)))
-    for pair, fold in np.ndindex(quality.shape[:2]):
-        scores = np.column_stack([next(solutions).held_out for _ in topics])
-        quality[pair, fold] = average_precisions(labels[fold], scores)
+    for k, (tau_neg, tau_pos) in enumerate(pairs):
+        learner = learners.PAUM(tau_neg=tau_neg, tau_pos=tau_pos, lambda_=1.0, n_jobs=n_jobs)
+        scores = out_of_fold_scores(Examples(vectors.train, labels), learner, fold_of)
+        for fold in range(n_folds):
+            quality[k, fold] = average_precisions(labels[fold_of == fold], scores[fold_of == fold])
     return np.nanmean(quality, axis=1)
 
 

@@ -1,9 +1,9 @@
-"""Rows of documents → what is learnt from: with the topics' descriptions as further positive examples of them."""
+"""Documents → rows and labels to train on, with the topics' descriptions as further positive examples."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,14 +12,17 @@ import scipy  # its parts load at their first use
 
 from textcat.documents import topic_counts
 from textcat.features.store import StoredRows, write_rows
+from textcat.margin.problems import NO_ROWS
 from textcat.progress import Advance, counted
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus, Document
     from textcat.features.tfidf import TfIdf
+    from textcat.features.tokens import Tokens
+    from textcat.recipe import Recipe
 
 
-_TOGETHER = 4096  # documents whose rows are made, and written, together
+_BATCH = 4096  # documents whose rows are made, and written, together
 
 
 class Examples(NamedTuple):
@@ -38,7 +41,7 @@ class Examples(NamedTuple):
 
     rows: scipy.sparse.csr_matrix | StoredRows
     labels: scipy.sparse.csc_matrix
-    left_out: scipy.sparse.csc_matrix | None
+    left_out: scipy.sparse.csc_matrix | None = None
 
 
 def documents_to_count(corpus: Corpus, documents: Sequence[Document], copies: int) -> Sequence[Document]:
@@ -54,13 +57,17 @@ def documents_to_count(corpus: Corpus, documents: Sequence[Document], copies: in
         Those that are trained on.
     copies : int
         How many times a description is an example; 0: no description is counted.
+
+    Returns
+    -------
+    sequence of Document
     """
     known = topic_counts(documents)
     unknown = [text for text in corpus.described() if text.topics[0] not in known] if copies else []
     return [*documents, *unknown] if unknown else documents
 
 
-def learn(
+def make_examples(
     corpus: Corpus,
     documents: Sequence[Document],
     features: TfIdf,
@@ -79,67 +86,96 @@ def learn(
         Those that are trained on.
     features : TfIdf
         Is fitted.
-    labels, copies
-        As for `with_descriptions`.
+    labels : sparse of shape (n_documents, n_topics), 0/1
+    copies : int
+        How many rows each description becomes, one after the other for all topics; 0: none. A description without a
+        known term is an example of nothing.
     store : path, optional
         Folder to write the rows to; they are the same, but not held in memory, and terms are counted twice.
     advance : callable
         Called with the number of documents that have been counted.
+
+    Returns
+    -------
+    examples : Examples
 
     Raises
     ------
     TextcatError
         If nothing can be written to the folder.
     """
-    known = documents_to_count(corpus, documents, copies)
+    known = counted(documents_to_count(corpus, documents, copies), advance)
     if store is None:
-        return with_descriptions(corpus, features, features.fit_transform(counted(known, advance)), labels, copies)
-    features.fit(counted(known, advance))
+        rows = features.fit_transform(known)
+        if not copies:
+            return Examples(rows, labels)
+        # Some descriptions may have been counted behind the documents.
+        return append_descriptions(rows[: len(documents)], labels, features.transform(corpus.described()), copies)
+    features.fit(known)
     described = [features.transform(corpus.described())] * copies if copies else []
-    blocks = (features.transform(batch) for batch in _batches(documents))
-    return Examples(write_rows(store, chain(blocks, described)), *_with_their_labels(described, labels))
+    batches = (documents[start : start + _BATCH] for start in range(0, len(documents), _BATCH))
+    rows = write_rows(store, chain(map(features.transform, batches), described))
+    return Examples(rows, *_append_labels(described, labels))
 
 
-def _batches(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
-    return (documents[start : start + _TOGETHER] for start in range(0, len(documents), _TOGETHER))
+def examples_without(
+    held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None
+) -> Iterator[Examples]:
+    """Yield the examples of a recipe where documents are held out, for each of several choices of such documents.
 
-
-def with_descriptions(
-    corpus: Corpus, features: TfIdf, rows: scipy.sparse.csr_matrix, labels: scipy.sparse.csc_matrix, copies: int
-) -> Examples:
-    """Append the descriptions of topics to the rows of documents.
+    The rows are those of all documents, but their terms are weighed by those that are not held out.
 
     Parameters
     ----------
+    held_out : iterable of ndarray of int
+        Training documents, by their positions.
     corpus : Corpus
-    features : TfIdf
-        Fitted; see `documents_to_count`.
-    rows : csr_matrix
-        Of the documents; those of descriptions that `documents_to_count` put behind them are passed over.
-    labels : sparse of shape (n_documents, n_topics), 0/1
-    copies : int
-        How many rows each description becomes, one after the other for all topics; 0: none. A description without a
-        known term is an example of nothing.
+    recipe : Recipe
+    tokens : Tokens, optional
+        Of the recipe's settings; what another recipe has used remembers its texts.
+
+    Yields
+    ------
+    examples : Examples
     """
-    if not copies:
-        return Examples(rows, labels, None)
-    return with_described(rows[: labels.shape[0]], labels, features.transform(corpus.described()), copies)
+    labels, copies, n = corpus.labels(corpus.train), recipe.descriptions, len(corpus.train)
+    features = recipe.make_features().set_params(tokens=tokens or recipe.make_tokens())
+    counts = features.count([*corpus.train, *(corpus.described() if copies else [])])
+    for documents in held_out:
+        trained = np.setdiff1d(np.arange(n), documents)
+        # As in `documents_to_count`: descriptions are counted where they are all that is known of their topics.
+        unknown = np.flatnonzero(labels[trained].sum(axis=0).A1 == 0) if copies else NO_ROWS
+        rows = features.fit_counted(counts, np.append(trained, n + unknown)).rows_of(counts)
+        yield append_descriptions(rows[:n], labels, rows[n:], copies)
 
 
-def with_described(
+def append_descriptions(
     rows: scipy.sparse.csr_matrix, labels: scipy.sparse.csc_matrix, described: scipy.sparse.csr_matrix, copies: int
 ) -> Examples:
-    """Append the rows of the topics' descriptions, one per topic, so many times to those of documents."""
+    """Append the rows of the topics' descriptions to those of documents.
+
+    Parameters
+    ----------
+    rows : csr_matrix of shape (n_documents, n_features)
+    labels : sparse of shape (n_documents, n_topics), 0/1
+    described : csr_matrix of shape (n_topics, n_features)
+    copies : int
+        How many times; with 0 nothing is appended.
+
+    Returns
+    -------
+    examples : Examples
+    """
     if not copies:
-        return Examples(rows, labels, None)
+        return Examples(rows, labels)
     several = [described] * copies
-    return Examples(scipy.sparse.vstack([rows, *several], format="csr"), *_with_their_labels(several, labels))
+    return Examples(scipy.sparse.vstack([rows, *several], format="csr"), *_append_labels(several, labels))
 
 
-def _with_their_labels(
+def _append_labels(
     described: Sequence[scipy.sparse.csr_matrix], labels: scipy.sparse.csc_matrix
 ) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
-    """Put the labels of descriptions behind those of documents; and tell of which topics they are no examples."""
+    """Append the labels of descriptions to those of documents, and return the topics they are no examples of, too."""
     if not described:
         return labels, None
     own = scipy.sparse.diags_array(np.diff(described[0].indptr) > 0, dtype=np.int8)

@@ -14,14 +14,13 @@ import scipy.sparse as sp
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Band, average_precisions, bands
+from textcat.evaluation.ranking import DEFAULT_BANDS, Band, average_precisions, bands
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution
-from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
 from textcat.recipe import Recipe
-from textcat.training.examples import Examples, with_described
+from textcat.training.examples import Examples, examples_without
 
 # What the study of margins compares: every fixed pair, and every adapted one.
 TAU_NEG = (-1.0, -0.5, -0.1, 0.5, 1.0)
@@ -31,17 +30,17 @@ SCALE = (50.0, 100.0, 200.0, 400.0)
 ADAPTED_TAU_NEG = (-1.0, -0.5, -0.1)
 
 # The rarest topics have too few positives to be cross-validated: their averages are mostly noise. They are simulated:
-# topics of at least _COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on all
-# held-out ones.
+# topics of at least _MIN_COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on
+# all held-out ones.
 RARE = "RARE"
-_COMMON = 15
+_MIN_COMMON = 15
 _N_RARE = 30
 
 EXPECTED = "EXPECTED"
 POOLED = "POOLED"
 
 # Settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress.
-_TOGETHER = 12
+_BATCH = 12
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
 
 
 def is_the_papers(recipe: Recipe) -> bool:
-    """Tell whether a recipe has the margins that Li et al. (2002) chose, the yardstick of the study of margins."""
+    """Check whether a recipe has the margins that Li et al. (2002) chose, the yardstick of the study of margins."""
     learner = recipe.learner
     return learner.get("name", "paum") == "paum" and (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
 
@@ -104,6 +103,11 @@ def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
     -------
     ndarray of shape (n_documents,), int
         The fold of each document, 0 to ``n_folds - 1``; sizes differ by one at most.
+
+    Raises
+    ------
+    TextcatError
+        If there are more folds than documents.
     """
     n_documents = labels.shape[0]
     if n_folds > n_documents:
@@ -121,78 +125,48 @@ def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
 
 
 def out_of_fold_scores(
-    rows: sp.csr_matrix,
-    labels: sp.csc_matrix,
+    examples: Examples,
     learner: MarginClassifier,
+    fold_of: np.ndarray,
     *,
-    left_out: sp.csc_matrix | None = None,
-    n_documents: int | None = None,
-    n_folds: int = 5,
-    seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> np.ndarray:
-    """Score every training document by rankers that were not trained on it: what thresholds are chosen from.
+    """Score every document by rankers that were not trained on it: what thresholds and settings are chosen from.
 
-    All folds are problems over the same rows. Vocabulary and document frequencies are those of all of them, which moves
-    scores too little to matter for a threshold.
+    All folds are problems over the same rows, in one call of the solver. Vocabulary and document frequencies are those
+    of all documents, which moves scores too little to matter for a threshold.
 
     Parameters
     ----------
-    rows : csr_matrix of shape (n_rows, n_features)
-        Of unit length.
-    labels : sparse of shape (n_rows, n_topics), 0/1
+    examples : Examples
+        The rows after those of documents are trained on in every fold, and not scored. All are of unit length.
     learner : MarginClassifier
         Its parameters; it is not fitted.
-    left_out : sparse of shape (n_rows, n_topics), 0/1, optional
-        As for the learner's `fit`.
-    n_documents : int, optional
-        The rows after the first so many are trained on in every fold, and not scored.
-    n_folds, seed
-        As for `folds`.
+    fold_of : ndarray of shape (n_documents,), int
+        From `folds`.
     progress : callable, optional
         Called with 1 whenever a topic of a fold has been trained.
 
     Returns
     -------
     ndarray of shape (n_documents, n_topics), dtype of the rows
+        In units of the solutions, see `textcat.margin.problems.Solution`.
     """
-    n = rows.shape[0] if n_documents is None else n_documents
-    of = folds(labels[:n], n_folds, seed)
-    held_out = [np.flatnonzero(of == fold).astype(np.int32) for fold in range(n_folds)]
-    positives = _rows_of(labels)
-    never = _rows_of(left_out) if left_out is not None else [np.empty(0, np.int32)] * len(positives)
-    problems = []
-    for documents in held_out:
-        without = [np.union1d(documents, rows_).astype(np.int32) for rows_ in never]
-        trained = [np.setdiff1d(some, out, assume_unique=True) for some, out in zip(positives, without, strict=True)]
-        prevalence = [len(some) / max(1, rows.shape[0] - len(out)) for some, out in zip(trained, without, strict=True)]
-        for some, out, rule in zip(trained, without, learner.rules_for(np.array(prevalence)), strict=True):
-            problems.append(_problem(learner, rule, some, out))
-    order, n_jobs = learner.random_state, learner.n_jobs
-    solutions = solve(rows, problems, n_jobs=n_jobs, seed=order, keep_weights=False, progress=progress)
-    scores = np.empty((n, len(positives)), rows.dtype)
-    for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
-        documents = held_out[k // len(positives)]
-        of_documents = solution.held_out[np.searchsorted(problem.left_out, documents)]
-        scores[documents, k % len(positives)] = of_documents / rows.dtype.type(solution.unit)
+    n_documents, n_topics = len(fold_of), examples.labels.shape[1]
+    labels = examples.labels[:n_documents]
+    parts = [Fold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
+    problems = [problem for part in parts for problem in part.problems(learner, examples)]
+    options = {"n_jobs": learner.n_jobs, "seed": learner.random_state, "keep_weights": False, "progress": progress}
+    solutions = iter(solve(examples.rows, problems, **options))
+    scores = np.empty((n_documents, n_topics), examples.rows.dtype)
+    for part in parts:
+        scores[part.held_out] = part.scores([next(solutions) for _ in range(n_topics)])
     return scores
 
 
 def _rows_of(indicator: sp.csc_matrix) -> list[np.ndarray]:
     columns = sp.csc_matrix(indicator)
     return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
-
-
-def _problem(learner: MarginClassifier, rule: Rule, positives: np.ndarray, left_out: np.ndarray) -> Problem:
-    return Problem(
-        positives,
-        rule,
-        left_out=left_out,
-        lambda_=learner.lambda_,
-        rho=1.0 if learner.rho == "R" else float(learner.rho),  # rows have unit length
-        max_epochs=learner.max_epochs,
-        mini_epochs=learner.mini_epochs,
-    )
 
 
 def cross_validate(
@@ -215,7 +189,7 @@ def cross_validate(
     Parameters
     ----------
     corpus : Corpus
-        Only its training documents are looked at.
+        Only its training documents are used.
     recipes : iterable of Recipe
     n_folds : int
     n_repeats : int
@@ -239,133 +213,103 @@ def cross_validate(
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
         raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
-    all_folds = list(splits(labels, n_folds, n_repeats, seed))
-    held_out = [fold.held_out for fold in all_folds]
-    tokens: dict[str, Tokens] = {}  # their memo serves all recipes that make terms in the same way
-    for _, alike in groupby(recipes, key=_rows_of_recipe):
-        together = list(alike)
-        first = together[0]
+    parts = list(splits(labels, n_folds, n_repeats, seed))
+    held_out = [part.held_out for part in parts]
+    tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
+    for _, alike in groupby(recipes, key=feature_key):
+        same_features = list(alike)
+        first = same_features[0]
         key = json.dumps(first.tokens, sort_keys=True)
         tokens[key] = tokens.get(key) or first.make_tokens()
         examples = list(examples_without(held_out, corpus, first, tokens[key]))
-        for start in range(0, len(together), _TOGETHER):
-            measured = _Measured(corpus, labels, together[start : start + _TOGETHER])
-            with ThreadPoolExecutor(1) as beside:  # a fold is measured while the next one is trained on
-                at_work = []
-                for fold, learnt_from in zip(all_folds, examples, strict=True):
-                    solved = measured.train(fold, learnt_from, n_jobs)
-                    at_work.append(beside.submit(measured.take, fold, solved))
+        for start in range(0, len(same_features), _BATCH):
+            measured = _Measured(corpus, labels, same_features[start : start + _BATCH])
+            with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
+                tasks = []
+                for part, of_part in zip(parts, examples, strict=True):
+                    tasks.append(executor.submit(measured.measure, part, measured.train(part, of_part, n_jobs)))
                     advance(len(measured.recipes))
-            for each in at_work:
-                each.result()
+            for task in tasks:
+                task.result()
             yield from measured.trials()
 
 
-def _rows_of_recipe(recipe: Recipe) -> str:
+def feature_key(recipe: Recipe) -> str:
+    """Return a text that recipes share which have the same rows."""
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
-def examples_without(
-    held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None
-) -> Iterator[Examples]:
-    """Yield what a recipe learns from where documents are held out, for each of several choices of such documents.
-
-    The rows are those of all documents, but their terms are weighed by those that are not held out.
+def splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[Fold]:
+    """Yield the folds of several splits, with simulated rare topics.
 
     Parameters
     ----------
-    held_out : iterable of ndarray of int
-        Training documents, by their places.
-    corpus : Corpus
-    recipe : Recipe
-    tokens : Tokens, optional
-        Of the recipe's settings; what another recipe has used remembers its texts.
+    labels : sparse of shape (n_documents, n_topics), 0/1
+    n_folds, n_repeats : int
+    seed : int
+        Of the first split; those of the next ones follow.
+
+    Yields
+    ------
+    Fold
     """
-    labels, copies, n = corpus.labels(corpus.train), recipe.descriptions, len(corpus.train)
-    features = recipe.make_features().set_params(tokens=tokens or recipe.make_tokens())
-    counted = features.count([*corpus.train, *(corpus.described() if copies else [])])
-    for documents in held_out:
-        trained = np.setdiff1d(np.arange(n), documents)
-        # As in `documents_to_count`: descriptions are counted where they are all that is known of their topics.
-        unknown = np.flatnonzero(labels[trained].sum(axis=0).A1 == 0) if copies else NO_ROWS
-        rows = features.fit_counted(counted, np.append(trained, n + unknown)).rows_of(counted)
-        yield with_described(rows[:n], labels, rows[n:], copies)
-
-
-def splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[Fold]:
-    """Yield the folds of as many splits, whose seeds follow each other."""
-    for repeat in range(seed, seed + n_repeats):
-        of = folds(labels, n_folds, repeat)
-        random = np.random.default_rng(repeat)
-        for f in range(n_folds):
-            yield Fold(labels, np.flatnonzero(of == f).astype(np.int32), random)
+    for split_seed in range(seed, seed + n_repeats):
+        fold_of, random = folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
+        for number in range(n_folds):
+            yield Fold(labels, np.flatnonzero(fold_of == number), random)
 
 
 class _Measured:
-    """A few recipes of the same features, measured fold by fold."""
+    """Recipes of the same features, measured fold by fold."""
 
     def __init__(self, corpus: Corpus, labels: sp.csc_matrix, recipes: Sequence[Recipe]):
         self.recipes = recipes
-        self._corpus = corpus
+        self._topics = corpus.topics
         self._labels = labels
         self._learners = [recipe.make_learner() for recipe in recipes]
-        self._figures: list[list[dict[str, float]]] = [[] for _ in recipes]
+        self._quality: list[list[dict[str, float]]] = [[] for _ in recipes]
         self._sparsity: list[list[dict[str, float]]] = [[] for _ in recipes]
-        self._pools: list[_Pool] = [_Pool(labels) for _ in recipes]
+        self._scores = [np.zeros(labels.shape, np.float32) for _ in recipes]
+        self._pooled: list[list[float]] = [[] for _ in recipes]
+        self._n_scored = 0
 
     def train(self, fold: Fold, examples: Examples, n_jobs: int | None) -> list[list[Solution]]:
-        """Train every recipe on a fold's other documents."""
+        """Train every recipe on a fold's other documents: one call of the solver for those of the same seed."""
         problems = [list(fold.problems(learner, examples)) for learner in self._learners]
-        solved: list[list[Solution]] = [[] for _ in problems]
+        solutions: list[list[Solution]] = [[] for _ in problems]
         by_seed: dict[int | None, list[int]] = {}
         for k, learner in enumerate(self._learners):
             by_seed.setdefault(learner.random_state, []).append(k)
-        for seed, places in by_seed.items():
-            at_once = [problem for k in places for problem in problems[k]]
-            solutions = iter(solve(examples.rows, at_once, n_jobs=n_jobs, seed=seed, keep_weights=False))
-            for k in places:
-                solved[k] = [next(solutions) for _ in problems[k]]
-        return solved
+        for seed, positions in by_seed.items():
+            of_seed = [problem for k in positions for problem in problems[k]]
+            solved = iter(solve(examples.rows, of_seed, n_jobs=n_jobs, seed=seed, keep_weights=False))
+            for k in positions:
+                solutions[k] = [next(solved) for _ in problems[k]]
+        return solutions
 
-    def take(self, fold: Fold, solved: Sequence[Sequence[Solution]]) -> None:
-        """Take the figures of every recipe on a fold's own documents."""
-        wanted = bands(self._corpus.topics, fold.sizes)
-        for k, solutions in enumerate(solved):
-            self._figures[k].append(fold.quality(solutions, wanted))
-            self._sparsity[k].append(fold.sparsity(solutions, wanted))
-            self._pools[k].add(fold, solutions)
+    def measure(self, fold: Fold, solutions: Sequence[Sequence[Solution]]) -> None:
+        """Measure every recipe on a fold's own documents."""
+        chosen = bands(self._topics, fold.sizes, DEFAULT_BANDS)
+        self._n_scored += len(fold.held_out)
+        for k, of_recipe in enumerate(solutions):
+            self._quality[k].append(fold.quality(of_recipe, chosen))
+            self._sparsity[k].append(fold.sparsity(of_recipe, chosen))
+            self._scores[k][fold.held_out] = fold.scores(of_recipe)
+            if self._n_scored % self._labels.shape[0] == 0:  # a split is complete
+                precisions = average_precisions(self._labels, self._scores[k])
+                precisions[fold.sizes < 2] = np.nan  # never in training and held out at once
+                self._pooled[k].append(float(np.nanmean(precisions)))
 
     def trials(self) -> Iterator[Trial]:
         """Yield the averages over the folds of every recipe."""
-        for recipe, figures, sparsity, pool in zip(
-            self.recipes, self._figures, self._sparsity, self._pools, strict=True
+        for recipe, quality, sparsity, pooled in zip(
+            self.recipes, self._quality, self._sparsity, self._pooled, strict=True
         ):
-            yield Trial(recipe, {**_mean(figures), POOLED: pool.average_precision()}, _mean(sparsity))
+            yield Trial(recipe, {**_average(quality), POOLED: float(np.mean(pooled))}, _average(sparsity))
 
 
-class _Pool:
-    """The scores that documents get while they are held out."""
-
-    def __init__(self, labels: sp.csc_matrix):
-        self._labels = labels
-        self._scores = np.zeros(labels.shape, np.float32)
-        self._n_seen = 0
-        self._found: list[float] = []
-
-    def add(self, fold: Fold, solutions: Sequence[Solution]) -> None:
-        self._scores[fold.held_out] = fold.scores(solutions)
-        self._n_seen += len(fold.held_out)
-        if self._n_seen % self._labels.shape[0] == 0:  # a split is complete
-            quality = average_precisions(self._labels, self._scores)
-            quality[fold.sizes < 2] = np.nan  # never in training and held out at once
-            self._found.append(float(np.nanmean(quality)))
-
-    def average_precision(self) -> float:
-        return float(np.mean(self._found))
-
-
-class Thinned(NamedTuple):
-    """A common topic with most of its positives left out of training, beside the held-out documents."""
+class _RareTopic(NamedTuple):
+    """A common topic that is made rare: most of its positives are left out, beside the held-out documents."""
 
     topic: int
     positives: np.ndarray
@@ -378,103 +322,142 @@ class Fold:
     Parameters
     ----------
     labels : sparse of shape (n_documents, n_topics), 0/1
-    held_out : ndarray of int32
-    random : numpy.random.Generator
-        Draws the positives that thinned topics keep.
+    held_out : ndarray of int
+        Positions of documents.
+    random : numpy.random.Generator, optional
+        Draws the positives that simulated rare topics keep; None: no topic is simulated.
     """
 
-    def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator):
-        self.held_out = held_out
+    def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator | None = None):
+        self.held_out = held_out.astype(np.int32)
         self.labels = labels.tocsr()
         self.positives = _rows_of(labels)
         self.sizes = np.array([len(rows) for rows in self.positives])
-        self.trained = self.sizes - self.labels[held_out].sum(axis=0).A1  # positives left to train on, per topic
-        self.thinned = list(self._thin(random))
+        self.trained = (
+            self.sizes - np.asarray(self.labels[held_out].sum(axis=0)).ravel()
+        )  # positives left to train on, per topic
+        self.rare_topics = [] if random is None else list(self._simulate(random))
         self._held_out_labels = self.labels[held_out]
-        self._thinned_labels = self._held_out_labels[:, [thinned.topic for thinned in self.thinned]]
+        self._rare_labels = self._held_out_labels[:, [rare.topic for rare in self.rare_topics]]
 
-    def _thin(self, random: np.random.Generator) -> Iterable[Thinned]:
+    def _simulate(self, random: np.random.Generator) -> Iterable[_RareTopic]:
         rare = np.sort(self.sizes)[:_N_RARE]
-        for topic in np.flatnonzero(self.sizes >= _COMMON).tolist():
+        for topic in np.flatnonzero(self.sizes >= _MIN_COMMON).tolist():
             trained = random.permutation(np.setdiff1d(self.positives[topic], self.held_out))
             n_kept = int(random.choice(rare))
             if n_kept < len(trained) < self.sizes[topic]:
                 left_out = np.union1d(self.held_out, trained[n_kept:]).astype(np.int32)
-                yield Thinned(topic, np.sort(trained[:n_kept]), left_out)
+                yield _RareTopic(topic, np.sort(trained[:n_kept]), left_out)
 
     def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
-        """Yield a learner's problem for each topic, then for each thinned topic.
+        """Yield a learner's problem for each topic, then for each simulated one.
 
-        The rows after those of the documents are never held out, and their topics' examples where the topic is thinned,
-        too.
+        The rows after those of the documents are never held out, and are examples of simulated topics, too.
+
+        Parameters
+        ----------
+        learner : MarginClassifier
+        examples : Examples
+            The documents first.
+
+        Yields
+        ------
+        Problem
         """
         n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
         further = [rows[rows >= n_documents] for rows in _rows_of(examples.labels)]
-        never = [np.empty(0, np.int32)] * len(further) if examples.left_out is None else _rows_of(examples.left_out)
-        wanted = [
+        never = [NO_ROWS] * len(further) if examples.left_out is None else _rows_of(examples.left_out)
+        topics = [
             (k, positives, self.held_out, n)
             for k, (positives, n) in enumerate(zip(self.positives, self.trained, strict=True))
         ]
-        wanted += [
-            (thinned.topic, thinned.positives, thinned.left_out, len(thinned.positives)) for thinned in self.thinned
-        ]
+        topics += [(rare.topic, rare.positives, rare.left_out, len(rare.positives)) for rare in self.rare_topics]
         parts = [
             (np.append(positives, further[k]), np.append(left_out, never[k]), int(n_trained) + len(further[k]))
-            for k, positives, left_out, n_trained in wanted
+            for k, positives, left_out, n_trained in topics
         ]
-        prevalence = np.array([n_trained / (n_rows - len(left_out)) for _, left_out, n_trained in parts])
+        prevalence = np.array([n_trained / max(1, n_rows - len(left_out)) for _, left_out, n_trained in parts])
         for (positives, left_out, _), rule in zip(parts, learner.rules_for(prevalence), strict=True):
-            yield _problem(learner, rule, positives, left_out)
+            yield Problem(
+                positives,
+                rule,
+                left_out=left_out,
+                lambda_=learner.lambda_,
+                rho=1.0 if learner.rho == "R" else learner.rho,  # rows have unit length
+                max_epochs=learner.max_epochs,
+                mini_epochs=learner.mini_epochs,
+            )
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
         n = len(self.held_out)  # after them, what else was left out
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
-    def quality(self, solutions: Sequence[Solution], wanted: Sequence[Band]) -> dict[str, float]:
-        """Return the macro-averaged precision over each band; nan for one without a topic to average over."""
-        thinned = solutions[len(self.positives) :]
-        found = average_precisions(self._held_out_labels, self.scores(solutions))
-        found[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
-        figures = {band.name: _figure(found[list(band.topics)]) for band in wanted}
-        figures[RARE] = _figure(self._thinned_quality(thinned))
-        figures[EXPECTED] = self._expected(found, figures)
+    def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
+        """Return the macro-averaged precision over each band; nan for one without a topic to average over.
+
+        Parameters
+        ----------
+        solutions : sequence of Solution
+            Of `problems`.
+        chosen : sequence of Band
+
+        Returns
+        -------
+        dict of str to float
+            RARE and EXPECTED among them.
+        """
+        precisions = average_precisions(self._held_out_labels, self.scores(solutions))
+        precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
+        figures = {band.name: _nanmean(precisions[list(band.topics)]) for band in chosen}
+        figures[RARE] = _nanmean(self._rare_quality(solutions[len(self.positives) :]))
+        figures[EXPECTED] = self._expected(precisions, figures)
         return figures
 
-    def _expected(self, found: np.ndarray, figures: dict[str, float]) -> float:
-        if len(found) <= _N_RARE or not np.isfinite(figures[RARE]):
+    def _expected(self, precisions: np.ndarray, figures: dict[str, float]) -> float:
+        n = len(precisions)
+        if n <= _N_RARE or not np.isfinite(figures[RARE]):
             return figures["ALL"]
-        common = _figure(found[np.argsort(-self.sizes, kind="stable")[:-_N_RARE]])
-        return ((len(found) - _N_RARE) * common + _N_RARE * figures[RARE]) / len(found)
+        common = _nanmean(precisions[np.argsort(-self.sizes, kind="stable")[:-_N_RARE]])
+        return ((n - _N_RARE) * common + _N_RARE * figures[RARE]) / n
 
-    def sparsity(self, solutions: Sequence[Solution], wanted: Sequence[Band]) -> dict[str, float]:
-        """Return the mean number of support documents over each band."""
+    def sparsity(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
+        """Return the mean number of support documents over each band; parameters as in `quality`."""
         support = np.array([len(solution.support) for solution in solutions])
-        return {band.name: float(support[list(band.topics)].mean()) for band in wanted}
+        return {band.name: float(support[list(band.topics)].mean()) for band in chosen}
 
-    def _thinned_quality(self, solutions: Sequence[Solution]) -> np.ndarray:
+    def _rare_quality(self, solutions: Sequence[Solution]) -> np.ndarray:
         scores = np.zeros((len(self.held_out), len(solutions)), np.float32)
-        for k, (thinned, solution) in enumerate(zip(self.thinned, solutions, strict=True)):
-            scores[:, k] = solution.held_out[np.searchsorted(thinned.left_out, self.held_out)]
-        return average_precisions(self._thinned_labels, scores)
+        for k, (rare, solution) in enumerate(zip(self.rare_topics, solutions, strict=True)):
+            scores[:, k] = solution.held_out[np.searchsorted(rare.left_out, self.held_out)]
+        return average_precisions(self._rare_labels, scores)
 
 
-def _figure(found: np.ndarray) -> float:
-    return float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
+def _nanmean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
-def _mean(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Average figures over folds, each over those that have it."""
     known = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
     return {band: float(np.mean(values)) if values else float("nan") for band, values in known.items()}
 
 
 def best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
-    """Return the sparsest of the trials that rank as well as the yardstick, over ALL, TOP10, RARE and EXPECTED.
+    """Return the sparsest of the trials that rank as well as the yardstick.
 
-    The yardstick is the paper's PAUM(1, 50) where it is among the trials, else the trial of the highest EXPECTED. As
-    well: with a MAP that is lower by no more than three decimals show. LAST30 has no say: it changes far more between
-    splits than between settings.
+    The yardstick is the paper's PAUM(1, 50) where it is among the trials, over ALL, TOP10 and RARE; else the trial of
+    the highest EXPECTED. LAST30 is not compared: it changes far more between splits than between settings.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+    tolerance : float, default 0.0005
+        How much lower the macro-averaged precision may be.
+
+    Returns
+    -------
+    Trial
     """
     paper = next((trial for trial in trials if is_the_papers(trial.recipe)), None)
     reference = paper or max(trials, key=lambda trial: trial.macro_average_precision[EXPECTED])
@@ -482,7 +465,7 @@ def best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
 
     def as_good(trial: Trial) -> bool:
         # A band that no topic is in is nan, and no reason against a setting.
-        figures, wanted = trial.macro_average_precision, reference.macro_average_precision
-        return not any(figures[band] < wanted[band] - tolerance for band in names)
+        figures, yardstick = trial.macro_average_precision, reference.macro_average_precision
+        return not any(figures[band] < yardstick[band] - tolerance for band in names)
 
     return min(filter(as_good, trials), key=lambda trial: trial.average_sparsity["ALL"])

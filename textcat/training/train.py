@@ -22,7 +22,7 @@ from textcat.margin.learners import MarginClassifier
 from textcat.model.tagger import Tagger
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
-from textcat.training.examples import learn
+from textcat.training.examples import make_examples
 from textcat.training.selection import folds, out_of_fold_scores
 
 N_FOLDS = 5
@@ -75,7 +75,7 @@ def train(
     labels, copies = corpus.labels(corpus.train), recipe.descriptions
     try:
         with stages.stage("tokens to rows", len(corpus.train)) as advance:
-            examples = learn(corpus, corpus.train, features, labels, copies, store=store, advance=advance)
+            examples = make_examples(corpus, corpus.train, features, labels, copies, store=store, advance=advance)
         if not examples.rows.shape[1]:
             raise TextcatError(
                 f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
@@ -95,15 +95,8 @@ def train(
     thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
     if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
         with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
-            scores = out_of_fold_scores(
-                examples.rows,
-                examples.labels,
-                learner,
-                left_out=examples.left_out,
-                n_documents=len(corpus.train),
-                n_folds=tags.folds,
-                progress=advance,
-            )
+            fold_of = folds(labels, tags.folds, seed=0)
+            scores = out_of_fold_scores(examples, learner, fold_of, progress=advance)
             thresholds, calibration = choose(tags.strategy, scores, labels, tags.probability)
     units = _units(learner)
     weights = np.ascontiguousarray(learner.coef_.T)
@@ -193,8 +186,8 @@ def cross_evaluate(
 ) -> Evaluation:
     """Measure how well a recipe ranks a corpus' training documents, by rankers that were not trained on them.
 
-    The documents of all folds are ranked together. A topic of one document counts only if descriptions are learnt from:
-    without it there is nothing to learn the topic from.
+    The documents of all folds are ranked together. A topic of one document counts only if descriptions are examples:
+    else nothing is left to learn it from.
 
     Parameters
     ----------
@@ -202,7 +195,7 @@ def cross_evaluate(
         Trained on the corpus by the recipe. Its thresholds are those that F1 is measured at; if they were chosen by
         cross-validation, that was on the same documents, and a fresh document is decided on a little worse.
     corpus : Corpus
-        Only its training documents are looked at.
+        Only its training documents are used.
     recipe : Recipe
     bands, stages
         As in `Tagger.evaluate`.
@@ -213,7 +206,11 @@ def cross_evaluate(
     n_jobs : int, optional
         The result is the same to the bit.
     store : path, optional
-        Keep rows beside this folder for the time being, in place of memory.
+        Keep rows beside this folder until they are not needed any more, in place of memory.
+
+    Returns
+    -------
+    Evaluation
 
     Raises
     ------
@@ -221,12 +218,13 @@ def cross_evaluate(
         If a band cannot be understood.
     """
     labels = corpus.labels(corpus.train)
-    of = folds(labels, min(n_folds, len(corpus.train)), seed)
+    fold_of = folds(labels, min(n_folds, len(corpus.train)), seed)
     scores = np.zeros(labels.shape, np.float32)
     with (stages or Stages()).stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-        for fold in range(of.max() + 1):
-            with _beside(store) as place:
-                scores[of == fold] = _held_out_scores(corpus, recipe, labels, of == fold, n_jobs, place, advance)
+        for number in range(fold_of.max() + 1):
+            with _beside(store) as folder:
+                held_out = fold_of == number
+                scores[held_out] = _held_out_scores(corpus, recipe, labels, held_out, n_jobs, folder, advance)
     known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
     relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
     return tagger.measure(scores, relevant, bands=bands, measured_on=CROSS_VALIDATED)
@@ -234,7 +232,7 @@ def cross_evaluate(
 
 @contextmanager
 def _beside(store: str | os.PathLike[str] | None) -> Iterator[Path | None]:
-    """Give a folder for rows, which is removed with them; None where they are to be in memory."""
+    """Yield a folder for rows beside another one, and remove it with them; yield None where they stay in memory."""
     if store is None:
         yield None
         return
@@ -256,7 +254,9 @@ def _held_out_scores(
     tested = [document for document, out in zip(corpus.train, held_out, strict=True) if out]
     features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
     examples = (
-        learn(corpus, trained, features, labels[~held_out], recipe.descriptions, store=store) if trained else None
+        make_examples(corpus, trained, features, labels[~held_out], recipe.descriptions, store=store)
+        if trained
+        else None
     )
     if examples is None or not examples.rows.shape[1]:
         return np.zeros((len(tested), labels.shape[1]), np.float32)

@@ -1,4 +1,4 @@
-"""A space of recipes → those to try, all of a grid or some drawn from it; what has been tried is kept in a journal."""
+"""A space of recipes → trials of all of a grid, or of some that are drawn; those of an interrupted study are kept."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from textcat.errors import TextcatError, install_hint
 from textcat.files import KeptResults, format_value, read_toml
 from textcat.progress import Stages
 from textcat.recipe import Recipe
-from textcat.training.selection import EXPECTED, Trial, cross_validate, margin_settings
+from textcat.training.selection import EXPECTED, Trial, cross_validate, feature_key, margin_settings
 
 SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
-_BATCH = 12  # recipes that TPE suggests before it is told how good they were
+_BATCH = 12  # recipes that TPE suggests before it gets their figures
 
 
 @dataclass(frozen=True)
-class Range:
+class _Range:
     """The values of a parameter between two numbers: whole ones if both are; even on a logarithmic scale if asked."""
 
     low: float
@@ -54,15 +54,22 @@ class Range:
 class Space:
     """What may vary: per section of a recipe and parameter, a list of choices or a range."""
 
-    varied: Mapping[tuple[str, str], Sequence[Any] | Range]
-
-    @property
-    def size(self) -> float:
-        """How many recipes the space holds."""
-        return math.prod(math.inf if isinstance(values, Range) else len(values) for values in self.varied.values())
+    varied: Mapping[tuple[str, str], Sequence[Any] | _Range]
 
     def recipe(self, start: Recipe, values: Sequence[Any]) -> Recipe:
-        """Return a recipe with a value for each parameter that varies."""
+        """Return a recipe with a value for each parameter that varies.
+
+        Parameters
+        ----------
+        start : Recipe
+            What does not vary.
+        values : sequence
+            In the order of `varied`.
+
+        Returns
+        -------
+        Recipe
+        """
         sections: dict[str, Any] = {name: dict(getattr(start, name)) for name in _SECTIONS}
         for (section, key), value in zip(self.varied, values, strict=True):
             sections[section][key] = value
@@ -71,7 +78,7 @@ class Space:
     def grid(self, start: Recipe) -> list[Recipe]:
         """Return all recipes of the space; those with the same features follow each other."""
         for (section, key), values in self.varied.items():
-            if isinstance(values, Range):
+            if isinstance(values, _Range):
                 raise TextcatError(
                     f"{key} in [{section}] of the space is a range, which has no end of values: "
                     "list the values to try, or choose the sampler random or tpe."
@@ -79,19 +86,25 @@ class Space:
         return [self.recipe(start, values) for values in itertools.product(*self.varied.values())]  # type: ignore[arg-type]
 
     def sample(self, start: Recipe, n: int, seed: int) -> list[Recipe]:
-        """Draw recipes, those with the same features next to each other."""
+        """Draw recipes.
+
+        Parameters
+        ----------
+        start : Recipe
+            What does not vary.
+        n, seed : int
+
+        Returns
+        -------
+        list of Recipe
+            Those with the same features follow each other.
+        """
         random = np.random.default_rng(seed)
-        drawn = [
-            self.recipe(
-                start,
-                [
-                    values.draw(random) if isinstance(values, Range) else values[int(random.integers(len(values)))]
-                    for values in self.varied.values()
-                ],
-            )
-            for _ in range(n)
-        ]
-        return _by_features(drawn)
+
+        def draw(values: Sequence[Any] | _Range) -> Any:
+            return values.draw(random) if isinstance(values, _Range) else values[int(random.integers(len(values)))]
+
+        return sorted((self.recipe(start, list(map(draw, self.varied.values()))) for _ in range(n)), key=feature_key)
 
 
 def read_space(path: Path) -> Space:
@@ -103,12 +116,11 @@ def read_space(path: Path) -> Space:
         If there is no such file, or it is not one of a space.
     """
     entries = read_toml(path, "space")
-    varied: dict[tuple[str, str], Sequence[Any] | Range] = {}
+    varied: dict[tuple[str, str], Sequence[Any] | _Range] = {}
     for section, parameters in entries.items():
         if section not in _SECTIONS or not isinstance(parameters, dict):
-            raise TextcatError(
-                f"The space {path} has an unknown entry {section!r}. Known entries: {', '.join(_SECTIONS)}."
-            )
+            known = ", ".join(_SECTIONS)
+            raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {known}.")
         for key, values in parameters.items():
             varied[section, key] = _values(path, section, key, values)
     if not varied:
@@ -116,49 +128,73 @@ def read_space(path: Path) -> Space:
     return Space(varied)
 
 
-def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | Range:
+def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | _Range:
     if isinstance(values, list) and values:
         return values
     if isinstance(values, dict) and {"low", "high"} <= set(values) <= {"low", "high", "log"}:
         low, high, log = values["low"], values["high"], values.get("log", False)
         numbers = all(type(value) in (int, float) for value in (low, high))
         if numbers and low < high and (low > 0 or not log):
-            return Range(low, high, log)
+            return _Range(low, high, log)
     raise TextcatError(
         f"The space {path}: {key} in [{section}] must be a list of values or a range such as "
         f"{{ low = 1, high = 100, log = true }}, not {values!r}."
     )
 
 
-class Journal:
-    """The trials of a study in a file, a JSON object a line, so that one that was broken off goes on where it was.
+@dataclass(frozen=True)
+class _Study:
+    """What trials are made with: the corpus, how it is split, and where results are kept."""
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where the file ``trials.jsonl`` lies; None: keep nothing.
-    study : mapping
-        What the figures hang on besides the recipe: corpus, folds, seed. Trials of another study are passed over.
-    """
+    corpus: Corpus
+    kept: KeptResults
+    advance: Callable[[int], None]
+    n_folds: int
+    n_repeats: int
+    seed: int
+    n_jobs: int | None
 
-    def __init__(self, folder: Path | None, study: Mapping[str, Any]):
-        self._kept = KeptResults(None if folder is None else folder / "trials.jsonl")
-        self._study = dict(study)
+    def trials(self, recipes: Iterable[Recipe]) -> Iterator[Trial]:
+        """Yield the trial of each recipe, a kept one or by cross-validation; recipes that are the same share one."""
+        new: dict[str, list[Recipe]] = {}
+        for recipe in recipes:
+            key = self._key(recipe)
+            figures = self.kept.get(key)
+            if figures or key in new:
+                self.advance(self.n_folds * self.n_repeats)
+            if figures:
+                yield Trial(recipe, figures["macro_average_precision"], figures["average_sparsity"])
+            else:
+                new.setdefault(key, []).append(recipe)
+        split = {"n_folds": self.n_folds, "n_repeats": self.n_repeats, "seed": self.seed}
+        different = [alike[0] for alike in new.values()]
+        measured = cross_validate(self.corpus, different, **split, n_jobs=self.n_jobs, advance=self.advance)
+        for trial, (key, alike) in zip(measured, new.items(), strict=True):
+            self.kept.add(key, {**asdict(trial), "recipe": trial.recipe.as_dict()})
+            yield from (replace(trial, recipe=recipe) for recipe in alike)
 
-    def get(self, recipe: Recipe) -> Trial | None:
-        """Return a recipe's trial, if it is known."""
-        entry = self._kept.get(self.key(recipe))
-        return None if entry is None else Trial(recipe, entry["macro_average_precision"], entry["average_sparsity"])
+    def suggested(self, space: Space, start: Recipe, n: int) -> Iterator[Trial]:
+        """Yield n trials of recipes that the TPE sampler of optuna suggests, in batches, from the figures before."""
+        try:
+            import optuna
+        except ImportError as error:
+            raise TextcatError(f"The sampler tpe needs optuna: {install_hint('tune')}, or choose random.") from error
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=self.seed))
+        for first in range(0, n, _BATCH):
+            asked = [study.ask() for _ in range(min(_BATCH, n - first))]
+            recipes = [space.recipe(start, [_suggested(one, *item) for item in space.varied.items()]) for one in asked]
+            asked_for = {id(recipe): one for recipe, one in zip(recipes, asked, strict=True)}
+            for trial in self.trials(sorted(recipes, key=feature_key)):
+                study.tell(asked_for[id(trial.recipe)], trial.macro_average_precision[EXPECTED])
+                yield trial
 
-    def add(self, trial: Trial) -> None:
-        """Keep a trial."""
-        figures = {key: value for key, value in asdict(trial).items() if key != "recipe"}
-        self._kept.add(self.key(trial.recipe), {"recipe": trial.recipe.as_dict(), **figures})
-
-    def key(self, recipe: Recipe) -> str:
-        """Return what tells recipes of this study apart: their settings, whatever their names."""
+    def _key(self, recipe: Recipe) -> str:
+        """Return the key of a trial: what its figures depend on."""
+        split = {"n_folds": self.n_folds, "n_repeats": self.n_repeats, "seed": self.seed}
+        data = {"corpus": self.corpus.name, "documents": len(self.corpus.train), "version": __version__}
         settings = {name: getattr(recipe, name) for name in _SECTIONS}
-        text = json.dumps([self._study, settings], sort_keys=True, ensure_ascii=False)
+        text = json.dumps([{**data, **split}, settings], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
@@ -190,119 +226,52 @@ def study(
     n_trials : int
         For "random" and "tpe".
     folder : Path, optional
-        Where the journal is kept.
+        Where trials are kept, in the file ``trials.jsonl``; None: they are not.
     stages : Stages
+        Receives progress and times.
     n_folds, n_repeats, seed, n_jobs
         As for `cross_validate`; the seed is that of the sampler, too.
+
+    Returns
+    -------
+    list of Trial
 
     Raises
     ------
     TextcatError
-        If the space or the sampler is none, or a recipe cannot be followed.
+        If there is no such space or sampler, or a recipe cannot be followed.
     """
     if sampler not in SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")
     space = None if space_file is None else read_space(space_file)
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")
-    split = {"n_folds": n_folds, "n_repeats": n_repeats, "seed": seed}
-    journal = Journal(folder, {"corpus": corpus.name, "documents": len(corpus.train), "version": __version__, **split})
-    options: dict[str, Any] = {**split, "n_jobs": n_jobs}
-    if space is not None and sampler == "tpe":
-        with stages.stage("cross-validate", n_trials * n_folds * n_repeats) as advance:
-            trials = list(try_suggested(corpus, space, start, n_trials, journal, advance, **options))
-    else:
-        if space is None:
-            recipes = margin_settings(start)
-        else:
-            recipes = space.grid(start) if sampler == "grid" else space.sample(start, n_trials, seed)
-        for recipe in recipes:  # a setting that cannot be followed is told before hours have been spent
-            recipe.make_features()
-            recipe.make_learner()
-        with stages.stage("cross-validate", len(recipes) * n_folds * n_repeats) as advance:
-            trials = list(try_all(corpus, recipes, journal, advance, **options))
+    recipes = []
+    if space is None:
+        recipes = margin_settings(start)
+    elif sampler != "tpe":
+        recipes = space.grid(start) if sampler == "grid" else space.sample(start, n_trials, seed)
+    for recipe in recipes:  # a setting that cannot be followed is refused before hours have been spent
+        recipe.make_features()
+        recipe.make_learner()
+    kept = KeptResults(None if folder is None else folder / "trials.jsonl")
+    with stages.stage("cross-validate", (len(recipes) or n_trials) * n_folds * n_repeats) as advance:
+        trying = _Study(corpus, kept, advance, n_folds, n_repeats, seed, n_jobs)
+        trials = list(
+            trying.suggested(space, start, n_trials)
+            if space is not None and sampler == "tpe"
+            else trying.trials(recipes)
+        )
     return sorted(trials, key=lambda trial: -trial.macro_average_precision[EXPECTED])
 
 
-def try_all(
-    corpus: Corpus,
-    recipes: Sequence[Recipe],
-    journal: Journal,
-    advance: Callable[[int], None] = lambda count: None,
-    *,
-    n_folds: int = 5,
-    n_repeats: int = 1,
-    **options: Any,
-) -> Iterator[Trial]:
-    """Yield the trial of each recipe, from the journal where it is known, else by cross-validation.
-
-    Recipes that are the same are tried once. `advance` is called with the number of (recipe, fold) that are done;
-    further options are those of `cross_validate`.
-    """
-    fresh: dict[str, list[Recipe]] = {}
-    for recipe in recipes:
-        trial, key = journal.get(recipe), journal.key(recipe)
-        if trial or key in fresh:
-            advance(n_folds * n_repeats)
-        if trial:
-            yield trial
-        else:
-            fresh.setdefault(key, []).append(recipe)
-    first_ones = [alike[0] for alike in fresh.values()]
-    settings = {"n_folds": n_folds, "n_repeats": n_repeats, **options}
-    measured = cross_validate(corpus, first_ones, advance=advance, **settings)
-    for trial, alike in zip(measured, fresh.values(), strict=True):
-        journal.add(trial)
-        yield from (replace(trial, recipe=recipe) for recipe in alike)
-
-
-def try_suggested(
-    corpus: Corpus,
-    space: Space,
-    start: Recipe,
-    n: int,
-    journal: Journal,
-    advance: Callable[[int], None] = lambda count: None,
-    *,
-    seed: int = 0,
-    **options: Any,
-) -> Iterator[Trial]:
-    """Yield n trials of recipes that optuna's TPE sampler suggests, batch by batch, from what the earlier ones gave.
-
-    Raises
-    ------
-    TextcatError
-        If optuna is not installed.
-    """
-    try:
-        import optuna
-    except ImportError as error:
-        raise TextcatError(f"The sampler tpe needs optuna: {install_hint('tune')}, or choose random.") from error
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
-    for first in range(0, n, _BATCH):
-        asked = [study.ask() for _ in range(min(_BATCH, n - first))]
-        recipes = [space.recipe(start, [_suggested(trial, *one) for one in space.varied.items()]) for trial in asked]
-        number_of = {id(recipe): trial for recipe, trial in zip(recipes, asked, strict=True)}
-        for trial in try_all(corpus, _by_features(recipes), journal, advance, seed=seed, **options):
-            study.tell(number_of[id(trial.recipe)], trial.macro_average_precision[EXPECTED])
-            yield trial
-
-
-def _suggested(trial: Any, parameter: tuple[str, str], values: Sequence[Any] | Range) -> Any:
+def _suggested(trial: Any, parameter: tuple[str, str], values: Sequence[Any] | _Range) -> Any:
     name = ".".join(parameter)
-    if not isinstance(values, Range):  # by number: optuna takes no lists and tables as choices
+    if not isinstance(values, _Range):  # by number: optuna takes no lists and tables as choices
         return values[trial.suggest_int(name, 0, len(values) - 1)]
     if values.whole:
         return trial.suggest_int(name, int(values.low), int(values.high), log=values.log)
     return trial.suggest_float(name, values.low, values.high, log=values.log)
-
-
-def _by_features(recipes: Iterable[Recipe]) -> list[Recipe]:
-    def of(recipe: Recipe) -> str:
-        return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
-
-    return sorted(recipes, key=of)
 
 
 def to_toml(recipe: Recipe) -> str:
