@@ -365,8 +365,12 @@ class Fold:
         Problem
         """
         n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
-        further = [rows[rows >= n_documents] for rows in _rows_of(examples.labels)]
-        never = [NO_ROWS] * len(further) if examples.left_out is None else _rows_of(examples.left_out)
+        n_topics = len(self.positives)
+        never = [NO_ROWS] * n_topics if examples.left_out is None else _rows_of(examples.left_out)
+        further = [
+            np.setdiff1d(rows[rows >= n_documents], out)
+            for rows, out in zip(_rows_of(examples.labels), never, strict=True)
+        ]
         topics = [
             (k, positives, self.held_out, n)
             for k, (positives, n) in enumerate(zip(self.positives, self.trained, strict=True))
