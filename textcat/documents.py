@@ -56,7 +56,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Statistics:
+class _Statistics:
     """Hold the counts that describe a corpus.
 
     Parameters
@@ -338,12 +338,12 @@ class Corpus:
         data = np.ones(len(indices), dtype=np.int8)
         return sparse.csr_matrix((data, indices, indptr), shape=(len(rows), len(self.topics))).tocsc()
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> _Statistics:
         """Count documents, topics and positives per part."""
         parts = {"train": self.train, "test": self.test, "unused": self.unused}
         train, test = topic_counts(self.train), topic_counts(self.test)
         train_positives = np.array([train[topic] for topic in self.topics], dtype=np.int64)
-        return Statistics(
+        return _Statistics(
             documents={part: len(documents) for part, documents in parts.items()},
             without_topic={part: sum(not d.topics for d in documents) for part, documents in parts.items()},
             topics=self.topics,

@@ -489,7 +489,13 @@ def reopen(path: Path) -> BinaryIO:
 
 
 def write(file: BinaryIO, data: bytes) -> None:
-    """Write all of the data to a file without a buffer."""
+    """Write all of the data to a file without a buffer.
+
+    Parameters
+    ----------
+    file : BinaryIO
+    data : bytes
+    """
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
@@ -501,7 +507,12 @@ def sync(file: BinaryIO) -> None:
 
 
 def rename(old: Path, new: Path) -> None:
-    """Rename a file; an older file of the new name is replaced in the same step."""
+    """Rename a file; an older file of the new name is replaced in the same step.
+
+    Parameters
+    ----------
+    old, new : Path
+    """
     os.replace(old, new)
 
 
@@ -511,7 +522,14 @@ def remove(path: Path) -> None:
 
 
 def cut(path: Path, length: int) -> None:
-    """Shorten a file to its first `length` bytes; it must not be shorter already."""
+    """Shorten a file.
+
+    Parameters
+    ----------
+    path : Path
+    length : int
+        How many of its first bytes stay; it must not have less.
+    """
     with open(path, "rb+") as file:
         file.truncate(length)
         os.fsync(file.fileno())
@@ -529,7 +547,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file whole or not at all, so that it outlasts a loss of power."""
+    """Write a file whole or not at all, so that it outlasts a loss of power.
+
+    Parameters
+    ----------
+    path : Path
+    parts : iterable of bytes
+    """
     unfinished = path.with_name(path.name + UNFINISHED)
     parts = iter(parts)
     with create(unfinished) as file:
@@ -562,12 +586,27 @@ class Journal(NamedTuple):
 
 
 def create_journal(path: Path, header: Mapping[str, Any]) -> None:
-    """Write a journal of one line; an older one is replaced in the same step."""
+    """Write a journal of one line; an older one is replaced in the same step.
+
+    Parameters
+    ----------
+    path : Path
+    header : mapping of str to object
+        What JSON can hold.
+    """
     write_whole(path, [_journal_line(header)])
 
 
 def append_to_journal(file: BinaryIO, line: Mapping[str, Any]) -> None:
-    """Add a line to a journal that `reopen` has opened; when this returns, it outlasts a loss of power."""
+    """Add a line to a journal; when this returns, it outlasts a loss of power.
+
+    Parameters
+    ----------
+    file : BinaryIO
+        From `reopen`.
+    line : mapping of str to object
+        What JSON can hold.
+    """
     write(file, _journal_line(line))
     sync(file)
 
@@ -618,7 +657,7 @@ class KeptResults:
         return self._results.get(key)
 
     def add(self, key: str, result: Mapping[str, Any]) -> None:
-        """Keep a result.
+        """Add a result to those that are kept.
 
         Parameters
         ----------

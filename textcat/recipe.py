@@ -27,7 +27,7 @@ _NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start", "kernel", "kernel_params", 
 _NAME_OF = {"random_state": "seed"}
 
 
-class RecipeField(NamedTuple):
+class _RecipeField(NamedTuple):
     """Describe a field of a recipe: its value there, and what its class says of it."""
 
     section: str
@@ -56,7 +56,7 @@ class _Topics:
 
 
 @dataclass(frozen=True)
-class Tags:
+class _Tags:
     """What a recipe's section on tags says: how scores become decisions.
 
     Parameters
@@ -100,7 +100,7 @@ class Recipe:
         ``name`` of the learner, and its keywords.
     title : str
     tags : dict
-        Keywords of `Tags`.
+        `strategy`, `probability` and `folds`: how scores become decisions.
     """
 
     name: str
@@ -183,7 +183,7 @@ class Recipe:
             recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
         return recipe
 
-    def fields(self) -> list[RecipeField]:
+    def fields(self) -> list[_RecipeField]:
         """Return all that the recipe could say, with the values it has, section by section."""
         fields = []
         for section, name, kind in self._field_types():
@@ -194,7 +194,7 @@ class Recipe:
             explanation = "Which learner." if is_learner else _explanations(cls).get(keyword, "")
             default = getattr(default, "__name__", default)  # of a type, as a recipe writes it
             value = getattr(self, section).get(name, default)
-            fields.append(RecipeField(section, name, describe_type(kind), default, value, explanation))
+            fields.append(_RecipeField(section, name, describe_type(kind), default, value, explanation))
         return fields
 
     def _field_types(self) -> Iterator[tuple[str, str, Any]]:
@@ -213,7 +213,7 @@ class Recipe:
             from textcat.features.tokens import Tokens
 
             return Tokens if section == "tokens" else TfIdf
-        return _Topics if section == "topics" else Tags
+        return _Topics if section == "topics" else _Tags
 
     def make_features(self) -> TfIdf:
         """Make the transformer from documents to rows."""
@@ -238,9 +238,9 @@ class Recipe:
         """How many times each topic's description is a positive example of it."""
         return int(self._make(_Topics, "topics").descriptions)
 
-    def make_tags(self) -> Tags:
+    def make_tags(self) -> _Tags:
         """Return how scores become decisions."""
-        return self._make(Tags, "tags")
+        return self._make(_Tags, "tags")
 
     def make_learner(self, **more: Any) -> MarginClassifier:
         """Make the learner; further keywords such as `n_jobs` are passed on."""

@@ -212,6 +212,9 @@ class Calibration:
     a: NDArray[np.float64]
     b: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        return f"Calibration({len(self.a):,} topics)"
+
     def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Turn scores of shape (n_documents, n_topics) into probabilities in [0, 1], float64."""
         return scipy.special.expit(np.asarray(scores, np.float64) * self.a + self.b)
