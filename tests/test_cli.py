@@ -19,6 +19,8 @@ import pytest
 
 import textcat
 from textcat import cli
+from textcat.cli.app import LEARNERS as LEARNER_NAMES
+from textcat.margin.learners import LEARNERS
 from textcat.recipe import read_recipe, recipes
 
 COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
@@ -113,6 +115,11 @@ def test_every_command_tells_how_it_is_used(run, command):
     assert run(*command.split(), "--help").code == 0
     assert f"Usage: textcat {command}" in run.out
     assert run.err == ""
+
+
+def test_the_version_is_printed(run):
+    assert run("--version").out == f"textcat {textcat.__version__}\n"
+    assert (run.code, run.err) == (0, "")
 
 
 def test_it_can_be_run_as_a_module():
@@ -552,6 +559,81 @@ def test_what_the_library_logs_is_a_warning_in_a_line(run, monkeypatch, tmp_path
 
 def environment(**more):
     return {**os.environ, "COLUMNS": "100", "TERM": "xterm", **more}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["train", "newswire", "--nonsense"], 2, "No such option: --nonsense"),
+        (["train", "newswire", "--tau-pos", "50"], 2, "--set learner.tau_pos=VALUE"),
+        (["train"], 2, "Missing argument"),
+        (["nonsense"], 2, "No such command 'nonsense'"),
+        (["train", "absent.csv"], 1, "absent.csv"),
+        (["evaluate", "absent"], 1, "absent is not a model"),
+        (["tag", "{model}", "absent.txt"], 1, "absent.txt cannot be read"),
+        (["train", "newswire", "--out", "file"], 1, "file exists and is not a model"),
+    ],
+)
+def test_a_mistake_ends_a_process_in_one_sentence(model, tmp_path, arguments, code, message):
+    (tmp_path / "file").touch()
+    call = [*COMMAND, *(argument.format(model=model) for argument in arguments)]
+    ended = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, env=environment())
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert re.fullmatch(r"textcat: [^\n]+\n", ended.stderr), ended.stderr
+    assert message in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "message"),
+    [
+        (0, ["tag"], "Standard input is closed: name files to tag, or send documents to standard input."),
+        (0, ["tag", "-"], "Standard input is closed: name files to tag, or send documents to standard input."),
+        (1, ["tag"], "standard output is closed: send it to a file, a pipe or /dev/null."),
+        (1, ["topics"], "standard output is closed: send it to a file, a pipe or /dev/null."),
+    ],
+)
+def test_a_closed_stream_is_told_in_a_sentence(model, closed, arguments, message):
+    call = [*COMMAND, arguments[0], str(model), *arguments[1:]]
+    ended = subprocess.run(call, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.close(closed))
+    assert (ended.returncode, ended.stderr) == (1, f"textcat: {message}\n")
+
+
+def test_files_are_tagged_where_standard_input_is_closed(model, tmp_path):
+    (tmp_path / "a.txt").write_text("wheat")
+    call = [*COMMAND, "tag", str(model), "a.txt"]
+    ended = subprocess.run(call, cwd=tmp_path, capture_output=True, preexec_fn=lambda: os.close(0))
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert json.loads(ended.stdout)["id"] == "a.txt"
+
+
+def test_a_reader_that_has_gone_is_no_error_to_speak_of(model):
+    with subprocess.Popen(
+        [*COMMAND, "topics", str(model), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("textcat e", ["evaluate"]),
+        ("textcat train new", ["newswire"]),
+        ("textcat train newswire --recipe paum", ["paum", "paum-2002"]),
+        ("textcat train newswire --learner p", ["pa", "pam", "paum", "pdm"]),
+        ("textcat recipes best", ["best", "best-chars"]),
+        ("textcat corpora fetch r", ["rcv1", "rcv1-lyrl2004", "reuters21578"]),
+    ],
+)
+def test_the_shell_completes_commands_corpora_recipes_and_learners(words, completions):
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_TEXTCAT_COMPLETE": "complete_bash"}
+    ended = subprocess.run(COMMAND, capture_output=True, text=True, env=environment(**asked))
+    assert ended.stdout.split() == completions
+
+
+def test_the_learners_that_are_completed_are_those_that_there_are():
+    assert sorted(LEARNER_NAMES) == sorted(LEARNERS)
 
 
 def test_a_bug_shows_its_traceback(run, monkeypatch, model):
