@@ -1,5 +1,6 @@
 """The rows of a kernel matrix are scikit-learn's, to the same bits whoever asks for them first."""
 
+import inspect
 import pickle
 import sys
 import threading
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from textcat.errors import TextcatError
@@ -300,3 +301,11 @@ def test_without_support_a_score_is_the_bias():
 def test_public_things_are_documented():
     for thing in (KernelRows, KernelRows.block, KernelError, check_kernel, kernel_between, scores):
         assert thing.__doc__
+
+
+@pytest.mark.parametrize("name", PAIRWISE_KERNEL_FUNCTIONS)
+def test_scikit_learns_tables_of_kernels_are_those_of_its_documented_door(name):
+    X = np.abs(some_rows(5))
+    assert name in pairwise_kernels.__doc__
+    assert set(KERNEL_PARAMS[name]) <= set(inspect.signature(PAIRWISE_KERNEL_FUNCTIONS[name]).parameters)
+    np.testing.assert_array_equal(PAIRWISE_KERNEL_FUNCTIONS[name](X, X), pairwise_kernels(X, metric=name))

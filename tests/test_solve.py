@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
 from textcat.margin import learners
 from textcat.margin._primal import N_LANES, Block
@@ -345,6 +346,16 @@ def test_an_error_in_the_progress_callback_reaches_the_caller():
 
     with pytest.raises(RuntimeError, match="the bar is closed"):
         solve(some_rows(), some_problems(), n_jobs=2, progress=fail)
+
+
+@pytest.mark.parametrize(("name", "shares"), [("threading", True), ("loky", False), ("sequential", True)])
+def test_joblib_tells_which_backend_is_chosen_and_whether_it_shares_memory(name, shares):
+    with joblib.parallel_config(backend=name, n_jobs=2):
+        backend, n_jobs = get_active_backend(prefer="threads")
+    assert (getattr(backend, "supports_sharedmem", False), n_jobs) == (shares, 2)
+    assert isinstance(backend, ThreadingBackend | SequentialBackend) == shares
+    assert backend.effective_n_jobs(2) == (1 if name == "sequential" else 2)
+    assert isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
 
 
 class MyRule(PAUM):

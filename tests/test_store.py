@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import mmap
 import os
 import pickle
 import signal
@@ -384,6 +385,12 @@ def test_left_out_rows_on_disk_are_scored_as_in_memory(tmp_path, monkeypatch, n,
     assert [s.weights.tobytes() for s in found] == [s.weights.tobytes() for s in expected]
     assert [s.held_out.tobytes() for s in found] == [s.held_out.tobytes() for s in expected]
     assert str([s.margin for s in found]) == str([s.margin for s in expected])
+
+
+def test_numpy_maps_files_with_an_object_that_takes_advice(tmp_path):
+    array = np.memmap(tmp_path / "array", np.float32, "w+", shape=1000)
+    assert isinstance(array._mmap, mmap.mmap)
+    assert np.shares_memory(array, np.frombuffer(array._mmap, np.float32))
 
 
 @pytest.mark.parametrize("release", ["6.18.44-fc", "5.17.1", "23.6.0", "unknown"])

@@ -1,4 +1,4 @@
-"""Problems on a kernel, one after another, each run as the expansion of its solution over the rows."""
+"""Problems on a kernel, one after another, each trained as the expansion of its solution over the rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def solve_block(
     margins: bool,
     control: _Control,
 ) -> list[tuple[int, Solution]]:
-    """Train numbered problems in their dual form; of each it makes the updates that the primal form makes.
+    """Train numbered problems in their dual form, with the same updates as in the primal form.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def solve_block(
     margins : bool
         Also measure the margins that were reached, and what is proven of them.
     control : _Control
-        Where it says stop, the problems solved so far are returned.
+        Where its stop flag is set, the problems solved so far are returned.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def _load(expansion: Expansion, problem: Problem) -> None:
 
 
 def _train(expansion: Expansion, kernel: KernelRows, control: _Control) -> None:
-    """Run the problem to its end, unless told to stop, and fetch the blocks of the kernel that it wants."""
+    """Run the problem to its end, or until the stop flag is set, and fetch the blocks of the kernel that it needs."""
     while not expansion.finished and not control.stop.is_set():
         wanted = expansion.run(_BUDGET)
         if wanted >= 0:

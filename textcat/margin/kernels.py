@@ -1,4 +1,4 @@
-"""Rows → the rows of their kernel matrix, in blocks of 64 that are computed when they are first wanted."""
+"""Rows → the rows of their kernel matrix, in blocks of 64 that are computed when they are first needed."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _SCORED_AT_ONCE = 2**23
 
 
 class KernelError(TextcatError, ValueError):
-    """A kernel that does not exist, does not fit the rows, or is none."""
+    """A kernel does not exist, does not fit the rows, or is not a kernel."""
 
 
 class KernelRows:
-    """The kernel matrix k(x_i, x_j) over the rows of X, made row block by row block.
+    """The kernel matrix k(x_i, x_j) over the rows of X, computed in blocks of rows.
 
     Block b holds the rows ``64 b`` to ``64 b + 63`` (the last one those that are left) and is always computed as a
-    whole, by one BLAS thread, so that its bits depend neither on the order in which blocks are wanted nor on n_jobs.
-    Whoever starts threads for it does so in `one_blas_thread`.
+    whole, by one BLAS thread, so that its bits depend neither on the order in which blocks are needed nor on n_jobs.
+    Code that starts threads for it does so in `one_blas_thread`.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class KernelRows:
         Megabytes of memory that blocks may take. A matrix that fits is kept whole, for all threads together; of a
         larger one each thread holds the blocks that it uses most.
     n_jobs : int
-        How many threads or processes share the memory.
+        Number of threads or processes that share the memory.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class KernelRows:
 
     @property
     def _affordable(self) -> int:
-        """How many blocks all threads together may hold."""
+        """The number of blocks that all threads together may hold."""
         return int(self.cache_mb * 1e6 / (BLOCK_ROWS * max(1, self.n_rows) * self.dtype.itemsize))
 
     @property
@@ -114,7 +114,7 @@ class KernelRows:
 
     @property
     def capacity(self) -> int:
-        """How many blocks a thread may hold; at least one."""
+        """The number of blocks that a thread may hold; at least one."""
         return max(1, self.n_blocks if self.fits else self._affordable // self.n_jobs)
 
     def _diagonal(self) -> np.ndarray:
@@ -153,14 +153,14 @@ class KernelRows:
         if not self.fits:
             return self._compute(b)
         if not self._fill(b):
-            # Another thread is at it. Meanwhile compute a block that will be wanted next.
+            # Another thread computes it. Meanwhile compute a block that will be needed next.
             any(self._fill(later) for later in range(b + 1, self.n_blocks) if later not in self._blocks)
             with self._locks[b]:
                 pass
         return self._blocks[b] if b in self._blocks else self._compute(b)  # the other thread may have failed
 
     def _fill(self, b: int) -> bool:
-        """Have block b kept, unless another thread is computing it; returns whether it is kept now."""
+        """Compute and keep block b, unless another thread is computing it; return whether it is kept now."""
         if not self._locks[b].acquire(blocking=False):
             return False
         try:
@@ -188,7 +188,13 @@ class KernelRows:
 
 
 def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
-    """Raise KernelError if there is no such kernel, or it has no such parameters."""
+    """Raise KernelError if there is no such kernel, or it has no such parameters.
+
+    Parameters
+    ----------
+    kernel, kernel_params
+        As for `KernelRows`.
+    """
     if callable(kernel) or kernel == "precomputed":
         return
     if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
@@ -201,7 +207,17 @@ def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) ->
 
 
 def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
-    """Return the kernel between each row of X and each of Y, shape (n_X, n_Y).
+    """Return the kernel between each row of X and each of Y.
+
+    Parameters
+    ----------
+    X, Y : array or CSR matrix of shape (n_X, n_features) and (n_Y, n_features)
+    kernel, kernel_params
+        As for `KernelRows`, but not "precomputed".
+
+    Returns
+    -------
+    ndarray of shape (n_X, n_Y)
 
     Raises
     ------
@@ -209,7 +225,7 @@ def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any]
         If the kernel cannot be computed between such rows, or a function returns another shape.
     """
     params = kernel_params or {}
-    # The rows have been looked at before, and what is not finite in the kernel is told by its rows.
+    # The rows have been checked before, and an error names the rows between which the kernel is not finite.
     with sklearn.config_context(assume_finite=True), np.errstate(over="ignore", invalid="ignore"):
         if callable(kernel):
             matrix = np.asarray(kernel(X, Y, **params))
@@ -234,7 +250,7 @@ def scores(
     kernel: Kernel = "linear",
     kernel_params: dict[str, Any] | None = None,
 ) -> np.ndarray:
-    """Score new rows: ``f(x) = Σ alpha_i k(x, x_i) + bias``, for several problems over the same support rows.
+    """Return the scores of new rows for several problems: ``f(x) = Σ alpha_i k(x, x_i) + bias``.
 
     Parameters
     ----------
@@ -254,15 +270,12 @@ def scores(
     X = _as_numbers(X)
     n_support = alpha.shape[1]
     n_at_once = max(1, _SCORED_AT_ONCE // max(1, n_support))
-    found = np.empty((X.shape[0], alpha.shape[0]), alpha.dtype)
-    for start in range(0, X.shape[0], n_at_once):
+    sums = np.zeros((X.shape[0], alpha.shape[0]), alpha.dtype)
+    for start in range(0, X.shape[0] if n_support else 0, n_at_once):
         rows = X[start : start + n_at_once]
-        if n_support == 0:
-            found[start : start + n_at_once] = 0
-            continue
         matrix = rows[:, support] if kernel == "precomputed" else kernel_between(rows, support, kernel, kernel_params)
-        found[start : start + n_at_once] = matrix @ alpha.T
-    return found + bias.astype(alpha.dtype, copy=False)
+        sums[start : start + n_at_once] = matrix @ alpha.T
+    return sums + bias.astype(alpha.dtype, copy=False)
 
 
 def _as_numbers(X: Any) -> Any:
@@ -278,7 +291,7 @@ def _blas() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """Let BLAS work in the calling thread alone while in the context: split among several its sums get other bits.
+    """Return a context in which BLAS uses one thread only: with several, its sums have other bits.
 
     Most builds of BLAS have one limit for the whole process, which only one thread may set, others one for each thread:
     enter it where threads are started as well as in each of them.

@@ -65,7 +65,7 @@ class Problem:
 
     @classmethod
     def from_labels(cls, labels: np.ndarray, rule: Rule, **settings: Any) -> Problem:
-        """Make a problem from labels.
+        """Return a problem, given labels.
 
         Parameters
         ----------

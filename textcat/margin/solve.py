@@ -1,4 +1,4 @@
-"""Problems in, solutions out: the one door to training, over rows or over a kernel, in blocks that run in parallel."""
+"""Problems → solutions: all training, over rows or over a kernel, in blocks that run in parallel."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES, allocator
 from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control
 
-# Takes rows and problems.
-Block = Callable[[Any, Iterable[NumberedProblem]], list[tuple[int, Solution]]]
+# A function of rows and numbered problems.
+_SolveBlock = Callable[[Any, Iterable[NumberedProblem]], list[tuple[int, Solution]]]
 
 
 def solve(
@@ -47,7 +47,7 @@ def solve(
     X : sparse CSR, or rows on disk, of shape (n_rows, n_features), float32 or float64
         Training is done in its number type. float64 sums with one accumulator in coordinate order. With a kernel it may
         be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix. Rows on disk are what
-        `textcat.open_rows` gives: large arrays are then made in files beside them, the weights included.
+        `textcat.open_rows` returns: large arrays are then made in files beside them, the weights included.
     problems : sequence of Problem
     kernel : str or callable, optional
         Train in the dual form, on this kernel: see `textcat.margin.kernels.KernelRows`. Solutions then have no weights.
@@ -63,15 +63,15 @@ def solve(
     keep_weights : bool
         False: keep only the scores of left-out rows, for grids of thousands of problems.
     margins : bool
-        Also measure the margins that were reached, and what is proven of them: a last pass over the rows. It needs
-        the weights.
+        Also measure the margins that were reached and their certificate: a last pass over the rows. It needs the
+        weights.
     progress : callable, optional
         Called with 1 whenever a problem is finished, from the thread that finished it; where processes do the work,
         once at the end with the number of problems; where a cluster does it, with those of a block that is finished.
     lanes : int from 1 to 16
-        How many problems go side by side in a block; a kernel takes them one after another.
+        Number of problems side by side in a block; with a kernel they are solved one after another.
     out : ndarray of shape (n_problems, n_features), optional
-        Where to put the weights; C-contiguous, in X's number type. Not with a kernel.
+        Where to write the weights; C-contiguous, in X's number type. Not with a kernel.
 
     Returns
     -------
@@ -81,8 +81,8 @@ def solve(
     Raises
     ------
     ValueError
-        If X is not a CSR matrix of float32 or float64, `lanes` or `out` are out of shape, a problem speaks of rows
-        that X does not have, or margins are asked for without the weights.
+        If X is not a CSR matrix of float32 or float64, `lanes` or `out` do not fit, a problem has rows that X does not
+        have, or margins are requested without the weights.
     """
     if not 1 <= lanes <= N_LANES:
         raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")
@@ -97,29 +97,22 @@ def solve(
             _check(problems, rows.n_rows, None, rows.dtype)
             block = partial(dual.solve_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
             return _run(block, rows, problems, backend, n_jobs, control)
-    given = primal.read_rows(X)
+    csr = primal.read_rows(X)
     n_rows, n_features = X.shape
     _check(problems, n_rows, n_features, X.dtype)
     if margins and not keep_weights:
         raise ValueError("margins can only be measured where the weights are kept: leave keep_weights=True")
     shape = len(problems), n_features
     if out is None:
-        out = allocator(given.folder)(shape, X.dtype) if keep_weights else None
+        out = allocator(csr.folder)(shape, X.dtype) if keep_weights else None
     elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
         raise ValueError(f"out must be C-contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
     here = _in_this_process(backend, n_jobs)
     into = out if here else None
-    block = partial(
-        primal.solve_block,
-        order=_order(seed, n_rows),
-        lanes=lanes,
-        keep_weights=keep_weights,
-        margins=margins,
-        out=into,
-        control=control,
-    )
-    solutions = _run(block, primal.arrange(given) if here else X, problems, backend, n_jobs, control)
+    block = partial(primal.solve_block, order=_order(seed, n_rows), lanes=lanes, out=into, control=control)
+    block = partial(block, keep_weights=keep_weights, margins=margins)
+    solutions = _run(block, primal.arrange(csr) if here else X, problems, backend, n_jobs, control)
     if out is not None and into is None:
         for solution, row in zip(solutions, out, strict=True):
             row[:] = solution.weights
@@ -137,20 +130,20 @@ def _in_this_process(backend: Any, n_jobs: int) -> bool:
 
 
 def _run(
-    solve_block: Block, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: _Control
+    solve_block: _SolveBlock, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: _Control
 ) -> list[Solution]:
-    """Run problems in as many blocks as there are jobs, in threads of our own or as joblib's backend has it."""
-    # A problem with many positives takes more epochs; one that is started last would be waited for with empty lanes.
+    """Run problems in as many blocks as there are jobs, in threads of our own or by joblib's backend."""
+    # A problem with many positives takes more epochs: started last, it would run on while the other lanes are empty.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
     here = _in_this_process(backend, n_jobs)
     if here and isinstance(backend, ThreadingBackend | SequentialBackend):
         parts = _in_threads(partial(solve_block, rows), longest_first, n_jobs, control)
     elif hasattr(backend, "client"):
-        parts = _on_cluster(solve_block, rows, _deal(longest_first, n_jobs), backend.client, control)
+        parts = _on_cluster(solve_block, rows, _divide(longest_first, n_jobs), backend.client, control)
     else:
         try:
             parts = joblib.Parallel(n_jobs=n_jobs)(
-                joblib.delayed(solve_block)(rows, block) for block in _deal(longest_first, n_jobs)
+                joblib.delayed(solve_block)(rows, block) for block in _divide(longest_first, n_jobs)
             )
         except BaseException:
             control.stop.set()  # what runs in this process would otherwise go on to the end
@@ -162,15 +155,15 @@ def _run(
 
 
 def _on_cluster(
-    solve_block: Block, rows: Any, blocks: Sequence[list[NumberedProblem]], client: Any, control: _Control
+    solve_block: _SolveBlock, rows: Any, blocks: Sequence[list[NumberedProblem]], client: Any, control: _Control
 ) -> list[list[tuple[int, Solution]]]:
     """Run blocks on a Dask cluster; every worker gets the rows once, so that they are not lost with one of them.
 
-    joblib's own way to a cluster waits for ever if a block is given up because its workers keep being lost.
+    joblib's Dask backend waits for ever if the cluster gives a block up because its workers keep being lost.
     """
     from distributed import as_completed
 
-    if primal.is_on_disk(rows):  # opened by the work itself, so that an error reaches the caller as it is
+    if primal.is_on_disk(rows):  # opened by the task itself, so that an error reaches the caller as it is
         solve_block, sent = partial(_solve_opened, solve_block), pickle.dumps(rows)
     else:
         sent = client.scatter(rows, broadcast=True, hash=False)
@@ -186,7 +179,7 @@ def _on_cluster(
     return parts
 
 
-def _solve_opened(solve_block: Block, rows: bytes, problems: list[NumberedProblem]) -> list[tuple[int, Solution]]:
+def _solve_opened(solve_block: _SolveBlock, rows: bytes, problems: list[NumberedProblem]) -> list[tuple[int, Solution]]:
     return solve_block(pickle.loads(rows), problems)
 
 
@@ -196,7 +189,7 @@ def _in_threads(
     n_jobs: int,
     control: _Control,
 ) -> list[list]:
-    """Run a block in this thread and each of n_jobs - 1 others; whichever has a free lane takes the next problem.
+    """Run a block in this thread and each of n_jobs - 1 others; a block with a free lane takes the next problem.
 
     joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.
     """
@@ -251,13 +244,13 @@ def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
     return rows.dtype == np.int32 and rows.ndim == 1 and (not len(rows) or (rows.min() >= 0 and rows.max() < n_rows))
 
 
-def _deal(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[NumberedProblem]]:
-    """Deal problems, the longest first, into blocks of about equal work for processes that share no queue."""
+def _divide(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[NumberedProblem]]:
+    """Divide problems, the longest first, into blocks of about equal work for processes that share no queue."""
     n_blocks = max(1, min(n_jobs, len(problems)))
     if len(problems) > 8 * N_LANES * n_blocks > 8 * N_LANES:
-        n_blocks *= 4  # many problems: smaller blocks even out what the dealing got wrong
+        n_blocks *= 4  # many problems: smaller blocks even out what was estimated wrongly
     blocks: list[list[NumberedProblem]] = [[] for _ in range(n_blocks)]
     for turn, numbered in enumerate(problems):
-        there, back = turn % n_blocks, n_blocks - 1 - turn % n_blocks
-        blocks[there if turn // n_blocks % 2 == 0 else back].append(numbered)
+        place = turn % n_blocks
+        blocks[place if turn // n_blocks % 2 == 0 else n_blocks - 1 - place].append(numbered)
     return blocks
