@@ -24,7 +24,7 @@ from textcat.recipe import read_recipe
 # Two ways of asking fastText for labels: all with a probability above one half, or the best five.
 ASKED = {"p > .5": (-1, 0.5), "best 5": (5, 0.0)}
 LINES = {"all tokens": False, "terms only": True}
-FIRST, WARM = "textcat, first pass", "textcat, warm memo"
+FIRST, WARM = "textcat, first pass", "textcat, warm cache"
 
 
 def measured(corpus: Corpus, rounds: int) -> str:
@@ -42,7 +42,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
 
 The {len(corpus.test)} test documents, {len(corpus.topics)} topics, model loaded, one thread. textcat gets the raw
 texts (as strings of title and body, or as Documents) and gives the topics above their thresholds with their scores. On
-the first pass of a model just loaded nothing is in the memo of chunks; before the second pass it has tagged the same
+the first pass of a model just loaded nothing is in the token cache; before the second pass it has tagged the same
 documents once. "Just loaded" includes that it has tagged an empty text, as spaCy's language is made at the first one.
 scikit-learn gets the strings; fastText gets lines of spaCy tokens, made beforehand and not timed, in one call of its
 compiled part, and is asked for labels in the faster of two ways ({" or ".join(ASKED)}).
@@ -59,7 +59,7 @@ def _table(timings: dict[str, Timing], n_documents: int, with_fasttext: bool) ->
             "documents/s": f"{n_documents / timing.median:,.0f}",
             "seconds": timing,
             "times first pass": timing.ratio(first),
-            "times warm memo": timing.ratio(warm),
+            "times warm cache": timing.ratio(warm),
         }
         for name, timing in timings.items()
     ]

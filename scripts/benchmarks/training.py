@@ -222,7 +222,7 @@ def _vowpal_wabbit(vectors: Vectors, folder: Path) -> Contenders:
 def _vectors_table(corpus: Corpus, rounds: int) -> str:
     strings = texts.plain([*corpus.train, *corpus.test])
     tasks = {
-        "textcat TfIdf, memo empty": Task(lambda _: TfIdf(Tokens()).fit_transform(strings)),
+        "textcat TfIdf, token cache empty": Task(lambda _: TfIdf(Tokens()).fit_transform(strings)),
         "scikit-learn TfidfVectorizer": Task(lambda _: TfidfVectorizer().fit_transform(strings)),
     }
     timings = interleaved(tasks, rounds)

@@ -57,10 +57,10 @@ def main(arguments: Sequence[str]) -> None:
         contenders = _contenders(place)
         epochs = _by_epochs(place)
         sizes = _by_size(place, options.runs)
-    _draw(sizes, options.out.with_suffix(".svg"))
     page = _page(options, contenders, epochs, sizes)
     write_atomically(options.out, page)
     print(page, end="")
+    _draw(sizes, options.out.with_suffix(".svg"))
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
