@@ -33,7 +33,7 @@ SAMPLE = [int((k + 0.5) * TOPICS / 10) for k in range(10)]
 SIZES = (1 / 80, 1 / 25, 1 / 8, 0.4, 1.25)
 LEAST = 200_000_000  # bytes: what Python and its libraries take, and a little
 OURS = "textcat, rows in memory"
-TOLD_EPOCHS = (5, 10, 25, 50, 100, 1000)
+LISTED_EPOCHS = (5, 10, 25, 50, 100, 1000)
 Facts = Mapping[str, Any]
 
 
@@ -138,7 +138,7 @@ def _within(place: Place, limit: int, *options: object) -> Facts | None:
 def _by_epochs(place: Place) -> dict[int, Facts]:
     """Train an eighth of the documents for more and more epochs."""
     options = ["--rows", place.n // 8, "--test", *place.arguments("test"), "--max-epochs"]
-    return {epochs: _train(place, "rows", *options, epochs) for epochs in TOLD_EPOCHS}
+    return {epochs: _train(place, "rows", *options, epochs) for epochs in LISTED_EPOCHS}
 
 
 def _by_size(place: Place, runs: int) -> list[Facts]:
