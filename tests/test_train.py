@@ -146,3 +146,40 @@ def test_one_topic_a_document_is_that_of_the_highest_probability(corpus):
     assert tagger.decide(scores).sum(axis=1).tolist() == [1] * len(texts)
     few = Corpus.from_documents("few", weather("sun", "rain"))  # too few for folds: the highest score
     assert [tag.topic for tag in textcat.train(few, recipe).tag(["about rain"])[0]] == ["rain"]
+
+
+UNSPACED = {
+    "zh": ["今天北京的天气非常晴朗", "明天上海有大雨和大风", "股票市场今天大幅上涨", "银行提高了贷款的利率"],
+    "ja": [
+        "今日の東京の天気は晴れです",
+        "明日の大阪は雨が降ります",
+        "株式市場は大きく上昇しました",
+        "銀行は金利を引き上げました",
+    ],
+    "th": ["วันนี้อากาศในกรุงเทพดีมาก", "พรุ่งนี้จะมีฝนตกหนัก", "ตลาดหุ้นวันนี้ปรับตัวขึ้น", "ธนาคารขึ้นอัตราดอกเบี้ย"],
+}
+
+
+@pytest.mark.parametrize("lang", UNSPACED)
+def test_a_language_without_spaces_is_warned_of_unless_it_is_named(lang):
+    topics = [("weather",), ("weather",), ("money",), ("money",)]
+    documents = [
+        Document(str(k), {"body": text}, topic)
+        for k, (text, topic) in enumerate(zip(UNSPACED[lang], topics, strict=True))
+    ]
+    corpus, recipe = Corpus.from_documents("unspaced", documents), PLAIN.with_settings(["tokens.alphabetic=false"])
+    with pytest.warns(UserWarning, match=rf"characters .* in runs without spaces.*as with --lang {lang} "):
+        tagger = textcat.train(corpus, recipe)
+    assert max(map(len, tagger.features.get_feature_names_out())) > 5, "whole sentences are terms"
+    if lang == "zh":  # the others need packages beside spaCy
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tagger = textcat.train(corpus, recipe.with_settings(["tokens.lang=zh"]))
+        assert max(map(len, tagger.features.get_feature_names_out())) == 1
+
+
+def test_a_language_with_spaces_is_not_warned_of(corpus):
+    quoting = replace(corpus, train=[*corpus.train[:50], Document("q", {"body": UNSPACED["zh"][0]}, ("rain",))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        textcat.train(quoting, PLAIN)

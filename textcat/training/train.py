@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from textcat.documents import Corpus, topic_counts
+from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import choose
@@ -28,6 +29,14 @@ from textcat.training.selection import folds, out_of_fold_scores
 N_FOLDS = 5
 CROSS_VALIDATED = "training documents, by cross-validation"
 _N_NAMED = 5  # topics that a sentence names
+# Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
+_UNSPACED = {
+    "ja": re.compile("[\u3040-\u30ff\u3400-\u9fff]{5,}"),
+    "th": re.compile("[\u0e00-\u0e7f]{5,}"),
+    "zh": re.compile("[\u3400-\u9fff]{5,}"),
+}
+_KANA = re.compile("[\u3040-\u30ff]")
+_N_LOOKED_AT = 500  # documents that tell the script of a corpus
 
 
 def train(
@@ -70,6 +79,7 @@ def train(
         )
     if store is not None:
         check_target(store)
+    _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_LOOKED_AT)], recipe)
     stages = stages or Stages()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     labels, copies = corpus.labels(corpus.train), recipe.descriptions
@@ -114,6 +124,25 @@ def train(
         corpus=corpus.name,
         origin=corpus.origin,
     )
+
+
+def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
+    """Warn of a language that is written without spaces where the recipe's language takes whole sentences for words."""
+    if (lang := recipe.tokens.get("lang", "en")) in _UNSPACED:
+        return
+    texts = [text for document in documents for text in document.zones.values()]
+    n_characters = sum(len(part) for text in texts for part in text.split())
+    runs = {code: [run for text in texts for run in script.findall(text)] for code, script in _UNSPACED.items()}
+    if any(map(_KANA.search, runs["ja"])):
+        runs["zh"] = []
+    share, code = max((sum(map(len, runs[code])) / max(n_characters, 1), code) for code in ("zh", "th", "ja"))
+    if share > 0.2:
+        warnings.warn(
+            f"{share:.0%} of the characters of the training documents stand in runs without spaces, as Chinese, "
+            f"Japanese and Thai are written; with the language {lang!r} each run becomes one term. Name their language, "
+            f"as with --lang {code} (in a recipe: lang = {code!r} in [tokens]).",
+            stacklevel=3,
+        )
 
 
 def train_and_evaluate(
