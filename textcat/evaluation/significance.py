@@ -304,7 +304,7 @@ def compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed:
         seed=seed,
         measures=tuple(
             _measure(band, place, name, evaluations, [sample[name][place] for sample in samples], seed)
-            for place, band in enumerate(first.band_topics)
+            for place, band in enumerate(first.band_topics or ())
             for name in MEASURES
         ),
         topics=_topics(evaluations),

@@ -156,8 +156,9 @@ def out_of_fold_scores(
     labels = examples.labels[:n_documents]
     parts = [Fold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
     problems = [problem for part in parts for problem in part.problems(learner, examples)]
-    options = {"n_jobs": learner.n_jobs, "seed": learner.random_state, "keep_weights": False, "progress": progress}
-    solutions = iter(solve(examples.rows, problems, **options))
+    order, n_jobs = learner.random_state, learner.n_jobs
+    solved = solve(examples.rows, problems, n_jobs=n_jobs, seed=order, keep_weights=False, progress=progress)
+    solutions = iter(solved)
     scores = np.empty((n_documents, n_topics), examples.rows.dtype)
     for part in parts:
         scores[part.held_out] = part.scores([next(solutions) for _ in range(n_topics)])
@@ -387,7 +388,7 @@ class Fold:
                 rule,
                 left_out=left_out,
                 lambda_=learner.lambda_,
-                rho=1.0 if learner.rho == "R" else learner.rho,  # rows have unit length
+                rho=1.0 if isinstance(learner.rho, str) else learner.rho,  # rows have unit length
                 max_epochs=learner.max_epochs,
                 mini_epochs=learner.mini_epochs,
             )

@@ -139,7 +139,7 @@ def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
     if share > 0.2:
         warnings.warn(
             f"{share:.0%} of the characters of the training documents stand in runs without spaces, as Chinese, "
-            f"Japanese and Thai are written; with the language {lang!r} each run becomes one term. Name their language, "
+            f"Japanese and Thai are written; with the language {lang!r} each run is one term. Name their language, "
             f"as with --lang {code} (in a recipe: lang = {code!r} in [tokens]).",
             stacklevel=3,
         )
