@@ -111,7 +111,7 @@ def recipe(text, name="mine"):
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_every_command_tells_how_it_is_used(run, command):
+def test_every_command_prints_how_it_is_used(run, command):
     assert run(*command.split(), "--help").code == 0
     assert f"Usage: textcat {command}" in run.out
     assert run.err == ""
@@ -165,7 +165,7 @@ def test_an_unknown_option_is_wrong_use(run, command):
         (["tune", "newswire", "--folds", "1"], "--folds"),
     ],
 )
-def test_wrong_use_is_told_as_such(run, arguments, message):
+def test_wrong_use_ends_as_such(run, arguments, message):
     assert message in run.misuses(*arguments)
 
 
@@ -221,8 +221,8 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
 def test_a_corpus_without_a_test_part_is_cross_validated(run, model, own):
     run("train", own, "--out", "m")
     assert (run.code, run.err) == (0, "")
-    told, _, names, averages = run.out.splitlines()[:4]
-    assert told == "Corpus own has no test documents: by cross-validation on its 6 training documents,"
+    measured_on, _, names, averages = run.out.splitlines()[:4]
+    assert measured_on == "Corpus own has no test documents: by cross-validation on its 6 training documents,"
     assert names.split() == ["ALL"]
     assert averages.split()[-1] == "1.000"
     assert re.search(r"^cross-validate +[0-9.]+$", run.out, re.MULTILINE)
@@ -288,7 +288,7 @@ def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
     ],
 )
 @pytest.mark.filterwarnings("ignore:overflow encountered")
-def test_a_recipe_that_cannot_be_followed_is_told_in_a_sentence(run, text, message):
+def test_a_recipe_that_cannot_be_followed_ends_in_a_sentence(run, text, message):
     run("train", "newswire", "--out", "m", "--recipe", recipe(text))
     assert run.code == 1
     assert message in run.err.splitlines()[-1]
@@ -296,7 +296,7 @@ def test_a_recipe_that_cannot_be_followed_is_told_in_a_sentence(run, text, messa
     assert not Path("m").exists()
 
 
-def test_what_does_not_exist_is_told_in_a_sentence(run, model, tmp_path):
+def test_what_does_not_exist_ends_in_a_sentence(run, model, tmp_path):
     assert "No corpus 'newswir'. Known corpora:" in run.refuses("train", "newswir")
     assert "Did you mean 'paum'?" in run.refuses("train", "newswire", "--recipe", "paun")
     assert "No such file" in run.refuses("train", "newswire", "--recipe", "absent.toml")
@@ -464,7 +464,7 @@ def test_topics_are_listed_with_what_training_knows_of_them(run, model, tagger):
     assert [line.split()[0] for line in table[1:]] == [row["topic"] for row in rows]
 
 
-def test_show_tells_how_a_model_was_made_and_what_it_has_learnt(run, model):
+def test_show_prints_how_a_model_was_made_and_what_it_has_learnt(run, model):
     shown = run("show", model).out
     assert re.search(r"^corpus +newswire, 721 training documents$", shown, re.MULTILINE)
     assert f"textcat {textcat.__version__}" in shown
@@ -592,7 +592,7 @@ def test_a_mistake_ends_a_process_in_one_sentence(model, tmp_path, arguments, co
         (1, ["topics"], "standard output is closed: send it to a file, a pipe or /dev/null."),
     ],
 )
-def test_a_closed_stream_is_told_in_a_sentence(model, closed, arguments, message):
+def test_a_closed_stream_ends_in_a_sentence(model, closed, arguments, message):
     call = [*COMMAND, arguments[0], str(model), *arguments[1:]]
     ended = subprocess.run(call, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.close(closed))
     assert (ended.returncode, ended.stderr) == (1, f"textcat: {message}\n")
@@ -678,7 +678,7 @@ def test_ctrl_c_between_two_stages_leaves_no_half_written_model(run, monkeypatch
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_told_in_a_sentence(model):
+def test_a_full_disk_ends_in_a_sentence(model):
     with open("/dev/full", "w") as full:
         ended = subprocess.run([*COMMAND, "topics", str(model)], stdout=full, stderr=subprocess.PIPE, text=True)
     assert (ended.returncode, ended.stderr) == (1, "textcat: No space left on device.\n")

@@ -88,7 +88,7 @@ def test_topics_are_explained_with_the_terms_that_count_most(run, model, tagger)
         assert tag["terms"] == {reason.term: round(reason.contribution, 4) for reason in reasons}
 
 
-def test_the_options_of_the_output_are_heeded(run, model, tagger):
+def test_the_options_of_the_output_count(run, model, tagger):
     assert len(rows(run("tag", model, "--top", "3", stdin=b"wheat").out)[0]["topics"]) == 3
     assert len(rows(run("tag", model, "--scores", "all", stdin=b"wheat").out)[0]["topics"]) == len(tagger.topics)
     lines = run("tag", model, "--to", "csv", "--top", "2", stdin=b"wheat").out.splitlines()
@@ -96,7 +96,7 @@ def test_the_options_of_the_output_are_heeded(run, model, tagger):
     assert len(lines) == 3
 
 
-def test_the_options_of_the_input_are_heeded(run, model):
+def test_the_options_of_the_input_count(run, model):
     Path("a.dat").write_text("nr\tbody\n7\twheat\n")
     fields = ("--format", "tsv", "--text-field", "body", "--id-field", "nr")
     assert rows(run("tag", model, "a.dat", *fields).out)[0]["id"] == "7"
@@ -114,13 +114,13 @@ def test_what_cannot_be_read_is_named_and_the_others_are_tagged(run, model):
     assert run.refuses("tag", model, latin(), "--strict").endswith("That is the end, as --strict asks.")
 
 
-def test_an_input_that_is_not_there_is_told_before_any_work(run, model):
+def test_an_input_that_is_not_there_is_refused_before_any_work(run, model):
     assert run.refuses("tag", model, "absent.txt").startswith("absent.txt cannot be read (No such file or directory)")
     assert "is not a model" in run.refuses("tag", "absent", stdin=b"wheat")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--stdin", "a.txt"], "--stdin reads standard input"),
         (["--stdout", "--out", "x"], "choose one of --out and --stdout"),
@@ -133,11 +133,11 @@ def test_an_input_that_is_not_there_is_told_before_any_work(run, model):
         (["--jobs", "0"], "0 jobs do nothing"),
     ],
 )
-def test_wrong_usage_is_told(run, model, arguments, told):
-    assert told in run.misuses("tag", model, *arguments)
+def test_wrong_usage_ends_as_such(run, model, arguments, message):
+    assert message in run.misuses("tag", model, *arguments)
 
 
-def test_what_cannot_be_written_is_told(run, model):
+def test_what_cannot_be_written_is_refused(run, model):
     assert "Tags are not written as 'xml'" in run.refuses("tag", model, "--to", "xml", stdin=b"x")
     assert "write it to a folder, with --out" in run.refuses("tag", model, "--to", "parquet", stdin=b"x")
 

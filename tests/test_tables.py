@@ -208,7 +208,7 @@ def test_colour_and_bold_type_are_for_terminals_only():
     assert "\x1b[" not in "".join(shown(tables.band_rows(EVALUATION)))
 
 
-def test_the_stage_table_adds_up_the_seconds_and_tells_the_peak_memory():
+def test_the_stage_table_adds_up_the_seconds_and_has_the_peak_memory():
     table = tables.stage_rows({"read": 0.5, "train": 1.25}, peak_memory=412_300_000)
     assert shown(table) == [
         "stage        seconds",

@@ -1,6 +1,6 @@
 """Results of the commands → tables for people, or JSON for programs.
 
-A command has a function here that prints what came of it. `show` prints all tables: rows of text, whole lines.
+Each command has a function here that prints its results; `show` prints all tables.
 """
 
 from __future__ import annotations

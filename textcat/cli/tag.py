@@ -38,7 +38,9 @@ def output_settings(
     min_probability: Annotated[
         float | None, _output(min=0, max=1, help="Print the topics of at least this probability.")
     ] = None,
-    explain: Annotated[int, _output(min=0, help="Print that many terms that speak for each topic.")] = 0,
+    explain: Annotated[
+        int, _output(min=0, help="Print that many terms with each topic: those that weigh most for it.")
+    ] = 0,
     to: Annotated[str, _output(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
     compress: Annotated[str, _output(help="Compress the output: zst.")] = "",
 ) -> "OutputSettings":
@@ -118,7 +120,7 @@ def show(
     n: Annotated[int, typer.Option("--terms", min=1, help="How many terms.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a model was trained, or what it has learnt of a topic."""
+    """Show how a model was trained, or the terms that weigh most for a topic."""
     from textcat.cli import _tables
     from textcat.model import read_manifest, storage
 
