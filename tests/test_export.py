@@ -15,7 +15,7 @@ from scipy import sparse
 
 from textcat.errors import TextcatError
 from textcat.evaluation import export
-from textcat.evaluation.ranking import average_precisions
+from textcat.evaluation.metrics import average_precisions
 
 
 def test_a_comparison_is_json_too():

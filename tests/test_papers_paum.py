@@ -7,7 +7,8 @@ from sklearn.svm import SVC
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import average_precision, evaluate
+from textcat.evaluation.metrics import average_precision
+from textcat.evaluation.ranking import evaluate
 from textcat.margin.problems import Problem
 from textcat.margin.rules import PA, PAM, PAUM
 from textcat.margin.solve import solve

@@ -204,4 +204,3 @@ def test_an_evaluation_is_a_line_a_table_and_frames():
     with pytest.raises(TextcatError, match="no rows of 'confusion': ask for 'topics' or 'bands'"):
         evaluation.to_frame("confusion")
     assert "<td>TOP1</td><td>1</td>" in evaluation._repr_html_()
-    assert evaluation.without_positive == ["none"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import average_precisions
+from textcat.evaluation.metrics import average_precisions
 from textcat.training.examples import Examples
 from textcat.training.selection import (
     EXPECTED,

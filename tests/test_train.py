@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import average_precisions
+from textcat.evaluation.metrics import average_precisions
 from textcat.recipe import Recipe
 from textcat.training.selection import folds
 from textcat.training.train import cross_evaluate, train_and_evaluate, unevaluated_topics

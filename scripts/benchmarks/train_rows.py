@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import textcat
-from textcat.evaluation.ranking import average_precisions
+from textcat.evaluation.metrics import average_precisions
 from textcat.features.store import StoredRows
 
 Rows = sparse.csr_matrix | StoredRows

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
-from textcat.evaluation.ranking import average_precisions
+from textcat.evaluation.metrics import average_precisions
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.margin import rules

@@ -11,7 +11,7 @@ import html
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -22,31 +22,12 @@ from textcat.errors import TextcatError
 from textcat.evaluation.metrics import (
     Decisions,
     _TopicRankings,
-    average_precision,
-    average_precisions,
     decisions,
     document_decisions,
     document_rankings,
     macro_average,
-    precision_recall_curve,
     topic_rankings,
 )
-
-__all__ = [
-    "DEFAULT_BANDS",
-    "Band",
-    "BandQuality",
-    "Evaluation",
-    "TopicQuality",
-    "average_precision",
-    "average_precisions",
-    "bands",
-    "decisions",
-    "evaluate",
-    "macro_average",
-    "one_topic",
-    "precision_recall_curve",
-]
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
 
@@ -230,17 +211,12 @@ class Evaluation:
     band_topics: tuple[Band, ...] | None = field(default=None, compare=False)
     """The topics of each row of `bands`."""
 
-    @property
-    def without_positive(self) -> list[str]:
-        """The topics that no test document has, so that nothing could be measured of them."""
-        return [row.topic for row in self.topics if not row.test_positives]
-
     def as_dict(self) -> dict[str, Any]:
         """Return the figures, without the scores they were measured on, as JSON has them."""
-        arrays = {"scores": None, "relevant": None, "threshold": None, "band_topics": None}
-        figures = {key: value for key, value in asdict(replace(self, **arrays)).items() if key not in arrays}
-        single = ("accuracy", "confusion")
-        return {key: value for key, value in figures.items() if key not in single or value is not None}
+        figures = {name: getattr(self, name) for name in ("train_documents", "test_documents", "measured_on")}
+        if self.confusion is not None:
+            figures |= {"accuracy": self.accuracy, "confusion": self.confusion}
+        return figures | {"topics": list(map(asdict, self.topics)), "bands": list(map(asdict, self.bands))}
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> Evaluation:
@@ -251,12 +227,9 @@ class Evaluation:
         KeyError, TypeError, ValueError
             If they are not such figures.
         """
-        bands = [
-            {**row, "intervals": {name: pair and tuple(pair) for name, pair in row.get("intervals", {}).items()}}
-            for row in figures["bands"]
-        ]
+        topics, bands = figures["topics"], figures["bands"]
         rows = {
-            "topics": tuple(TopicQuality(**row) for row in figures["topics"]),
+            "topics": tuple(TopicQuality(**row) for row in topics),
             "bands": tuple(BandQuality(**row) for row in bands),
         }
         confusion = figures.get("confusion")
@@ -302,29 +275,21 @@ class Evaluation:
         raise TextcatError(f"This evaluation has no rows of {rows!r}: ask for 'topics' or 'bands'.")
 
     def __repr__(self) -> str:
-        figures = ""
-        if self.bands:
-            row = self.bands[0]
-            measured = {"MAP": row.macro_average_precision, "macro F1": row.macro_f1, "accuracy": self.accuracy}
-            figures = "".join(f", {name} {value:.3f}" for name, value in measured.items() if value is not None)
+        row = self.bands[0] if self.bands else None
+        measured = {
+            "MAP": row and row.macro_average_precision,
+            "macro F1": row and row.macro_f1,
+            "accuracy": self.accuracy,
+        }
+        figures = "".join(f", {name} {value:.3f}" for name, value in measured.items() if value is not None)
         return f"<Evaluation of {len(self.topics)} topics on {self.test_documents} {self.measured_on}{figures}>"
 
     def _repr_html_(self) -> str:
-        measures = {
-            "MAP": "macro_average_precision",
-            "macro F1": "macro_f1",
-            "micro F1": "micro_f1",
-            "topics": "topics",
-        }
-        rows = [
-            [html.escape(row.band), *("" if value is None else f"{value:.4g}" for value in values)]
-            for row in self.bands
-            for values in [[getattr(row, measure) for measure in measures.values()]]
-        ]
-        lines = [
-            f"<th>{'</th><th>'.join(['', *measures])}</th>",
-            *(f"<td>{'</td><td>'.join(row)}</td>" for row in rows),
-        ]
+        lines = ["<th></th><th>MAP</th><th>macro F1</th><th>micro F1</th><th>topics</th>"]
+        for row in self.bands:
+            values = (row.macro_average_precision, row.macro_f1, row.micro_f1, row.topics)
+            cells = "".join("<td></td>" if value is None else f"<td>{value:.4g}</td>" for value in values)
+            lines.append(f"<td>{html.escape(row.band)}</td>{cells}")
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table><p>{html.escape(repr(self))}</p>"
 
 

@@ -132,9 +132,13 @@ def with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int
 def _resampled_evaluation(evaluation: Evaluation, n_resamples: int, seed: int) -> dict[str, NDArray[np.float64]]:
     if evaluation.scores is None:
         raise TextcatError("Only the figures of this evaluation were kept, and resampling needs the scores.")
-    chosen, threshold = evaluation.band_topics, evaluation.threshold
     return resampled(
-        evaluation.scores, evaluation.relevant, chosen, threshold=threshold, n_resamples=n_resamples, seed=seed
+        evaluation.scores,
+        evaluation.relevant,
+        evaluation.band_topics or (),
+        threshold=0.0 if evaluation.threshold is None else evaluation.threshold,
+        n_resamples=n_resamples,
+        seed=seed,
     )
 
 

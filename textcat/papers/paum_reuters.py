@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Band, average_precisions, bands, macro_average
+from textcat.evaluation.metrics import average_precisions, macro_average
+from textcat.evaluation.ranking import Band, bands
 from textcat.margin import learners
 from textcat.margin.learners import prevalence_tau
 from textcat.margin.problems import Problem, Solution

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import DEFAULT_BANDS, Band, average_precisions, bands
+from textcat.evaluation.metrics import average_precisions
+from textcat.evaluation.ranking import DEFAULT_BANDS, Band, bands
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution
