@@ -8,7 +8,7 @@ from textcat.margin.problems import Problem
 from textcat.margin.rules import ALMA, MICRA, PAM, ROMMA
 from textcat.margin.solve import solve
 from textcat.papers import datasets, micra
-from textcat.papers.datasets import Dataset, MissingData
+from textcat.papers.datasets import MissingData, _Dataset
 from textcat.papers.experiments import Figure, Settings, published
 from textcat.papers.micra import _Case, _Run, _Setting
 
@@ -27,7 +27,7 @@ def clouds():
     """Two clouds of 20 rows each that a plane separates."""
     random = np.random.default_rng(0)
     y = np.repeat([1, -1], 20)
-    return Dataset("clouds", sp.csr_array(random.normal(size=(40, 3)) + 3 * y[:, None]), y.astype(np.int8))
+    return _Dataset("clouds", sp.csr_array(random.normal(size=(40, 3)) + 3 * y[:, None]), y.astype(np.int8))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def case():
 
 
 def test_the_radius_counts_augmented_and_private_coordinates():
-    assert micra.squared_radius(sp.csr_array([[3.0, 4.0], [1.0, 0.0]]), rho=2, lambda_=0.5) == 29.5
+    assert micra._squared_radius(sp.csr_array([[3.0, 4.0], [1.0, 0.0]]), rho=2, lambda_=0.5) == 29.5
 
 
 def test_runs_are_the_papers_rules_in_the_order_of_the_table():

@@ -102,7 +102,7 @@ def test_errors_count_the_documents_on_the_wrong_side(draws):
     w, b, _ = perceptron(draw, 100)
     assert training == pytest.approx(np.sum((draw.X @ w + b > 0) != (draw.y > 0)))
     assert test == pytest.approx(100 / 80 * np.sum((draw.X_test @ w + b > 0) != (draw.y_test > 0)))
-    assert notes.error(draw.X, draw.y, np.zeros(20), 0.0) == 50, "f(x) = 0 counts as -1"
+    assert notes._error(draw.X, draw.y, np.zeros(20), 0.0) == 50, "f(x) = 0 counts as -1"
 
 
 def test_the_rows_are_means_over_the_draws(draws, monkeypatch):

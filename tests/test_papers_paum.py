@@ -13,7 +13,7 @@ from textcat.margin.problems import Problem
 from textcat.margin.rules import PA, PAM, PAUM
 from textcat.margin.solve import solve
 from textcat.papers import datasets, paum_reuters, paum_usps
-from textcat.papers.datasets import Dataset
+from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Figure, Settings, published
 from textcat.papers.paum_reuters import _gram, _support_sizes, _Vectors
 from textcat.training.selection import folds
@@ -284,22 +284,22 @@ def spots():
     digits = np.repeat([2, 5, 7], 20)
     images = 6 * np.eye(3)[np.searchsorted([2, 5, 7], digits)] + random.normal(size=(60, 3)) / 4
     names = np.concatenate([digits[:57], [2, 2, 2]])
-    return paum_usps._Kernels.of(Dataset("spots", sp.csr_array(images), digits, sp.csr_array(images), names))
+    return paum_usps._Kernels.of(_Dataset("spots", sp.csr_array(images), digits, sp.csr_array(images), names))
 
 
 def test_the_kernel_is_the_papers(spots):
-    dataset = Dataset("two", sp.csr_array([[1.0, 2.0]]), np.array([0]), sp.csr_array([[4.0, -2.0]]), np.array([0]))
+    dataset = _Dataset("two", sp.csr_array([[1.0, 2.0]]), np.array([0]), sp.csr_array([[4.0, -2.0]]), np.array([0]))
     assert paum_usps._Kernels.of(dataset).test[0, 0] == pytest.approx(np.exp(-25 / (2 * 3.5) ** 2))
     np.testing.assert_allclose(spots.train.diagonal(), 1, rtol=1e-6)
 
 
 def test_the_largest_output_names_the_digit(spots):
-    assert paum_usps.train(spots, PA(), 1000, seed=0, n_jobs=1)[0] == pytest.approx(5)  # 3 of 60 images
+    assert paum_usps._train(spots, PA(), 1000, seed=0, n_jobs=1)[0] == pytest.approx(5)  # 3 of 60 images
     assert paum_usps._svm_row(spots, [4.58]).figures["convergence %"] == Figure(pytest.approx(5), 4.58, 2)
 
 
 def test_stages_end_after_their_epochs(spots):
-    assert [paum_usps.train(spots, PAM(0.4), epochs, 0, 1)[1] for epochs in (1, 2)] == [1, 2]
+    assert [paum_usps._train(spots, PAM(0.4), epochs, 0, 1)[1] for epochs in (1, 2)] == [1, 2]
 
 
 def test_alma_has_no_figure_at_convergence_as_the_paper_has_none(spots):
@@ -308,7 +308,7 @@ def test_alma_has_no_figure_at_convergence_as_the_paper_has_none(spots):
 
 
 def test_one_job_gives_what_two_jobs_give(spots):
-    assert paum_usps.train(spots, PAM(0.4), 3, 1, 1) == paum_usps.train(spots, PAM(0.4), 3, 1, 2)
+    assert paum_usps._train(spots, PAM(0.4), 3, 1, 1) == paum_usps._train(spots, PAM(0.4), 3, 1, 2)
 
 
 @pytest.mark.parametrize(("name", "points"), [("PA", 0.3), ("PAM(0.2)", 0.5), ("PAM(0.4)", 0.5)])

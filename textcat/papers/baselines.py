@@ -41,7 +41,7 @@ def libsvm_margin(
     seconds : float
         What the training took.
     """
-    setting = (extended(X, delta), y, tol, cache_mb)
+    setting = (_extended(X, delta), y, tol, cache_mb)
     return _train(*setting) if X.shape[0] <= _AT_ONCE else apart(_train, *setting)
 
 
@@ -59,7 +59,12 @@ def _train(rows: sp.csr_array, y: np.ndarray, tol: float, cache_mb: float) -> tu
 def apart(function: Callable[..., Answer], *arguments: Any) -> Answer:
     """Call a function in a process of its own, which Ctrl-C ends at once: a library that trains looks at no signal.
 
-    The function must be one of a module, and its arguments and answer picklable.
+    Parameters
+    ----------
+    function : callable
+        Of a module.
+    *arguments
+        Picklable, as what the function returns.
     """
     # A new process that starts from nothing (spawn) knows nothing of our threads and locks.
     context = multiprocessing.get_context("spawn")
@@ -67,7 +72,7 @@ def apart(function: Callable[..., Answer], *arguments: Any) -> Answer:
         return pool.apply(function, arguments)
 
 
-def extended(X: sp.csr_array, delta: float) -> sp.csr_array:
+def _extended(X: sp.csr_array, delta: float) -> sp.csr_array:
     """Return the rows with a private coordinate of size `delta` each, for solvers that know no λ."""
     if delta == 0:
         return X

@@ -43,23 +43,13 @@ class MissingData(TextcatError):  # noqa: N818 - it is data that is missing
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
-    """Rows with labels.
-
-    Parameters
-    ----------
-    name : str
-    X : csr_array of shape (n_rows, n_features), float64
-        In the order of the file; no zero is stored, and indices have 32 bits.
-    y : ndarray of shape (n_rows,), int8
-        +1 or -1; for USPS the digit.
-    X_test, y_test : the same for the test part, where the data set has one; None otherwise
-    """
+class _Dataset:
+    """Rows with labels."""
 
     name: str
-    X: sp.csr_array
-    y: np.ndarray
-    X_test: sp.csr_array | None = None
+    X: sp.csr_array  # float64, rows in the order of the file; no zero is stored, and indices have 32 bits
+    y: np.ndarray  # int8, +1 or -1; for USPS the digit
+    X_test: sp.csr_array | None = None  # of the test part, where the data set has one
     y_test: np.ndarray | None = None
 
 
@@ -82,7 +72,7 @@ def names() -> list[str]:
     return [*_SOURCES, "usps"]
 
 
-def load(name: str) -> Dataset:
+def load(name: str) -> _Dataset:
     """Read a data set.
 
     It is looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's cache;
@@ -111,7 +101,7 @@ def load(name: str) -> Dataset:
         raise TextcatError(
             f"{paths[0]} is damaged or no file of {name} ({error}): get it anew from {source.url}"
         ) from (error)
-    dataset = Dataset(name, _rows(X), y.astype(np.int8))
+    dataset = _Dataset(name, _rows(X), y.astype(np.int8))
     _check(dataset, paths[0], source.shape, source.positives)
     return dataset
 
@@ -130,7 +120,7 @@ def corpus(name: str) -> Corpus:
 
 
 def missing(name: str) -> str | None:
-    """Tell in a sentence what is missing of a data set or corpus, and where it may be put; None if all is there."""
+    """Return in a sentence what is missing of a data set or corpus, and where it may be put; None if all is there."""
     if name not in names() and name in catalogue.cards():
         return None if catalogue.locate(catalogue.card(name)) else _missing_corpus(name)
     try:
@@ -207,7 +197,7 @@ def _rows(X: Any) -> sp.csr_array:
     return rows
 
 
-def _check(dataset: Dataset, path: Path, shape: tuple[int, int], positives: int | None) -> None:
+def _check(dataset: _Dataset, path: Path, shape: tuple[int, int], positives: int | None) -> None:
     found = (dataset.X.shape, int(np.sum(dataset.y > 0)))
     if found != (shape, found[1] if positives is None else positives):
         raise TextcatError(
@@ -318,14 +308,14 @@ def _usps_paths() -> list[Path]:
     return [_path("usps", f"usps/{file}", f"{_LIBSVM}/multiclass.html#usps") for file in ("usps", "usps.t")]
 
 
-def _load_usps() -> Dataset:
+def _load_usps() -> _Dataset:
     """Read USPS from ``usps.npz`` (train_x, train_y, test_x, test_y; pixels in [0, 1]), or from libsvm's two files."""
     paths = _usps_paths()
     try:
         (X, y), (X_test, y_test) = _usps_parts(paths)
     except (ValueError, KeyError, EOFError, OSError) as error:
         raise TextcatError(f"{paths[0]} is damaged or no file of USPS ({error}).") from error
-    dataset = Dataset("usps", _rows(X), y.astype(np.int8), _rows(X_test), y_test.astype(np.int8))
+    dataset = _Dataset("usps", _rows(X), y.astype(np.int8), _rows(X_test), y_test.astype(np.int8))
     if (X.shape, X_test.shape) != _USPS_SHAPES or sorted(set(dataset.y)) != list(range(10)):
         raise TextcatError(
             f"{paths[0]} is not the papers' USPS: it has {X.shape[0]} and {X_test.shape[0]} rows of {X.shape[1]} "

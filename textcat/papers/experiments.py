@@ -16,7 +16,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from textcat import __version__
@@ -36,156 +36,72 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True)
 class Figure:
-    """A published number and ours.
+    """A published number and ours."""
 
-    Parameters
-    ----------
-    ours : float or None
-        None where the data is not at hand.
-    published : float or None
-        None where the paper has no such figure.
-    digits : int
-        Decimals to print; the published figure's.
-    """
-
-    ours: float | None
-    published: float | None = None
-    digits: int = 0
+    ours: float | None  # None where the data is not at hand
+    published: float | None = None  # None where the paper has no such figure
+    digits: int = 0  # decimals to print; the published figure's
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of an experiment's table.
+    """A row of an experiment's table."""
 
-    Parameters
-    ----------
-    label : str
-        What was run: the learner with its parameters, the data set.
-    figures : mapping of str to Figure
-        By column, in the order of the paper's table.
-    seconds : float or None
-        What the run took, training alone; None where nothing was timed.
-    note : str
-        What a reader must know: what is missing and where it may be put, a setting that the paper leaves open.
-    """
-
-    label: str
-    figures: Mapping[str, Figure] = field(default_factory=dict)
-    seconds: float | None = None
-    note: str = ""
+    label: str  # what was run: the learner with its parameters, the data set
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # by column, in the order of the paper's table
+    seconds: float | None = None  # of the training alone; None where nothing was timed
+    note: str = ""  # what a reader must know: what is missing, a setting that the paper leaves open
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How experiments are run.
+    """How experiments are run."""
 
-    Parameters
-    ----------
-    n_jobs : int
-        As for `textcat.margin.solve.solve`.
-    slow_baselines : bool
-        Whether to run the baselines that take more than a few minutes.
-    pictures : Path, optional
-        Folder for a task's pictures (SVG), whose names begin with the experiment's; None: draw none.
-    """
-
-    n_jobs: int = -1
-    slow_baselines: bool = False
-    pictures: Path | None = None
+    n_jobs: int = -1  # as for `textcat.margin.solve.solve`
+    slow_baselines: bool = False  # whether to run the baselines that take more than a few minutes
+    pictures: Path | None = None  # folder for pictures (SVG), named like the experiment; None: draw none
 
 
 @dataclass(frozen=True)
 class Task:
-    """The part of an experiment that is run, and kept, as one.
+    """The part of an experiment that is run, and kept, as one."""
 
-    Parameters
-    ----------
-    name : str
-        Unique within the experiment.
-    run : callable
-        Takes `Settings`, returns the rows.
-    """
-
-    name: str
+    name: str  # unique within the experiment
     run: Callable[[Settings], Sequence[Row]]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of a paper.
+    """A table or figure of a paper."""
 
-    Parameters
-    ----------
-    name : str
-        As on the command line: ``micra-table-1``.
-    title : str
-        Paper, table and what it shows, in one line.
-    data : tuple of str
-        The data sets and corpora it needs, by name.
-    minutes : float
-        How long it takes on two cores, about.
-    tasks : tuple of Task
-    text : str
-        What a new page says above the table: the setting. Markdown. What follows from the figures is written into the
-        page by hand, and kept there.
-    """
-
-    name: str
-    title: str
-    data: tuple[str, ...]
-    minutes: float
+    name: str  # as on the command line: "micra-table-1"
+    title: str  # paper, table and what it shows, in one line
+    data: tuple[str, ...]  # the data sets and corpora it needs, by name
+    minutes: float  # on two cores, about
     tasks: tuple[Task, ...]
-    text: str = ""
+    text: str = ""  # what a new page says above the table, in Markdown; what follows from figures is written by hand
 
 
 @dataclass(frozen=True)
 class Result:
-    """The rows of an experiment that was run.
-
-    Attributes
-    ----------
-    experiment : Experiment
-    rows : tuple of Row
-        Those of all its tasks, in their order.
-    seconds : float
-        Wall-clock time of its tasks, reading included, those of kept tasks as they once were.
-    finished : datetime
-        When its last task ended, in UTC.
-    n_kept : int
-        How many of its tasks had been finished before.
-    command : str
-        What runs it.
-    pictures : tuple of Path
-    """
+    """The rows of an experiment that was run."""
 
     experiment: Experiment
-    rows: tuple[Row, ...]
-    seconds: float
-    finished: datetime
-    n_kept: int
-    command: str
+    rows: tuple[Row, ...]  # of all its tasks, in their order
+    seconds: float  # wall-clock time of its tasks, reading included, that of kept tasks as it once was
+    finished: datetime  # when its last task ended, in UTC
+    n_kept: int  # how many of its tasks had been finished before
+    command: str  # what runs it
     pictures: tuple[Path, ...]
 
 
-@dataclass(frozen=True)
-class _State:
-    """An experiment before it is run.
-
-    Attributes
-    ----------
-    experiment : Experiment
-    missing : dict of str to str
-        By data set or corpus that is not here: what is missing, in a sentence.
-    n_finished : int
-        How many tasks' results are kept and still hold.
-    last_run : datetime or None
-        When a task of it last ended, with this code or another.
-    """
+class _State(NamedTuple):
+    """An experiment before it is run."""
 
     experiment: Experiment
-    missing: dict[str, str]
-    n_finished: int
-    last_run: datetime | None
+    missing: dict[str, str]  # by data set or corpus that is not here: what is missing, in a sentence
+    n_finished: int  # how many tasks' results are kept and still hold
+    last_run: datetime | None  # when a task of it last ended, with this code or another
 
 
 def described(name: str, data: tuple[str, ...], *tasks: Task) -> Experiment:

@@ -15,9 +15,9 @@ from textcat.margin.rules import PAM, LMargitron, Rule, TMargitron
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.baselines import libsvm_margin
-from textcat.papers.datasets import Dataset
+from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
-from textcat.papers.micra import UNTIL_DONE, squared_radius
+from textcat.papers.micra import UNTIL_DONE, _squared_radius
 
 ACCURACY = 1e-3  # LIBSVM's
 MEMORY = 2000  # MB of kernel rows that LIBSVM may keep
@@ -44,9 +44,9 @@ class _Case(NamedTuple):
         """Δ², as a problem takes it."""
         return self.delta**2
 
-    def squared_radius(self, data: Dataset) -> float:
+    def squared_radius(self, data: _Dataset) -> float:
         """Return R²."""
-        return squared_radius(data.X, self.rho, self.lambda_)
+        return _squared_radius(data.X, self.rho, self.lambda_)
 
     def rules(self, R2: float) -> tuple[TMargitron, LMargitron]:
         """Return the rules of tables 1 and 3."""
@@ -71,7 +71,7 @@ CASES = (
 # --- what is proven --------------------------------------------------------------------------------------------------
 
 
-def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
+def _t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
     """Return the fraction of the largest directional margin that a run of the t-margitron proves to have reached.
 
     ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))``, equation 9. It knows of no margin, only of the number of updates.
@@ -80,7 +80,7 @@ def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
     return float(limit / (1 + limit * R2 / rule.b * n_updates ** -(1 - rule.epsilon)))
 
 
-def l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> float:
+def _l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> float:
     """Return the same for the ℓ-margitron with ε ≤ 1, given the directional margin γ'_d that it reached.
 
     An update takes ``‖a‖^(1+ε)`` to at most ``‖a‖^(1+ε) + (1+ε)(b + R²/2·‖a‖^-(1-ε))``. With ``‖a‖ ≤ Rn`` after n of
@@ -99,7 +99,7 @@ def l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> fl
     return float(1 / ((1 + epsilon) * D.min()))
 
 
-def upper_bound(tau: float, n_updates: int, R2: float) -> float:
+def _upper_bound(tau: float, n_updates: int, R2: float) -> float:
     """Return the largest directional margin that rows can have on which PAM(τ) made so many updates.
 
     From ``γ_d·t ≤ ‖a‖`` and ``‖a‖² ≤ (R² + 2τ)t``.
@@ -107,7 +107,7 @@ def upper_bound(tau: float, n_updates: int, R2: float) -> float:
     return float(np.sqrt((R2 + 2 * tau) / n_updates))
 
 
-def second_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
+def _second_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
     """Return b of Table 4's second stage from the first one's bound on γ_d: ``c·R^(2ε)·γ_d^(1-ε)``."""
     return float(SCALE * R2**epsilon * bound ** (1 - epsilon))
 
@@ -128,18 +128,18 @@ class _Run:
     def estimate(self) -> float:
         """The paper's after-running estimate of the fraction of γ_d that was reached."""
         if isinstance(self.rule, TMargitron):
-            return t_estimate(self.rule, self.solution.n_updates, self.R2)
+            return _t_estimate(self.rule, self.solution.n_updates, self.R2)
         assert isinstance(self.rule, LMargitron), "only the margitrons have an estimate"
-        return l_estimate(self.rule, self.solution.n_updates, self.R2, self.solution.directional_margin)
+        return _l_estimate(self.rule, self.solution.n_updates, self.R2, self.solution.directional_margin)
 
 
 @cache
-def load(name: str) -> Dataset:
+def load(name: str) -> _Dataset:
     """Read a data set, once."""
     return datasets.load(name)
 
 
-def train(data: Dataset, case: _Case, rule: Rule, mini_epochs: int) -> _Run:
+def _train(data: _Dataset, case: _Case, rule: Rule, mini_epochs: int) -> _Run:
     """Train on rows in the order of the file, with an active set."""
     settings = {"rho": case.rho, "lambda_": case.lambda_, "mini_epochs": mini_epochs, "max_epochs": UNTIL_DONE}
     problem = Problem.from_labels(data.y, rule, **settings)
@@ -153,7 +153,7 @@ def margitrons(case: _Case) -> tuple[_Run, _Run]:
     """Run the t- and the ℓ-margitron of tables 1 and 3, once for both tables."""
     data = load(case.data)
     of_t, of_l = case.rules(case.squared_radius(data))
-    return train(data, case, of_t, case.mini_epochs), train(data, case, of_l, case.mini_epochs)
+    return _train(data, case, of_t, case.mini_epochs), _train(data, case, of_l, case.mini_epochs)
 
 
 # --- table 1 ---------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def _digits(margin: float) -> int:
 # --- table 4 ---------------------------------------------------------------------------------------------------------
 
 
-def _stage_rows(data: Dataset, case: _Case, printed: Sequence[float]) -> list[Row]:
+def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[Row]:
     """Make the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that the first one proves.
 
     The second stage is run with the printed b, and with the one that our own first stage gives.
@@ -224,9 +224,9 @@ def _stage_rows(data: Dataset, case: _Case, printed: Sequence[float]) -> list[Ro
     lower, upper, printed_b = printed[:3]
     R2 = case.squared_radius(data)
     unit = R2 ** ((1 + SECOND_EPSILON) / 2) / 1e5
-    first = train(data, case, PAM(FIRST_B * R2), STAGES_MINI_EPOCHS)
-    bound = upper_bound(FIRST_B * R2, first.solution.n_updates, R2)
-    b = second_b(bound, R2)
+    first = _train(data, case, PAM(FIRST_B * R2), STAGES_MINI_EPOCHS)
+    bound = _upper_bound(FIRST_B * R2, first.solution.n_updates, R2)
+    b = _second_b(bound, R2)
     figures = {
         "first 10³γ'_d": Figure(1e3 * first.solution.directional_margin, lower, _digits(lower)),
         "10³γ_d at most": Figure(1e3 * bound, upper, _digits(upper)),
@@ -240,8 +240,8 @@ def _stage_rows(data: Dataset, case: _Case, printed: Sequence[float]) -> list[Ro
     ]
 
 
-def _second_row(label: str, data: Dataset, case: _Case, b: float, printed: Sequence[float]) -> Row:
-    run = train(data, case, LMargitron(SECOND_EPSILON, b), STAGES_MINI_EPOCHS)
+def _second_row(label: str, data: _Dataset, case: _Case, b: float, printed: Sequence[float]) -> Row:
+    run = _train(data, case, LMargitron(SECOND_EPSILON, b), STAGES_MINI_EPOCHS)
     margin, estimate, geometric = printed
     figures = {
         "second 10³γ'_d": Figure(1e3 * run.solution.directional_margin, margin, _digits(margin)),

@@ -19,7 +19,7 @@ from textcat.margin.rules import ALMA, MICRA, PAM, ROMMA, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.baselines import libsvm_margin
-from textcat.papers.datasets import Dataset
+from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
 
 # --- tables 1 to 4: updates for margins ------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class _Run(NamedTuple):
         return solution.n_updates - isinstance(self.rule, MICRA)
 
 
-def squared_radius(X: sp.csr_array, rho: float, lambda_: float) -> float:
+def _squared_radius(X: sp.csr_array, rho: float, lambda_: float) -> float:
     """Return R², the largest squared length of a row with its augmented and private coordinates."""
     return float(X.multiply(X).sum(axis=1).max() + rho**2 + lambda_)
 
@@ -86,7 +86,7 @@ def _runs_of(setting: _Setting, printed: Mapping[str, Any], R2: float) -> list[_
 
 
 def _solutions_of(
-    data: Dataset, runs: Sequence[_Run], n_jobs: int, rho: float = 1.0, lambda_: float = 0.0
+    data: _Dataset, runs: Sequence[_Run], n_jobs: int, rho: float = 1.0, lambda_: float = 0.0
 ) -> list[Solution]:
     """Train the runs, those of most updates first: one that is started last would be waited for."""
     longest_first = sorted(range(len(runs)), key=lambda k: -runs[k].updates)
@@ -100,9 +100,9 @@ def _solutions_of(
     return [solution_of[k] for k in range(len(runs))]
 
 
-def _update_rows(data: Dataset, setting: _Setting, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def _update_rows(data: _Dataset, setting: _Setting, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
     """Set margins and updates as tables 1, 3 and 4 print them beside ours."""
-    runs = _runs_of(setting, printed, squared_radius(data.X, setting.rho, setting.lambda_))
+    runs = _runs_of(setting, printed, _squared_radius(data.X, setting.rho, setting.lambda_))
     rows = []
     for run, solution in zip(runs, _solutions_of(data, runs, n_jobs, setting.rho, setting.lambda_), strict=True):
         updates = Figure(run.count(solution), run.updates)
@@ -113,9 +113,9 @@ def _update_rows(data: Dataset, setting: _Setting, printed: Mapping[str, Any], n
     return rows
 
 
-def _target_rows(data: Dataset, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def _target_rows(data: _Dataset, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
     """Set the millions of updates of Table 2 beside ours."""
-    R = np.sqrt(squared_radius(data.X, 1, 0))
+    R = np.sqrt(_squared_radius(data.X, 1, 0))
     alpha = printed["alma2"]["alpha"]
     runs = []
     for epsilon, zeta, eta, updates in printed["micra"]:
@@ -185,10 +185,10 @@ class _Case(NamedTuple):
         return 3 if self.margin >= 10 else 4
 
 
-def train(data: Dataset, case: _Case) -> tuple[Solution, float]:
+def _train(data: _Dataset, case: _Case) -> tuple[Solution, float]:
     """Train red-MICRA, and return the seconds it takes; of three runs the least where one takes less than a second."""
     lambda_ = case.delta**2
-    rule = MICRA(case.eta, case.beta * np.sqrt(squared_radius(data.X, case.rho, lambda_)), EPSILON, ZETA)
+    rule = MICRA(case.eta, case.beta * np.sqrt(_squared_radius(data.X, case.rho, lambda_)), EPSILON, ZETA)
     settings = {"rho": case.rho, "lambda_": lambda_, "mini_epochs": case.mini_epochs, "max_epochs": UNTIL_DONE}
     problem = Problem.from_labels(data.y, rule, **settings)
     seconds: list[float] = []
@@ -199,9 +199,9 @@ def train(data: Dataset, case: _Case) -> tuple[Solution, float]:
     return solution, min(seconds)
 
 
-def _margin_row(data: Dataset, case: _Case, *, slow_baselines: bool) -> Row:
+def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
     """Set the margins of red-MICRA and LIBSVM, where that runs, beside the published ones, and their times."""
-    solution, seconds = train(data, case)
+    solution, seconds = _train(data, case)
     ours = 100 * solution.margin
     svm, svm_seconds, note = None, None, _SLOW_NOTE
     if len(data.y) <= SLOW or slow_baselines:
@@ -218,9 +218,9 @@ def _margin_row(data: Dataset, case: _Case, *, slow_baselines: bool) -> Row:
     return Row(case.label, figures, note=note)
 
 
-def _large_row(data: Dataset, case: _Case) -> Row:
+def _large_row(data: _Dataset, case: _Case) -> Row:
     """Set the margin of red-MICRA beside the published one; SVMlight is not at hand."""
-    solution, seconds = train(data, case)
+    solution, seconds = _train(data, case)
     figures = {
         "SVMlight 10³γ'": Figure(None, case.svm, case.digits),
         "red-MICRA 10³γ'": Figure(1e3 * solution.margin, case.margin, case.digits),

@@ -133,10 +133,10 @@ class _Draw:
 
     def errors(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the percentage of training and of test documents that are misclassified, shape (n_solutions, 2)."""
-        return np.array([[error(X, y, found.weights, found.bias) for X, y in self.parts] for found in solutions])
+        return np.array([[_error(X, y, found.weights, found.bias) for X, y in self.parts] for found in solutions])
 
 
-def error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> float:
+def _error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> float:
     """Return the percentage of rows that (w, b) misclassifies; f(x) = 0 counts as -1, as in the notes."""
     return 100 * float(np.mean(np.where(X @ w + b > 0, 1, -1) != y))
 
@@ -174,7 +174,7 @@ def _machine_row(draws: Sequence[_Draw]) -> Row:
     """Return the errors of LIBSVM's machine with a hard margin; means over draws."""
     planes = [_hard_margin(draw.X, draw.y, tol=1e-3) for draw in draws]
     errors = np.array(
-        [[error(X, y, plane.w, plane.b) for X, y in draw.parts] for draw, plane in zip(draws, planes, strict=True)]
+        [[_error(X, y, plane.w, plane.b) for X, y in draw.parts] for draw, plane in zip(draws, planes, strict=True)]
     )
     return Row("SVM, hard margin", _means({"% training": errors[:, 0], "% test": errors[:, 1]}))
 
@@ -288,7 +288,7 @@ def _through_origin(name: str, rho: float, published: tuple[float, float] | None
 
 def _bound_row(
     label: str,
-    data: datasets.Dataset,
+    data: datasets._Dataset,
     rho: float,
     plane: _Plane,
     R: float,

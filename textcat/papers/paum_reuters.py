@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -510,11 +510,10 @@ def _figure_task(settings: Settings) -> list[Row]:
 
 
 def _on_reuters(name: str, **rows_by_task: Callable[[_Vectors, int], list[Row]]) -> Experiment:
-    tasks = [
-        Task(task, lambda settings, rows=rows: rows(_vectors(_REUTERS), settings.n_jobs))
-        for task, rows in rows_by_task.items()
-    ]
-    return described(name, (_REUTERS,), *tasks)
+    def run(rows: Callable[[_Vectors, int], list[Row]], settings: Settings) -> list[Row]:
+        return rows(_vectors(_REUTERS), settings.n_jobs)
+
+    return described(name, (_REUTERS,), *(Task(task, partial(run, rows)) for task, rows in rows_by_task.items()))
 
 
 _PRINTED = published()["paum"]

@@ -14,7 +14,7 @@ from textcat.margin.rules import ALMA, PA, PAM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.baselines import HARD
-from textcat.papers.datasets import Dataset
+from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Figure, Row, Settings, Task, described, published
 
 SIGMA = 3.5
@@ -43,7 +43,7 @@ class _Kernels:
     test_digits: np.ndarray
 
     @classmethod
-    def of(cls, dataset: Dataset) -> _Kernels:
+    def of(cls, dataset: _Dataset) -> _Kernels:
         """Compute ``exp(-|x - x'|²/(2σ)²)``."""
         from sklearn.metrics.pairwise import rbf_kernel
 
@@ -70,7 +70,7 @@ def kernels() -> _Kernels:
     return _Kernels.of(datasets.load("usps"))
 
 
-def train(kernels: _Kernels, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
+def _train(kernels: _Kernels, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
     """Train a perceptron per digit against all others, without bias or λ.
 
     Returns
@@ -98,7 +98,7 @@ def _perceptron_row(
     figures, spread = {}, []
     started = time.perf_counter()
     for (stage, max_epochs), expected in zip(EPOCHS.items(), printed, strict=False):
-        runs = np.array([train(kernels, RULES[name], max_epochs, seed, n_jobs) for seed in range(n_orders)])
+        runs = np.array([_train(kernels, RULES[name], max_epochs, seed, n_jobs) for seed in range(n_orders)])
         error, epochs = runs.mean(axis=0).tolist()
         figures[f"{stage} %"] = Figure(error, expected, 2)
         spread.append(f"{runs[:, 0].std():.2f}")
