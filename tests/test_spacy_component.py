@@ -153,6 +153,32 @@ def test_an_unknown_label_is_told_of(model):
         _pipeline(model, labels=["wheat", "weather"])
 
 
+@pytest.mark.parametrize("threshold", [7, -0.1])
+def test_a_threshold_that_is_no_probability_is_refused(model, tagger, threshold):
+    with pytest.raises(
+        TextcatError, match=r"The threshold .* of the component 'textcat_paum' is no probability: give one"
+    ):
+        _pipeline(model, threshold=threshold)
+    plain = textcat.Tagger(**{**vars(tagger), "calibration": None})
+    assert spacy_component.TopicTagger(plain, threshold=threshold).labels == tagger.topics
+
+
+def test_spacy_tells_by_a_private_name_that_it_loads_a_pipeline(tmp_path):
+    seen = []
+
+    @spacy.Language.factory("textcat_probe")
+    def probe(nlp, name):
+        seen.append(list(nlp._meta.get("components", ())))
+        return lambda doc: doc
+
+    probed = spacy.blank("en")
+    probed.add_pipe("textcat_probe")
+    assert seen == [[]]
+    probed.to_disk(tmp_path / "probed")
+    spacy.load(tmp_path / "probed")
+    assert seen == [[], ["textcat_probe"]]
+
+
 def test_spacy_finds_the_component_by_its_name():
     (found,) = entry_points(group="spacy_factories", name="textcat_paum")
     assert found.load() is spacy_component.make

@@ -26,7 +26,7 @@ if not Doc.has_extension(EXTENSION):
 
 
 class TopicTagger(Pipe):
-    """Give documents the values of all topics, and the topics that they have.
+    """Write the values of all topics, and the topics that a document has, to documents of spaCy.
 
     `doc.cats` gets the calibrated probability of every topic, or its score if the model has no probabilities; entries
     of other components stay. `doc._.textcat_topics` gets the topics that the document has, the highest score first,
@@ -40,15 +40,16 @@ class TopicTagger(Pipe):
     name : str
         That of the component in its pipeline.
     threshold : float, optional
-        A document has the topics whose value in `doc.cats` is above it, and the scorer counts these as predicted. By
-        default the model's own thresholds decide, one per topic, and the scorer takes 0.5.
+        A document has the topics whose value in `doc.cats` is above it, and the scorer counts these as predicted: a
+        probability in [0, 1], or any number for a model without probabilities. By default the model's own thresholds
+        decide, one per topic, and the scorer takes 0.5.
     labels : list of str, optional
         Leave out all other topics.
 
     Raises
     ------
     TextcatError
-        If the model has no such topic.
+        If the model has no such topic, or the threshold is no probability.
     """
 
     def __init__(
@@ -92,7 +93,17 @@ class TopicTagger(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Tag a stream of documents in batches, and yield them in order."""
+        """Tag a stream of documents in batches, and yield them in order.
+
+        Parameters
+        ----------
+        stream : iterable of Doc
+        batch_size : int, default 128
+
+        Yields
+        ------
+        Doc
+        """
         on_error = self.get_error_handler()
         for docs in minibatch(stream, size=batch_size):
             try:
@@ -103,7 +114,19 @@ class TopicTagger(Pipe):
                 yield from docs
 
     def score(self, examples: Iterable[Any], **settings: Any) -> dict[str, Any]:
-        """Measure the topics of annotated documents, as `nlp.evaluate` asks for it."""
+        """Return measures of the topics of annotated documents, as `nlp.evaluate` asks for them.
+
+        Parameters
+        ----------
+        examples : iterable of spacy.training.Example
+        **settings
+            Of spaCy, which has none for this component.
+
+        Returns
+        -------
+        dict of str to object
+            As `spacy.scorer.Scorer.score_cats` returns it.
+        """
         measures: dict[str, Any] = Scorer.score_cats(
             examples,
             "cats",
@@ -114,23 +137,59 @@ class TopicTagger(Pipe):
         return measures
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the model as a folder, one that `textcat tag` takes, too."""
+        """Write the model to a folder, one that `textcat tag` takes, too.
+
+        Parameters
+        ----------
+        path : path
+        exclude : iterable of str
+            Is ignored: a model is written whole.
+        """
         storage.save(self.tagger, path)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TopicTagger":
-        """Load the model from where `to_disk` has saved it."""
+        """Read the model from a folder that `to_disk` has written.
+
+        Parameters
+        ----------
+        path : path
+        exclude : iterable of str
+            Is ignored: a model is read whole.
+
+        Returns
+        -------
+        TopicTagger
+            The component itself.
+
+        Raises
+        ------
+        TextcatError
+            If the folder is no model, or the component's topics or threshold do not fit it.
+        """
         self._take(storage.load(path))
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Write the model's files one after the other."""
+        """Return the model's files, one after the other."""
         with tempfile.TemporaryDirectory() as folder:
             files = storage.save(self.tagger, Path(folder, "model")).iterdir()
             written: bytes = to_bytes({path.name: path.read_bytes for path in sorted(files)}, exclude)
         return written
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "TopicTagger":
-        """Load the model from what `to_bytes` has written."""
+        """Read the model from what `to_bytes` has returned.
+
+        Parameters
+        ----------
+        data : bytes
+        exclude : iterable of str
+            Names of files to leave out.
+
+        Returns
+        -------
+        TopicTagger
+            The component itself.
+        """
         with tempfile.TemporaryDirectory() as folder:
             names = {MANIFEST, *FILES, *MAY_BE}
             from_bytes(data, {name: Path(folder, name).write_bytes for name in names}, exclude)
@@ -144,6 +203,11 @@ class TopicTagger(Pipe):
                 f"The model of the component {self.name!r} has no topic {min(unknown)!r}; "
                 "`textcat topics MODEL` lists what it has."
             )
+        if self.threshold is not None and not 0 <= self.threshold <= 1 and tagger.calibration is not None:
+            raise TextcatError(
+                f"The threshold {self.threshold} of the component {self.name!r} is no probability: give one from 0 to "
+                "1, or none for the thresholds of the model."
+            )
         wanted = tagger.topics if self._wanted is None else self._wanted
         self._columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in wanted], np.intp)
         self._tagger = tagger
@@ -153,8 +217,8 @@ class TopicTagger(Pipe):
             return
         scores = self.tagger.scores([doc.text for doc in docs])
         values = scores if self.tagger.calibration is None else self.tagger.calibration.probabilities(scores)
-        labels, found = self.labels, self._topics(scores, values)
-        for doc, row, topics in zip(docs, values[:, self._columns].tolist(), found, strict=True):
+        labels, topics_of_docs = self.labels, self._topics(scores, values)
+        for doc, row, topics in zip(docs, values[:, self._columns].tolist(), topics_of_docs, strict=True):
             doc.cats.update(zip(labels, row, strict=True))
             doc._.set(EXTENSION, topics)
 
@@ -178,15 +242,30 @@ def make(
     threshold: float | None,
     labels: list[str] | None,
 ) -> Callable[[Doc], Doc]:
-    """Make the component with the model in a folder.
+    """Return the component with the model in a folder.
 
     A pipeline that is being loaded brings its own copy, and the folder it was made from may be gone.
+
+    Parameters
+    ----------
+    nlp : Language
+    name : str
+        That of the component in its pipeline.
+    model : str, optional
+        The model's folder.
+    threshold, labels
+        As for `TopicTagger`.
+
+    Returns
+    -------
+    TopicTagger
 
     Raises
     ------
     TextcatError
-        If the folder is no model.
+        If the folder is no model, or the topics or the threshold do not fit it.
     """
+    # spaCy's only word that it is loading a pipeline: the components that the pipeline's meta.json names.
     saved = name in getattr(nlp, "_meta", {}).get("components", ())
     tagger = None if model is None or saved else storage.load(model)
     return TopicTagger(tagger, name, threshold=threshold, labels=labels)
