@@ -1,6 +1,6 @@
 """Compiled: one problem at a time in its dual form, on rows of a kernel matrix that are fetched when an update needs them.
 
-A problem is carried along as its coefficients α and, for all rows, ``g_i = Σ α_j k(x_j, x_i)``, both unscaled; then
+The state of a problem is its coefficients α and, for all rows, ``g_i = Σ α_j k(x_j, x_i)``, both unscaled; then
 
     f(x_i) = scale · (g_i + ρ²·Σα + λ·α_i)
 
@@ -59,17 +59,23 @@ cdef struct problem:
     int64_t *active_set
     int8_t *labels
     const double *diagonal
+    void *g
+    void *alpha
     # the support of a warm start, and how much of it is in g
     const int32_t *support
     Py_ssize_t n_support, n_restored
-    # blocks of kernel rows at hand (0: not), and how many updates have used each so far
+    # addresses of the blocks of kernel rows that are held (0: not held), and the number of updates that used each
     Py_ssize_t block_rows, itemsize
     const uintptr_t *blocks
     int64_t *used
 
 
+cdef void *_address(array) except? NULL:
+    return <void *> <size_t> array.ctypes.data
+
+
 cdef const void *_kernel_row(problem *z, Py_ssize_t i) noexcept nogil:
-    """Return row i of the kernel, or NULL if it is not at hand."""
+    """Return row i of the kernel, or NULL if its block is not held."""
     cdef Py_ssize_t b = i // z.block_rows
     if z.blocks[b] == 0:
         return NULL
@@ -103,7 +109,7 @@ cdef double _squared_length(const problem *z, const real *g, const real *alpha) 
 
 
 cdef bint _update(problem *z, Py_ssize_t i, real f, const real *row, real *g, real *alpha) noexcept nogil:
-    """α ← shrink α, and grow y more for row i; returns whether the scale has changed."""
+    """α ← shrink α, and grow y more for row i; return whether the scale has changed."""
     cdef double y = z.labels[i], m = y * z.scale * <double> f
     cdef double q = z.diagonal[i] + z.rho * z.rho + z.lambda_
     cdef double shrink = 1, grow = 0, unscaled
@@ -147,7 +153,7 @@ cdef void _end_pass(problem *z) noexcept nogil:
 
 
 cdef Py_ssize_t _restore(problem *z, Py_ssize_t *budget, real *g, const real *alpha) noexcept nogil:
-    """Sum g for the α of a warm start; returns the block that is wanted for it, or -1."""
+    """Sum g for the α of a warm start; return the block that is needed for it, or -1."""
     cdef const real *row
     cdef Py_ssize_t i
     while z.n_restored < z.n_support and budget[0] > 0:
@@ -164,7 +170,7 @@ cdef Py_ssize_t _restore(problem *z, Py_ssize_t *budget, real *g, const real *al
 
 
 cdef Py_ssize_t _present(problem *z, Py_ssize_t budget, real *g, real *alpha) noexcept nogil:
-    """Present rows until the budget is used up or the problem is finished; returns the block that is wanted, or -1."""
+    """Present rows until the budget is used up or the problem is finished; return the block that is needed, or -1."""
     cdef const int64_t *sequence
     cdef const real *row
     cdef Py_ssize_t i, end
@@ -196,14 +202,14 @@ cdef Py_ssize_t _present(problem *z, Py_ssize_t budget, real *g, real *alpha) no
 
 
 cdef Py_ssize_t _run(problem *z, Py_ssize_t budget, real *g, real *alpha) noexcept nogil:
-    cdef Py_ssize_t wanted = _restore(z, &budget, g, alpha)
-    return wanted if z.n_restored < z.n_support else _present(z, budget, g, alpha)
+    cdef Py_ssize_t block = _restore(z, &budget, g, alpha)
+    return block if z.n_restored < z.n_support else _present(z, budget, g, alpha)
 
 
 cdef class Expansion:
     """One problem after another, each as the expansion of its f over the rows of a kernel.
 
-    Load a problem; run it, holding the block of kernel rows that a run says it wants; read the attributes off.
+    Load a problem; run it, holding the block of kernel rows that a run returns as needed; read the attributes.
 
     Parameters
     ----------
@@ -225,7 +231,7 @@ cdef class Expansion:
     finished : bool
     epochs, last_updates : int
     n_held : int
-        Blocks at hand.
+        Number of blocks that are held.
     """
 
     cdef problem z
@@ -258,7 +264,7 @@ cdef class Expansion:
 
     def load(self, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs,
              const int32_t[::1] positives, const int32_t[::1] left_out):
-        """Put a problem in the place of the last one."""
+        """Load a problem in place of the last one."""
         cdef problem *z = &self.z
         cdef double longest2 = 0
         cdef int8_t[::1] labels
@@ -275,6 +281,7 @@ cdef class Expansion:
             if labels[i] and z.diagonal[i] > longest2:
                 longest2 = z.diagonal[i]
         z.labels = &labels[0] if z.n_rows else NULL
+        z.g, z.alpha = _address(self.g), _address(self.alpha)
         z.rule = rule.formula
         z.rho, z.lambda_, z.scale = rho, lambda_, 1
         z.R = sqrt(longest2 + rho * rho + lambda_)
@@ -294,39 +301,25 @@ cdef class Expansion:
         self.z.t = t
 
     def run(self, Py_ssize_t budget):
-        """Present at most about ``budget`` rows, without the GIL.
-
-        Returns the block of kernel rows that must be held before it can go on, or -1 if it need not.
-        """
-        cdef float[::1] g32, a32
-        cdef double[::1] g64, a64
-        cdef Py_ssize_t wanted
-        if self.single:
-            g32, a32 = self.g, self.alpha
-            with nogil:
-                wanted = _run(&self.z, budget, &g32[0], &a32[0])
-        else:
-            g64, a64 = self.g, self.alpha
-            with nogil:
-                wanted = _run(&self.z, budget, &g64[0], &a64[0])
-        return wanted
+        """Present at most about ``budget`` rows, without the GIL; return the block that must be held to continue, or -1."""
+        cdef problem *z = &self.z
+        cdef Py_ssize_t block
+        with nogil:
+            if self.single:
+                block = _run(z, budget, <float *> z.g, <float *> z.alpha)
+            else:
+                block = _run(z, budget, <double *> z.g, <double *> z.alpha)
+        return block
 
     def hold(self, Py_ssize_t b, block):
-        """Take block b, a C-contiguous array of shape (block_rows or fewer, n_rows), to be at hand."""
-        cdef const float[:, ::1] b32
-        cdef const double[:, ::1] b64
-        if self.single:
-            b32 = block
-            self.blocks[b] = <uintptr_t> &b32[0, 0]
-        else:
-            b64 = block
-            self.blocks[b] = <uintptr_t> &b64[0, 0]
+        """Hold block b, a C-contiguous array of the kernel's number type, of shape (block_rows or fewer, n_rows)."""
+        self.blocks[b] = <uintptr_t> _address(block)
         self.held[b] = block
 
     def drop(self):
-        """Let go of the block that the fewest updates have used so far.
+        """Release the block that the fewest updates have used.
 
-        Rows are presented in cycles, so the block not used for longest is the one that is wanted next.
+        Rows are presented in cycles, so the block not used for longest is the one that is needed next.
         """
         b = min(self.held, key=self.used.__getitem__)
         self.blocks[b] = 0
@@ -334,38 +327,14 @@ cdef class Expansion:
 
     def squared_length(self):
         """Return N = ‖a‖², summed anew from the coefficients."""
-        cdef float[::1] g32, a32
-        cdef double[::1] g64, a64
+        cdef problem *z = &self.z
         if self.single:
-            g32, a32 = self.g, self.alpha
-            return _squared_length(&self.z, &g32[0], &a32[0])
-        g64, a64 = self.g, self.alpha
-        return _squared_length(&self.z, &g64[0], &a64[0])
+            return _squared_length(z, <float *> z.g, <float *> z.alpha)
+        return _squared_length(z, <double *> z.g, <double *> z.alpha)
 
-    @property
-    def scale(self):
-        return self.z.scale
-
-    @property
-    def w_bias(self):
-        return self.z.w_bias
-
-    @property
-    def t(self):
-        return self.z.t
-
-    @property
-    def finished(self):
-        return self.z.finished
-
-    @property
-    def epochs(self):
-        return self.z.epochs
-
-    @property
-    def last_updates(self):
-        return self.z.last_updates
-
-    @property
-    def n_held(self):
-        return len(self.held)
+    def __getattr__(self, name):
+        state = {"scale": self.z.scale, "w_bias": self.z.w_bias, "t": self.z.t, "finished": self.z.finished,
+                 "epochs": self.z.epochs, "last_updates": self.z.last_updates, "n_held": len(self.held)}
+        if name not in state:
+            raise AttributeError(f"an Expansion has no attribute {name!r}")
+        return state[name]

@@ -7,7 +7,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -200,14 +199,23 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 positives, not_used, self.rules_for(self.prevalence_), starts, strict=True
             )
         ]
-        train = partial(
-            solve, problems=problems, margins=True, n_jobs=self.n_jobs, seed=self.random_state, progress=progress
+        linear = self.kernel is None
+        weights = allocator(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype) if linear else None
+        solutions = solve(
+            sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X,
+            problems,
+            kernel=self.kernel,
+            kernel_params=self.kernel_params,
+            cache_mb=self.cache_mb,
+            n_jobs=self.n_jobs,
+            seed=self.random_state,
+            margins=True,
+            progress=progress,
+            out=weights,
         )
-        if self.kernel is None:
-            self.coef_ = allocator(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype)
-            solutions = train(sp.csr_array(X) if isinstance(X, np.ndarray) else X, out=self.coef_)
+        if weights is not None:
+            self.coef_ = weights
         else:
-            solutions = train(X, kernel=self.kernel, kernel_params=self.kernel_params, cache_mb=self.cache_mb)
             self._keep_support(X, solutions)
         self._fitted_to = fitted_to
         self._keep(solutions, X.dtype)
@@ -301,14 +309,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
     def facts(self) -> dict[str, list]:
         """Return each topic's epochs, updates, support, margins, and why training stopped, by name."""
-        margins = {name: getattr(self, f"{name}_").tolist() for name in ("directional_margin", "margin", "certificate")}
-        return {
-            **{name: [None if np.isnan(value) else value for value in values] for name, values in margins.items()},
-            "epochs": self.n_epochs_.tolist(),
-            "updates": self.n_updates_.tolist(),
-            "support": self.n_support_.tolist(),
-            "stopped": list(self.stopped_),
-        }
+        facts = {name: getattr(self, f"{name}_").tolist() for name in ("directional_margin", "margin", "certificate")}
+        facts = {name: [None if np.isnan(value) else value for value in values] for name, values in facts.items()}
+        counts = {"epochs": self.n_epochs_, "updates": self.n_updates_, "support": self.n_support_}
+        return {**facts, **{name: values.tolist() for name, values in counts.items()}, "stopped": list(self.stopped_)}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of documents for every topic.
