@@ -176,6 +176,10 @@ def topic_rankings(Y: Any, scores: ArrayLike, k: int = K) -> _TopicRankings:
     k : int, default 10
         Documents that precision at k looks at; fewer documents than that count as not relevant.
 
+    Returns
+    -------
+    rankings : TopicRankings of ndarray of shape (n_topics,)
+
     Raises
     ------
     ValueError
@@ -334,6 +338,10 @@ def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
     Y, scores
         As in `average_precisions`.
 
+    Returns
+    -------
+    rankings : DocumentRankings of ndarray of shape (n_documents,)
+
     Raises
     ------
     ValueError
@@ -386,6 +394,10 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
     Y, scores, threshold
         As in `decisions`.
 
+    Returns
+    -------
+    decisions : DocumentDecisions of ndarray of shape (n_documents,)
+
     Raises
     ------
     ValueError
@@ -412,6 +424,16 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
 def checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """Return the positives column by column (CSC) and the scores, of one shape.
 
+    Parameters
+    ----------
+    Y, scores
+        As in `average_precisions`.
+
+    Returns
+    -------
+    positives : csc_array of bool
+    scores : ndarray
+
     Raises
     ------
     ValueError
@@ -424,7 +446,17 @@ def checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
 
 
 def each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Return per topic the scores of its positives and those of all documents."""
+    """Return per topic the scores of its positives and those of all documents.
+
+    Parameters
+    ----------
+    Y, scores
+        As in `average_precisions`.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+    """
     positives, values = checked(Y, scores)
     of_topic = np.split(positives.indices, positives.indptr[1:-1])
     return [(column[of], column) for of, column in zip(of_topic, values.T, strict=True)] if values.shape[1] else []

@@ -327,6 +327,11 @@ def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
         The difference on the documents themselves.
     differences : array-like of shape (n_resamples,)
         Of two models on the same resamples; those that are nan are left out.
+
+    Returns
+    -------
+    float
+        In (0, 1].
     """
     known = np.asarray(differences)[~np.isnan(differences)]
     mean = known.mean() if known.size else 0.0
@@ -345,6 +350,11 @@ def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
     differences : array-like of shape (n_topics,)
         Those that are nan are left out.
     seed : int, default 0
+
+    Returns
+    -------
+    float
+        In (0, 1].
     """
     known = np.asarray(differences, np.float64)[~np.isnan(differences)]
     heads = np.random.default_rng(seed).integers(0, 2, (_N_FLIPS, known.size), dtype=np.int8)

@@ -125,7 +125,7 @@ def p_cut(scores: ArrayLike, prevalence: ArrayLike) -> NDArray[Any]:
 
 
 def r_cut(scores: ArrayLike, k: int) -> NDArray[np.bool_]:
-    """Give each document its k topics of highest score; of equals, those that stand first.
+    """Return for each document its k topics of highest score; of equals, those that stand first.
 
     No threshold can do that: it compares scores of different topics, which need a common scale.
 
@@ -152,6 +152,10 @@ def best_k(scores: ArrayLike, Y: Any) -> int:
     ----------
     scores, Y
         As in `s_cut`.
+
+    Returns
+    -------
+    int
     """
     positives, values = checked(Y, scores)
     order = np.argsort(-values, axis=1, kind="stable")
@@ -248,6 +252,10 @@ class Calibration:
         Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
         shrinkage : float, default 10
             Not negative; 0 gives every topic that has a positive its own curve.
+
+        Returns
+        -------
+        Calibration
 
         Raises
         ------
@@ -366,6 +374,11 @@ def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) 
         As in `s_cut`.
     probability : float
         For the strategy of that name, in (0, 1).
+
+    Returns
+    -------
+    thresholds : ndarray of shape (n_topics,), dtype of the scores
+    calibration : Calibration
 
     Raises
     ------

@@ -428,7 +428,17 @@ class Fold:
         return ((n - _N_RARE) * common + _N_RARE * figures[RARE]) / n
 
     def sparsity(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the mean number of support documents over each band; parameters as in `quality`."""
+        """Return the mean number of support documents over each band.
+
+        Parameters
+        ----------
+        solutions, chosen
+            As in `quality`.
+
+        Returns
+        -------
+        dict of str to float
+        """
         support = np.array([len(solution.support) for solution in solutions])
         return {band.name: float(support[list(band.topics)].mean()) for band in chosen}
 
