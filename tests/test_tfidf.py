@@ -24,7 +24,7 @@ from textcat.errors import TextcatError
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, Tokens
 from textcat.features.vectorizer import Vectorizer, row_bytes
-from textcat.features.zones import hashes_of, ngram_names, vocabulary_of
+from textcat.features.zones import _hashes_of, _ngram_names, _vocabulary_of
 
 Zones = namedtuple("Zones", "zones")
 TOKENS = Tokens()
@@ -174,7 +174,7 @@ def test_columns_by_hash_are_bounded_and_have_numbers_for_names():
 
 def test_the_hash_is_murmurhash3_to_the_published_values():
     # Of the reference implementation, seed 0.
-    assert hashes_of(["", "hello"]).tolist() == [0, 0x248BFA47]
+    assert _hashes_of(["", "hello"]).tolist() == [0, 0x248BFA47]
 
 
 def test_bm25_saturates_and_feels_length():
@@ -286,13 +286,13 @@ def test_terms_that_can_have_no_column_take_no_counter():
 
 
 def test_names_are_read_in_every_way_there_is():
-    known = vocabulary_of(["a:b c d", "x", " "], 3, apart=True)
+    known = _vocabulary_of(["a:b c d", "x", " "], 3, apart=True)
     assert set(known.terms) == {"a:b", "c", "d", "a:b c", "c d", "a:b c d", "b", "b c", "b c d", "x", " "}
     assert known.terms[-1] == " "
     counts = TermCounts(*[np.zeros(0, np.int32)] * 3, known.terms, known.ngrams, np.zeros(0, np.int32))
-    names = ngram_names(counts, np.arange(len(known.ngrams)))
+    names = _ngram_names(counts, np.arange(len(known.ngrams)))
     assert {"a:b c", "a:b c d", "b c d", "b c", "c d", "   "} >= set(names) >= {"a:b c", "a:b c d", "b c d", "   "}
-    assert vocabulary_of(["a:b"], 1, apart=False).terms == ["a:b", " "]
+    assert _vocabulary_of(["a:b"], 1, apart=False).terms == ["a:b", " "]
 
 
 def test_a_zone_counts_sublinearly_before_it_is_weighted():

@@ -13,16 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from textcat.features._rows import document_frequencies
 from textcat.features.tokens import TermCounts
-from textcat.features.vectorizer import Vectorizer, text_lengths
+from textcat.features.vectorizer import Vectorizer, _text_lengths
 from textcat.features.zones import (
     Documents,
     FeatureError,
+    _checked,
     _Columns,
+    _names_of,
+    _ngram_names,
     _Parts,
-    checked,
-    names_of,
-    ngram_names,
-    split_zones,
+    _split_zones,
 )
 
 
@@ -140,7 +140,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     def count(self, documents: Documents) -> _CountedDocuments:
         """Count the terms of documents, to learn from some of them and make the rows of all, maybe several times."""
         self._check_settings()
-        parts = split_zones(checked(documents), self.zones, self.apart)
+        parts = _split_zones(_checked(documents), self.zones, self.apart)
         self._take_tokens()
         return _CountedDocuments(parts, self._count(parts))
 
@@ -248,7 +248,7 @@ def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
     """Return the names of the selected ones among the terms, and the n-grams behind them."""
     n_terms = len(selected) - len(counts.ngrams)
     terms = [counts.terms[i] for i in np.flatnonzero(selected[:n_terms]).tolist()]
-    return list(names_of(space, terms + ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
+    return list(_names_of(space, terms + _ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
 
 
 def _frequencies(parts: _Parts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
@@ -259,7 +259,7 @@ def _frequencies(parts: _Parts, counts: TermCounts, columns: np.ndarray, n_colum
 
 
 def _average_lengths(parts: _Parts, counts: TermCounts) -> dict[str, float]:
-    lengths = text_lengths(counts)
+    lengths = _text_lengths(counts)
     of_zone: dict[str, list[int]] = {}
     for text in np.unique(parts.sources).tolist():
         of_zone.setdefault(parts.zones[text], []).append(int(lengths[text]))

@@ -14,7 +14,7 @@ import scipy  # its sparse matrices are loaded when one is first made: `row_bloc
 
 from textcat.features._rows import rows
 from textcat.features.tokens import TermCounts, Tokens, _Vocabulary
-from textcat.features.zones import Documents, FeatureError, _Columns, _Parts, checked, split_zones, vocabulary_of
+from textcat.features.zones import Documents, FeatureError, _checked, _Columns, _Parts, _split_zones, _vocabulary_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -188,9 +188,9 @@ class Vectorizer:
 
     def row_blocks(self, documents: Documents) -> Iterator[Rows]:
         """Yield the rows of documents as `transform` returns them, but as bare arrays, some thousand rows at a time."""
-        stream = checked(documents)
+        stream = _checked(documents)
         while block := list(islice(stream, _DOCUMENTS_PER_BLOCK)):
-            parts = split_zones(block, self.zones, self.apart)
+            parts = _split_zones(block, self.zones, self.apart)
             yield self._rows(parts, self._count(parts, self._known_terms()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -222,7 +222,7 @@ class Vectorizer:
     def _known_terms(self) -> _Vocabulary | None:
         """Return what can have a column, so that the rest is passed over; None where that may be any term."""
         if self._terms is None and self.vocabulary_ is not None and not self.chars:
-            self._terms = vocabulary_of(self.vocabulary_, self.ngrams, apart=bool(self.apart))
+            self._terms = _vocabulary_of(self.vocabulary_, self.ngrams, apart=bool(self.apart))
         return self._terms
 
     def _take_tokens(self) -> None:
@@ -235,7 +235,7 @@ class Vectorizer:
         """Return, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,): none."""
         if self.weighting != "bm25":
             return np.zeros(0)
-        lengths = text_lengths(counts)
+        lengths = _text_lengths(counts)
         average = np.array([self.average_lengths_.get(zone, 0.0) for zone in parts.zones], np.float64)
         # A zone that no training document has, or none with a term, is as long as any.
         relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
@@ -306,7 +306,7 @@ def row_bytes(X: csr_matrix | Rows) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
-def text_lengths(counts: TermCounts) -> np.ndarray:
+def _text_lengths(counts: TermCounts) -> np.ndarray:
     """Sum the counts of every text."""
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts.counts, dtype=np.int64)])
     return np.diff(sums[counts.ends], prepend=0)

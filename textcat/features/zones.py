@@ -34,31 +34,15 @@ class FeatureError(TextcatError, ValueError):
 
 
 class _Parts(NamedTuple):
-    """The texts of documents' zones, and the parts that these are.
-
-    Attributes
-    ----------
-    texts : list of str
-    zones : list of str
-        The zone of each text.
-    sources : ndarray of shape (n_parts,), int32
-        The text of each part, by its position in `texts`.
-    spaces : ndarray of shape (n_parts,), int32
-        The space of each part, by its position in `names`.
-    weights : ndarray of shape (n_parts,), float64
-    names : list of str
-        Of the spaces: a zone that has terms of its own, or _SHARED.
-    ends : ndarray of shape (n_documents,), int64
-        Where the parts of each document end.
-    """
+    """The texts of documents' zones, and the parts that these are."""
 
     texts: list[str]
-    zones: list[str]
-    sources: np.ndarray
-    spaces: np.ndarray
-    weights: np.ndarray
-    names: list[str]
-    ends: np.ndarray
+    zones: list[str]  # of each text
+    sources: np.ndarray  # the text of each part, by its position in `texts`: shape (n_parts,), int32
+    spaces: np.ndarray  # the space of each part, by its position in `names`: shape (n_parts,), int32
+    weights: np.ndarray  # of each part: shape (n_parts,), float64
+    names: list[str]  # of the spaces: a zone that has terms of its own, or _SHARED
+    ends: np.ndarray  # where the parts of each document end: shape (n_documents,), int64
 
     def arguments(self, counts: TermCounts, *more: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the first arguments of `document_frequencies`; with the counts themselves, of `rows`."""
@@ -74,26 +58,8 @@ class _Parts(NamedTuple):
         return self._replace(ends=ends, **arrays)
 
 
-def split_zones(documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]) -> _Parts:
-    """Return the texts of documents' zones, with the weights and the spaces that `TfIdf` describes.
-
-    Parameters
-    ----------
-    documents : iterable of str, or of documents with `zones`
-    zones : dict of str to float, or None
-        The weight of each zone.
-    apart : bool or list of str
-        Which zones have terms of their own.
-
-    Returns
-    -------
-    _Parts
-
-    Raises
-    ------
-    FeatureError
-        If a document is neither a string nor has zones.
-    """
+def _split_zones(documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]) -> _Parts:
+    """Return the texts of documents' zones, with the weights and the spaces that `TfIdf` describes."""
     texts: list[str] = []
     zone_of: list[str] = []
     kinds = _Kinds(zones, apart)
@@ -126,21 +92,11 @@ def split_zones(documents: Documents, zones: Mapping[str, float] | None, apart: 
 
 
 class _Plan(NamedTuple):
-    """The parts of documents with the same names of zones.
+    """The parts of documents with the same names of zones."""
 
-    Attributes
-    ----------
-    zones : tuple of str
-        Those that are read.
-    offsets : list of int
-        Which of them each part is.
-    kinds : list of int
-        The kind of each part, of which `_Kinds` has the space and the weight.
-    """
-
-    zones: tuple[str, ...]
-    offsets: list[int]
-    kinds: list[int]
+    zones: tuple[str, ...]  # those that are read
+    offsets: list[int]  # which of them each part is
+    kinds: list[int]  # the kind of each part, of which `_Kinds` has the space and the weight
 
 
 class _Kinds:
@@ -176,7 +132,7 @@ class _Kinds:
         return [_SHARED, zone] if self._apart and zone in self._apart else [_SHARED]
 
 
-def checked(documents: Documents) -> Iterator[str | Zoned]:
+def _checked(documents: Documents) -> Iterator[str | Zoned]:
     """Return an iterator over documents, but refuse a single text, which is a stream of characters."""
     if isinstance(documents, str):
         raise FeatureError("Iterable over raw text documents expected, string object received.")
@@ -204,17 +160,9 @@ def _check_texts(texts: list[str], zones: list[str], n_texts: np.ndarray) -> Non
 class _Columns:
     """The columns of terms and n-grams, by the ids that `Tokens` gave them: each is looked up once.
 
-    Parameters
-    ----------
-    terms : list of str
-        That of the `TermCounts` the ids are of.
-    vocabulary : dict of str to int, or None
-        The column of each name, "word", "word word", and in a space of its own "title:word"; None for columns by hash.
-    hash_bits : int
-        The column is so many of the lowest bits of the hash of a term or n-gram.
-    keys : dict, optional
-        Of each space, the keys of terms and of n-grams as far as they are there from the start. A key is a column, -1
-        for none, or a whole hash.
+    With a vocabulary, columns are those of names, "word", "word word", and in a space of its own "title:word". Without,
+    they are the lowest `hash_bits` bits of hashes. What is kept, by space, are the keys of terms and of n-grams: a
+    column, -1 for none, or a whole hash.
     """
 
     def __init__(
@@ -237,13 +185,13 @@ class _Columns:
     def _keys_of(self, space: str, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
         terms, ngrams = self._keys.get(space, (_NO_IDS, _NO_IDS))
         if len(terms) < len(self.terms):
-            names = names_of(space, self.terms[len(terms) :])
-            terms = np.concatenate([terms, hashes_of(names) if self._vocabulary is None else self._named(names)])
+            names = _names_of(space, self.terms[len(terms) :])
+            terms = np.concatenate([terms, _hashes_of(names) if self._vocabulary is None else self._named(names)])
         if len(ngrams) < len(counts.ngrams):
             if self._vocabulary is None:
                 ngrams = _ngram_hashes(counts, terms, ngrams)
             else:
-                names = names_of(space, ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
+                names = _names_of(space, _ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
                 ngrams = np.concatenate([ngrams, self._named(names)])
         self._keys[space] = terms, ngrams
         return terms, ngrams
@@ -260,7 +208,7 @@ class _Columns:
         return rows if self._mask == -1 else rows & self._mask
 
 
-def hashes_of(names: Sequence[str]) -> np.ndarray:
+def _hashes_of(names: Sequence[str]) -> np.ndarray:
     """Return the hashes of names, MurmurHash3 (32 bits, seed 0) of their UTF-8: shape (n,), int32."""
     from sklearn.utils import murmurhash3_32  # here, for its import takes a second and 100 MB
 
@@ -285,34 +233,13 @@ def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> 
     return hashes
 
 
-def names_of(space: str, terms: Sequence[str]) -> Sequence[str]:
-    """Return the names of terms or n-grams in a space: "title:word", or "word" in the shared one, "".
-
-    Parameters
-    ----------
-    space : str
-    terms : sequence of str
-
-    Returns
-    -------
-    sequence of str
-    """
+def _names_of(space: str, terms: Sequence[str]) -> Sequence[str]:
+    """Return the names of terms or n-grams in a space: "title:word", or "word" in the shared one, ""."""
     return [f"{space}:{term}" for term in terms] if space else terms
 
 
-def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
-    """Return the names of n-grams: "word word", "word word word".
-
-    Parameters
-    ----------
-    counts : TermCounts
-    ids : ndarray of int
-        Positions in `counts.ngrams`.
-
-    Returns
-    -------
-    list of str
-    """
+def _ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
+    """Return the names of n-grams, "word word" or "word word word", by their positions in `counts.ngrams`."""
     terms = counts.terms
     left, right = counts.ngrams[ids].T
     pairs = counts.ngrams[~left[left < 0]]
@@ -321,23 +248,11 @@ def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
     return [f"{first} {terms[last]}" for first, last in zip(before, right.tolist(), strict=True)]
 
 
-def vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabulary:
+def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabulary:
     """Return the terms and n-grams that names may be names of: all others have no column.
 
-    A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space or as a shared term. Each
-    counts, since one too many does no harm. None can be read as OTHER.
-
-    Parameters
-    ----------
-    names : iterable of str
-    ngrams : {1, 2, 3}
-        The longest.
-    apart : bool
-        Whether names may begin with that of a space.
-
-    Returns
-    -------
-    _Vocabulary
+    A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `apart`) or as a shared
+    term. Each counts, since one too many does no harm. None can be read as OTHER.
     """
     single: dict[str, None] = {}  # names that can be read as a term only
     others = []
