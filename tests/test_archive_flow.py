@@ -16,15 +16,22 @@ from archive_work import batch
 from textcat.errors import TextcatError
 from textcat.reading.records import Batch
 from textcat.tagging import workers as module
-from textcat.tagging.workers import local_workers, open_workers, ordered_map
+from textcat.tagging.workers import open_workers, ordered_map
 
 MUCH = 1 << 40  # bytes of input
-WORKERS = {"alone": lambda: local_workers(1), "processes": lambda: local_workers(2, MUCH)}
+WORKERS = {"alone": (1, None), "processes": (2, MUCH)}
 
 
 @pytest.fixture(params=WORKERS)
 def workers(request):
-    return WORKERS[request.param]()
+    with open_workers(*WORKERS[request.param]) as workers:
+        yield workers
+
+
+@pytest.fixture
+def two_processes():
+    with open_workers(2, MUCH) as workers:
+        yield workers
 
 
 @pytest.fixture
@@ -114,7 +121,7 @@ def test_reading_ends_soon_after_nobody_wants_more():
             yield batch(len(read))
 
     before = threading.active_count()
-    with closing(ordered_map(archive_work.number_of, endless(), local_workers(1))) as results:
+    with open_workers(1, None) as workers, closing(ordered_map(archive_work.number_of, endless(), workers)) as results:
         next(results)
     for _ in range(100):
         if threading.active_count() == before:
@@ -127,18 +134,18 @@ def test_reading_ends_soon_after_nobody_wants_more():
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_what_a_lost_worker_was_doing_is_done_again(flag, times, caplog):
+def test_what_a_lost_worker_was_doing_is_done_again(two_processes, flag, times, caplog):
     work = partial(archive_work.die_at_5_until, (flag, times))
-    results = ordered_map(work, map(batch, range(20)), local_workers(2, MUCH))
+    results = ordered_map(work, map(batch, range(20)), two_processes)
     assert [result for _, result in results] == list(range(20))
     assert flag.read_bytes() == b"x" * times
     assert [record.message for record in caplog.records] == ["A worker was lost; what it was doing is done again."]
 
 
-def test_a_piece_that_kills_its_workers_is_named(flag):
+def test_a_piece_that_kills_its_workers_is_named(two_processes, flag):
     work = partial(archive_work.die_at_5_until, (flag, 99))
     with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a.txt:5"):
-        list(ordered_map(work, map(batch, range(20)), local_workers(2, MUCH)))
+        list(ordered_map(work, map(batch, range(20)), two_processes))
     assert flag.read_bytes() == b"xxx"
 
 
@@ -148,8 +155,8 @@ def test_what_takes_too_much_memory_is_done_again_alone(workers, flag, n):
     assert [result for _, result in ordered_map(work, map(batch, range(10)), workers)] == list(range(10))
 
 
-def test_workers_end_at_once_when_they_are_told_to():
-    executor = local_workers(2, MUCH).start(2)
+def test_workers_end_at_once_when_they_are_told_to(two_processes):
+    executor = two_processes.start(2)
     futures = [executor.submit(archive_work.sleep_long, batch(number)) for number in range(20)]
     while len(multiprocessing.active_children()) < 2:
         time.sleep(0.05)
@@ -163,7 +170,8 @@ def test_workers_end_at_once_when_they_are_told_to():
 
 def test_little_work_is_done_by_the_process_itself_and_much_by_others(monkeypatch):
     monkeypatch.setattr(module, "IN_PROCESS_BYTES", 50)
-    found = list(ordered_map(archive_work.slow_if_even, map(batch, range(10)), local_workers(2)))
+    with open_workers(2, None) as workers:
+        found = list(ordered_map(archive_work.slow_if_even, map(batch, range(10)), workers))
     at_home = [pid == os.getpid() for _, (_, pid) in found]
     assert at_home == [True] * 5 + [False] * 5
 

@@ -14,7 +14,6 @@ from textcat.tagging.output import (
     ENCODERS,
     OutputSettings,
     check_output,
-    encode_jsonl,
     encode_rejection,
     escape_undecodable,
     file_format,
@@ -85,7 +84,7 @@ def test_a_row_of_parquet_holds_a_document(documents):
 
 
 def test_terms_that_explain_stand_behind_each_topic():
-    line = encode_jsonl(
+    line = ENCODERS["jsonl"](
         [Record("a", "b", 1, {"body": "corn"})],
         [[("grain", 1.0, None)]],
         lambda record, topic: {record.zones["body"]: 0.12345, topic: 1.0},

@@ -20,7 +20,7 @@ from textcat.tagging.job import tag_batch
 from textcat.tagging.run import make_plan
 plan = make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(sys.argv[4]))
 (tagged,) = [tag_batch(plan.job, batch) for batch in read_batches(plan.sources, plan.job.input)]
-print(tagged.blocks, tagged.rejections)
+print(tagged.rows, tagged.rejections)
 print(*sorted(name for name, module in sys.modules.items() if name.startswith(("pandas", "spacy.cli"))))
 """
 

@@ -35,7 +35,7 @@ def check(data: bytes) -> None:
     job = Job(model, read_manifest(model)[SUM], input=settings, output=output)
     done = [tag_batch(job, batch) for batch in batches]
     _check_counts(done, len(items))
-    rows = [json.loads(line) for tagged in done for block in tagged.blocks for line in block.splitlines()]
+    rows = [json.loads(line) for tagged in done for part in tagged.rows for line in part.splitlines()]
     _check_rows(rows, [item for item in items if isinstance(item, Record)])
     rejected = [rejection for tagged in done for rejection in tagged.rejections]
     assert rejected == [item for item in items if isinstance(item, Rejection)], "not what the readers reject"

@@ -303,17 +303,12 @@ def open_shards(
 
 
 class _ShardWriter:
-    """Writes shards, rejections and the journal; once a method has raised, it is of no further use.
-
-    Attributes
-    ----------
-    number : int
-        How many shards are done.
-    """
+    """Writes shards, of which `number` are done, rejections and the journal; of no further use once it has raised."""
 
     def __init__(self, folder: Path, state: RunState, output: OutputSettings, max_records: int, max_bytes: int):
         self._folder, self._format, self._suffix = folder, file_format(output), output.suffix
         self._max_records, self._max_bytes = max_records, max_bytes
+        self._position: dict[str, Any] = {}
         self.number = state.shards
         with _errors_as_sentences(folder):
             self._journal = files.reopen(folder / JOURNAL)
@@ -322,41 +317,20 @@ class _ShardWriter:
 
     def add(
         self,
-        blocks: Iterable[bytes],
+        rows: Iterable[bytes],
         rejected: bytes,
         counts: Counts,
         checkpoint: Checkpoint,
         read: int,
         pipes: Mapping[str, PipeState] | None = None,
     ) -> None:
-        """Write what became of a batch.
-
-        Parameters
-        ----------
-        blocks : iterable of bytes
-            Rows.
-        rejected : bytes
-            Lines of rejections.
-        counts : Counts
-            Of the batch.
-        checkpoint : Checkpoint
-            Where the batch ends.
-        read : int
-            Bytes of the inputs up to there.
-        pipes : mapping of str to PipeState, optional
-            What had been read of pipes.
-
-        Raises
-        ------
-        TextcatError
-            If the disk is full, or fails in another way.
-        """
+        """Write what became of a batch that ends at a checkpoint; a disk that fails raises a TextcatError."""
         with _errors_as_sentences(self._folder):
-            for block in blocks:
+            for some in rows:
                 if not self._n_bytes:
                     self._shard.write(self._format.begin())
-                self._shard.write(self._format.add(block))
-                self._n_bytes += len(block)
+                self._shard.write(self._format.add(some))
+                self._n_bytes += len(some)
             self._rejected.write(rejected)
             self._counts.add(counts)
             self._position = {"cursor": checkpoint, "read": read, "pipes": pipes or {}}
@@ -364,7 +338,7 @@ class _ShardWriter:
                 self._end()
 
     def finish(self) -> None:
-        """End the last shard, and note that all is done; errors as in `add`."""
+        """End the last shard, and note that all is done."""
         with _errors_as_sentences(self._folder):
             if self._position:
                 self._end()
@@ -378,7 +352,7 @@ class _ShardWriter:
     def _begin(self) -> None:
         self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._suffix}{UNFINISHED}")
         self._counts, self._n_bytes = Counts(), 0
-        self._position: dict[str, Any] = {}
+        self._position = {}
 
     def _end(self) -> None:
         """End the shard; where all was rejected, there is none, but the journal has its line."""

@@ -18,7 +18,7 @@ from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import formats
 from textcat.reading.records import Batch, InputSettings, Record, Rejection
-from textcat.tagging.output import ENCODERS, OutputSettings, encode_jsonl
+from textcat.tagging.output import ENCODERS, OutputSettings
 from textcat.tagging.summary import Counts, kind_of_reason
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class _TaggedBatch(NamedTuple):
 
     Parameters
     ----------
-    blocks : tuple of bytes
-        Rows as an encoder returns them, in the order of the input.
+    rows : tuple of bytes
+        As an encoder returns them, in the order of the input.
     rejections : tuple of Rejection
     counts : Counts
     process : str
@@ -71,7 +71,7 @@ class _TaggedBatch(NamedTuple):
         The most memory that process has held so far, in bytes; 0 where the system does not tell.
     """
 
-    blocks: tuple[bytes, ...]
+    rows: tuple[bytes, ...]
     rejections: tuple[Rejection, ...]
     counts: Counts
     process: str
@@ -103,7 +103,7 @@ def tag_batch(job: Job, batch: Batch) -> _TaggedBatch:
         work.rejections += [item for item in held if isinstance(item, Rejection)]
     work.counts.rejected = len(work.rejections)
     work.counts.reasons.update(kind_of_reason(rejection.reason) for rejection in work.rejections)
-    return _TaggedBatch(tuple(work.blocks), tuple(work.rejections), work.counts, process_name(), peak_memory() or 0)
+    return _TaggedBatch(tuple(work.rows), tuple(work.rejections), work.counts, process_name(), peak_memory() or 0)
 
 
 def process_name() -> str:
@@ -116,11 +116,11 @@ class _Work:
 
     def __init__(self, tagger: Tagger, output: OutputSettings):
         self.counts = Counts()
-        self.blocks: list[bytes] = []
+        self.rows: list[bytes] = []
         self.rejections: list[Rejection] = []
         self._tagger = tagger
         self._output = output
-        self._encode = ENCODERS[output.to] if not output.explain else partial(encode_jsonl, terms=self._terms)
+        self._encode = ENCODERS[output.to] if not output.explain else partial(ENCODERS["jsonl"], terms=self._terms)
 
     def tag(self, records: list[Record]) -> None:
         """Tag and encode records; if one of them cannot be tagged, it is rejected, and the others are tagged alone."""
@@ -129,7 +129,7 @@ class _Work:
         try:
             scores = self._tagger.scores(records)
             tags = self._tags(scores)
-            self.blocks.append(self._encode(records, tags))
+            self.rows.append(self._encode(records, tags))
         except MemoryError:  # it may be enough when less is done at the same time
             raise
         except Exception as error:

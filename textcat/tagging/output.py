@@ -1,4 +1,4 @@
-"""Tags of records → blocks of rows → files of JSON Lines, CSV or Parquet, compressed or not."""
+"""Tags of records → encoded rows → files of JSON Lines, CSV or Parquet, compressed or not."""
 
 from __future__ import annotations
 
@@ -91,24 +91,11 @@ def library_versions(settings: OutputSettings) -> dict[str, str]:
     return {name: version(name) for name in names}
 
 
-# --- records → blocks of rows ----------------------------------------------------------------------------------------
+# --- records → encoded rows ------------------------------------------------------------------------------------------
 
 
-def encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
-    """Return an object a line: id, source, position, and topics with their scores and probabilities.
-
-    Parameters
-    ----------
-    records : sequence of Record
-    tags : sequence of Tags
-        One for each record.
-    terms : TermsOf, optional
-        The terms that it returns are written with each topic.
-
-    Returns
-    -------
-    bytes
-    """
+def _encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
+    """Return an object a line: id, source, position, and topics with their scores, probabilities, and terms."""
     lines = []
     for record, tags_of_record in zip(records, tags, strict=True):
         topics = [_topic_object(*tag) for tag in tags_of_record]
@@ -135,19 +122,8 @@ def _json_line(id: str, source: str, position: int, topics: list[dict[str, Any]]
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def encode_csv(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
-    """Return a row per document and topic, and for a document without a topic one in which it is empty.
-
-    Parameters
-    ----------
-    records : sequence of Record
-    tags : sequence of Tags
-        One for each record.
-
-    Returns
-    -------
-    bytes
-    """
+def _encode_csv(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
+    """Return a row per document and topic, and for a document without a topic one in which it is empty."""
     rows = io.StringIO(newline="")
     # All texts are quoted: a carriage return would not be, where lines end without one.
     write = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
@@ -160,19 +136,8 @@ def encode_csv(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
     return escape_undecodable(rows.getvalue()).encode()
 
 
-def encode_parquet(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
-    """Return a row per document, with a list of its topics, as a stream of Arrow.
-
-    Parameters
-    ----------
-    records : sequence of Record
-    tags : sequence of Tags
-        One for each record.
-
-    Returns
-    -------
-    bytes
-    """
+def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
+    """Return a row per document, with a list of its topics, as a stream of Arrow."""
     import pyarrow as pa
 
     columns = {
@@ -208,36 +173,30 @@ def escape_undecodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-ENCODERS: dict[str, Callable[[Sequence[Record], Sequence[Tags]], bytes]] = {
-    "jsonl": encode_jsonl,
-    "csv": encode_csv,
-    "parquet": encode_parquet,
-}
+ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _encode_csv, "parquet": _encode_parquet}
+"""From records and their tags, one for each, to rows; that of "jsonl" also takes `terms`, a TermsOf."""
 
 
-# --- blocks of rows → files ------------------------------------------------------------------------------------------
+# --- encoded rows → files --------------------------------------------------------------------------------------------
 
 
 class _Plain:
-    """A file that is a head and encoded blocks, one after the other."""
+    """A file that is a head and encoded rows; each method returns what can be written by now."""
 
     def __init__(self, head: bytes = b""):
         self._head = head
 
     def begin(self) -> bytes:
-        """Return what a file begins with."""
         return self._head
 
-    def add(self, block: bytes) -> bytes:
-        """Take an encoded block, and return what can be written by now."""
-        return block
+    def add(self, rows: bytes) -> bytes:
+        return rows
 
     def flush(self) -> bytes:
         """Return what has been held back, so that a reader of the file sees all rows added so far."""
         return b""
 
     def end(self) -> bytes:
-        """Return what a file ends with."""
         return b""
 
 
@@ -252,8 +211,8 @@ class _Zstandard(_Plain):
         self._frame = self._library.ZstdCompressor(write_checksum=True).compressobj()
         return self._frame.compress(self._head)
 
-    def add(self, block: bytes) -> bytes:
-        return self._frame.compress(block)
+    def add(self, rows: bytes) -> bytes:
+        return self._frame.compress(rows)
 
     def flush(self) -> bytes:
         return self._frame.flush(self._library.COMPRESSOBJ_FLUSH_BLOCK)
@@ -270,27 +229,27 @@ class _Parquet(_Plain):
         _library("pyarrow", "write Parquet", "parquet")
 
     def begin(self) -> bytes:
-        self._batches: list[Any] = []
+        self._tables: list[Any] = []
         return b""
 
-    def add(self, block: bytes) -> bytes:
+    def add(self, rows: bytes) -> bytes:
         import pyarrow as pa
 
-        self._batches += pa.ipc.open_stream(block)
+        self._tables += pa.ipc.open_stream(rows)
         return b""
 
     def end(self) -> bytes:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.Table.from_batches(self._batches, _arrow_schema())
+        table = pa.Table.from_batches(self._tables, _arrow_schema())
         file = io.BytesIO()
         pq.write_table(table, file, compression="zstd", row_group_size=max(len(table), 1))
         return file.getvalue()
 
 
 def file_format(settings: OutputSettings) -> _Plain:
-    """Return what turns encoded blocks into the bytes of files.
+    """Return what turns encoded rows into the bytes of files.
 
     Raises
     ------

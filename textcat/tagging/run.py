@@ -234,7 +234,7 @@ def tag_to_folder(
         ):
             for batch, tagged in results:
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
-                shards.add(tagged.blocks, rejected, tagged.counts, batch.end, batch.read, pipes.at(batch.end))
+                shards.add(tagged.rows, rejected, tagged.counts, batch.end, batch.read, pipes.at(batch.end))
                 tally.add(batch, tagged)
             _warn_of_changes(plan)
             shards.finish()
@@ -277,7 +277,7 @@ def tag_to_stream(
     stream.write(form.begin())
     with closing(_tagged(plan, settings, read_batches(plan.sources, plan.job.input))) as results:
         for batch, tagged in results:
-            stream.write(b"".join([*map(form.add, tagged.blocks), form.flush()]))
+            stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
             stream.flush()
             for rejection in tagged.rejections:
                 on_rejection(rejection)
@@ -310,7 +310,7 @@ def _check_counts(job: Job, batch: Batch, tagged: _TaggedBatch) -> None:
     counts = tagged.counts
     written = counts.tagged
     if job.output.to == "jsonl":
-        written = sum(block.count(b"\n") for block in tagged.blocks)
+        written = sum(rows.count(b"\n") for rows in tagged.rows)
     if not counts.records == written + len(tagged.rejections) == counts.tagged + counts.rejected:
         raise RuntimeError(
             f"{counts.records} records up to {batch.source} were read, but {written} written and "

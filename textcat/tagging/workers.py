@@ -66,7 +66,7 @@ def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> 
     batches : iterable of Batch
         Of which a bounded number is read ahead.
     workers : _Workers
-        From `local_workers` or `cluster_workers`.
+        From `open_workers`.
 
     Yields
     ------
@@ -217,7 +217,7 @@ class _Tasks:
         return self._losses == _LOSSES - 1
 
     def _submit(self) -> None:
-        """Give the batches without a future to workers; only the first, where one is looked for that kills them."""
+        """Submit the batches that have no future yet; only the first, where one is looked for that kills them."""
         for n in range(len(self._futures), min(len(self.batches), 1) if self._one_by_one else len(self.batches)):
             future = self._begin(self.batches[n])
             self._futures.append(future)
@@ -244,7 +244,7 @@ class _Tasks:
 
 @contextmanager
 def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterator[_Workers]:
-    """Yield what does the work on some input.
+    """Yield what does the work: this process for little input or one job, others beside it for more, or a cluster.
 
     Parameters
     ----------
@@ -265,40 +265,19 @@ def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterato
         As `textcat.cluster.connect`.
     """
     if not scheduler:
-        yield local_workers(jobs if jobs > 0 else max(_n_cores() + 1 + jobs, 1), n_bytes)
+        jobs = jobs if jobs > 0 else max(_n_cores() + 1 + jobs, 1)
+        # Input of unknown size, or that is compressed, may be more than it seems.
+        little = IN_PROCESS_BYTES if n_bytes is None or n_bytes <= IN_PROCESS_BYTES else 0
+        yield _Workers(_ProcessPool, jobs, math.inf if jobs == 1 else little)
         return
     from textcat.cluster import connect
 
     with connect(scheduler) as client:
-        yield cluster_workers(client)
+        from distributed import KilledWorker
 
-
-def local_workers(jobs: int, n_bytes: int | None = None) -> _Workers:
-    """Return this process for little input or one job, and as many processes beside it for more.
-
-    Parameters
-    ----------
-    jobs : int
-        1 or more.
-    n_bytes : int, optional
-        Of the inputs as they are stored, if that is known; where it is not, or small, they may hold more.
-    """
-    alone = math.inf if jobs == 1 else IN_PROCESS_BYTES if n_bytes is None or n_bytes <= IN_PROCESS_BYTES else 0
-    return _Workers(_ProcessPool, jobs, alone)
-
-
-def cluster_workers(client: Any) -> _Workers:
-    """Return the workers of a Dask cluster, which hands a lost worker's batches to others by itself, some times.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
-    from distributed import KilledWorker
-
-    jobs = sum(client.nthreads().values())
-    # Equal batches are two batches.
-    return _Workers(lambda _: client.get_executor(pure=False), jobs, lost=(KilledWorker, MemoryError))
+        # Equal batches are two batches. Those of a lost worker Dask hands to others by itself, some times.
+        jobs, lost = sum(client.nthreads().values()), (KilledWorker, MemoryError)
+        yield _Workers(lambda _: client.get_executor(pure=False), jobs, lost=lost)
 
 
 class _ProcessPool(ProcessPoolExecutor):
