@@ -127,6 +127,10 @@ class Recipe:
         **parameters
             Of the learner; None leaves a parameter as it is.
 
+        Returns
+        -------
+        Recipe
+
         Raises
         ------
         TextcatError
@@ -216,7 +220,7 @@ class Recipe:
         return _Topics if section == "topics" else _Tags
 
     def make_features(self) -> TfIdf:
-        """Make the transformer from documents to rows."""
+        """Return the transformer from documents to rows."""
         from textcat.features.tfidf import TfIdf
 
         return self._make(TfIdf, "features", tokens=self.make_tokens())
@@ -228,7 +232,7 @@ class Recipe:
         return vars(self._make(Vectorizer, "features", tokens=self.make_tokens()))
 
     def make_tokens(self) -> Tokens:
-        """Make what turns text into terms."""
+        """Return what turns text into terms."""
         from textcat.features.tokens import Tokens
 
         return self._make(Tokens, "tokens")
@@ -243,7 +247,17 @@ class Recipe:
         return self._make(_Tags, "tags")
 
     def make_learner(self, **more: Any) -> MarginClassifier:
-        """Make the learner; further keywords such as `n_jobs` are passed on."""
+        """Return the learner.
+
+        Parameters
+        ----------
+        **more
+            Further keywords of the learner, such as `n_jobs`.
+
+        Returns
+        -------
+        MarginClassifier
+        """
         settings = {name: value for name, value in self.learner.items() if name != "name"}
         learner = self._make(self._class_of("learner"), "learner", settings, **more)
         try:

@@ -87,6 +87,10 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
         Map the arrays into memory, so that several processes share them; False copies them, for a folder that will be
         deleted.
 
+    Returns
+    -------
+    Tagger
+
     Raises
     ------
     TextcatError

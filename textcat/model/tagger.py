@@ -132,7 +132,11 @@ class Tagger:
         store : path, optional
             Folder to keep rows in, in place of memory; the result is the same to the bit.
         stages : Stages, optional
-            Told of progress and times.
+            Receives progress and times.
+
+        Returns
+        -------
+        Tagger
 
         Raises
         ------
@@ -201,6 +205,10 @@ class Tagger:
         ----------
         documents, text
             As for `scores`.
+
+        Returns
+        -------
+        list of list of Tag
         """
         return list(self.tag_stream(documents, batch=_BATCH, text=text))
 
@@ -249,18 +257,22 @@ class Tagger:
         everything : bool, default=False
             Give each document all topics.
 
+        Returns
+        -------
+        list of list of Tag
+
         Raises
         ------
         TextcatError
             If `top` is below 1, or both `top` and `everything` are given.
         """
         rows, columns = self._ranked(scores, top, everything)
-        found = scores[rows, columns]
-        likely: Iterable[float | None] = repeat(None)
+        values = scores[rows, columns]
+        probabilities: Iterable[float | None] = repeat(None)
         if self.calibration is not None:
-            likely = self.calibration.of_topics(columns).probabilities(found).tolist()
+            probabilities = self.calibration.of_topics(columns).probabilities(values).tolist()
         names = map(self.topics.__getitem__, columns.tolist())
-        tags = list(map(Tag, names, found.tolist(), likely))
+        tags = list(map(Tag, names, values.tolist(), probabilities))
         ends = np.cumsum(np.bincount(rows, minlength=len(scores))).tolist()
         return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
@@ -303,6 +315,10 @@ class Tagger:
         topic : str
         n : int
 
+        Returns
+        -------
+        list of (str, float)
+
         Raises
         ------
         TextcatError
@@ -323,6 +339,10 @@ class Tagger:
             As one of those for `scores`.
         topic : str
         n : int
+
+        Returns
+        -------
+        list of Reason
 
         Raises
         ------
