@@ -79,11 +79,11 @@ def _load(expansion: Expansion, problem: Problem) -> None:
 def _train(expansion: Expansion, kernel: KernelRows, control: _Control) -> None:
     """Run the problem to its end, or until the stop flag is set, and fetch the blocks of the kernel that it needs."""
     while not expansion.finished and not control.stop.is_set():
-        wanted = expansion.run(_BUDGET)
-        if wanted >= 0:
+        needed = expansion.run(_BUDGET)
+        if needed >= 0:
             if expansion.n_held >= kernel.capacity:
                 expansion.drop()
-            expansion.hold(wanted, kernel.block(wanted))
+            expansion.hold(needed, kernel.block(needed))
 
 
 def _solution(expansion: Expansion, problem: Problem) -> Solution:

@@ -91,7 +91,7 @@ def solve(
     control = _Control(progress)
     if kernel is not None:
         if out is not None:
-            raise ValueError("a solution on a kernel has no weights to put into out")
+            raise ValueError("a solution on a kernel has no weights to write to out")
         with one_blas_thread():
             rows = KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
             _check(problems, rows.n_rows, None, rows.dtype)
@@ -146,7 +146,7 @@ def _run(
                 joblib.delayed(solve_block)(rows, block) for block in _divide(longest_first, n_jobs)
             )
         except BaseException:
-            control.stop.set()  # what runs in this process would otherwise go on to the end
+            control.stop.set()  # what runs in this process would otherwise run to the end
             raise
         if not here:
             control.finished(len(problems))
@@ -207,7 +207,7 @@ def _in_threads(
             others = [pool.submit(solve_block, waiting()) for _ in range(min(n_jobs, len(problems)) - 1)]
             return [solve_block(waiting()), *(other.result() for other in others)]
         except BaseException:
-            control.stop.set()  # the other threads would otherwise go on to the end
+            control.stop.set()  # the other threads would otherwise run to the end
             raise
 
 
