@@ -1,1 +1,1 @@
-"""Bytes anywhere → documents: the one way in, for training and for tagging."""
+"""Read documents of many formats from files, folders, archives, URLs and pipes: for training and for tagging."""

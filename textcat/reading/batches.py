@@ -1,31 +1,51 @@
-"""Sources → batches: what they hold, one after the other, cut between records, from any checkpoint on."""
+"""Cut sources into batches of whole records, from any checkpoint on; or read them as the documents of a corpus."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
+from os import PathLike
+from pathlib import PurePath
 from typing import NamedTuple
 
-from textcat.reading import formats
+from textcat.documents import Document
+from textcat.errors import TextcatError
 from textcat.reading.compression import unpacked
-from textcat.reading.containers import Entry, tar_entries, zip_entries
-from textcat.reading.formats import delimited, parquet
-from textcat.reading.formats.lines import LineCutter
-from textcat.reading.formats.spans import FaultError, is_like_ascii, too_long
-from textcat.reading.guess import ARCHIVES, format_of
-from textcat.reading.lookahead import LookAhead
-from textcat.reading.records import Batch, Block, Checkpoint, InputSettings, Rejection
-from textcat.reading.sources import Source
-from textcat.reading.streams import Stream, UnreadableError, sought_in
+from textcat.reading.containers import _Entry, tar_entries, zip_entries
+from textcat.reading.formats import WHOLE, block_records, cutter, delimited, parquet
+from textcat.reading.formats.text import _LineCutter
+from textcat.reading.records import (
+    Batch,
+    Block,
+    Checkpoint,
+    InputSettings,
+    LabelSettings,
+    Record,
+    Rejection,
+    UnreadableError,
+    _RefusedError,
+    reject,
+    too_long,
+)
+from textcat.reading.sources import ARCHIVES, Source, by_name, find, format_of, plain_name
+from textcat.reading.streams import Stream, _LookAhead, as_utf8, sought_in
+
+log = logging.getLogger(__name__)
 
 _DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
 _OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of empty files must end, too
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
 _SHORTEST = 4096  # bytes looked at before a record is taken for too long
+_PART = re.compile(r"(?:^|[-_.])(train|test)$")
+_BY_PLACE = frozenset({"text", "lines", "mbox"})  # formats whose topics are told by where their files lie
 
 
-class Mark(NamedTuple):
+class _Place(NamedTuple):
     """A place inside a source: what a checkpoint holds besides the source's number.
 
     Parameters
@@ -46,11 +66,11 @@ class Mark(NamedTuple):
     path: tuple[int, ...] = ()
 
 
-class Found(NamedTuple):
-    """A block or what cannot be read, where to go on behind it, None at the end, and the bytes consumed till there."""
+class _Step(NamedTuple):
+    """A block or what cannot be read, the place behind it, None at the end, and the bytes consumed till there."""
 
     item: Block | Rejection
-    after: Mark | None
+    after: _Place | None
     read: int
 
 
@@ -78,206 +98,477 @@ def read_batches(
     TextcatError
         If a library is missing that reads what is met.
     """
-    begin: Checkpoint = tuple(start or (0, *Mark()[:3]))
-    held: list[Block | Rejection] = []
+    begin: Checkpoint = tuple(start or (0, *_Place()[:3]))
+    blocks: list[Block | Rejection] = []
     size, end, read = 0, begin, 0
     for step in _steps(sources, settings, begin):
         if step is not None:
             item, end, read = step
-            held.append(item)
+            blocks.append(item)
             size += _OF_ONE + (len(item.data) if isinstance(item, Block) else 0)
-        if held and (step is None or size >= settings.block_bytes):
-            yield Batch(tuple(held), begin, end, read)
-            begin, held, size = end, [], 0
-    if held:
-        yield Batch(tuple(held), begin, end, read)
+        if blocks and (step is None or size >= settings.block_bytes):
+            yield Batch(tuple(blocks), begin, end, read)
+            begin, blocks, size = end, [], 0
+    if blocks:
+        yield Batch(tuple(blocks), begin, end, read)
 
 
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield what is found with the checkpoint and the bytes behind it; None where what has been given must not wait."""
+    """Yield each item with the checkpoint and the bytes behind it; None where what has been given must not wait."""
     before = sum(source.size or 0 for source in sources[: start[0]])
-    mark = Mark(start[1], start[2], start[3], start[4:])
+    place = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
         if source.kind == "pipe":
             yield None
-        for item, after, read in _source(source, settings, mark):
+        for item, after, read in _Walk(source, settings).steps(place):
             if after:
                 yield item, (number, *after[:3], *after.path), before + read
             else:
-                yield item, (number + 1, *Mark()[:3]), before + (read if source.size is None else source.size)
+                yield item, (number + 1, *_Place()[:3]), before + (read if source.size is None else source.size)
             if source.kind == "pipe":
                 yield None
-        before, mark = before + (source.size or 0), Mark()
+        before, place = before + (source.size or 0), _Place()
 
 
-def _source(source: Source, settings: InputSettings, mark: Mark) -> Iterator[Found]:
-    if source.kind == "folder":
-        return _entries(source.entries(), source.name, settings, mark, 0, lambda: 0)
-    return _file(source.name, source.open, settings, mark, 0, source.format)
+class _Walk:
+    """Go through all files of one source, and cut each of them into blocks.
 
+    Parameters
+    ----------
+    source : Source
+    settings : InputSettings
+    wanted : callable, optional
+        Takes the name of a file inside the source, which is no archive; if it returns False, the file is passed over.
+    opened : callable, optional
+        Takes the name and the stream of a wanted file; returns the stream to read in its place, None for no such.
+    """
 
-def _file(
-    name: str, open_stored: Callable[[], Stream], settings: InputSettings, mark: Mark, depth: int, form: str = ""
-) -> Iterator[Found]:
-    """Yield what a file holds; its format is told by its name or content unless it is given."""
-    try:
-        with closing(open_stored()) as stored:
-            stream = unpacked(stored, name)
-            form = form or format_of(stream, name, settings)
-            if form not in ARCHIVES:
-                yield from _documents(stream, name, form, settings, mark)
-            elif depth < _DEPTH:
-                entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
-                yield from _entries(entries, name, settings, mark, depth + 1, stream.consumed)
-            else:
-                raise UnreadableError("lies in too many archives inside of each other: unpack the outer ones")
-    except (FaultError, UnreadableError) as fault:
-        yield Found(Rejection(name, 0, f"The file {fault}."), None, 0)
+    def __init__(
+        self,
+        source: Source,
+        settings: InputSettings,
+        wanted: Callable[[str], bool] | None = None,
+        opened: Callable[[str, Stream], Stream | None] | None = None,
+    ) -> None:
+        self._source, self._settings, self._wanted, self._opened = source, settings, wanted, opened
+        self.on_disk = source.name  # the file that is being read, itself or as an archive
 
+    def steps(self, place: _Place) -> Iterator[_Step]:
+        """Yield what the source holds from a place on."""
+        if self._source.kind == "folder":
+            return self._entries(self._source.entries(), self._source.name, place, 0, lambda: 0)
+        return self._file(self._source.name, self._source.open, place, 0, self._source.format)
 
-def _entries(
-    entries: Iterator[Entry],
-    name: str,
-    settings: InputSettings,
-    mark: Mark,
-    depth: int,
-    consumed: Callable[[], int],
-) -> Iterator[Found]:
-    """Yield what the files of a folder or an archive hold."""
-    first, base = mark.path[0] if mark.path else 0, mark.base
-    inside = Mark(mark.offset, mark.position, 0, mark.path[1:])
-    while True:
+    def inside(self, name: str) -> str:
+        """Return the name of a file inside the source, uncompressed."""
+        above = self._source.name
+        if name == above:
+            return plain_name(PurePath(name).name)
+        return plain_name(name if above == "." else name[len(above) :].lstrip("/"))
+
+    def _file(
+        self, name: str, open_stored: Callable[[], Stream], place: _Place, depth: int, form: str = ""
+    ) -> Iterator[_Step]:
+        """Yield what a file holds; its format is told by its name or content unless it is given."""
+        self.on_disk = name if depth == 0 else self.on_disk
+        is_archive = by_name(name, self._settings).format in ARCHIVES
+        if self._wanted is not None and not is_archive and not self._wanted(self.inside(name)):
+            return
         try:
-            entry = next(entries, None)
+            with closing(open_stored()) as stored:
+                stream: Stream | None = unpacked(stored, name)
+                if self._opened is not None and not is_archive:
+                    stream = self._opened(self.inside(name), stream)  # type: ignore[arg-type]
+                if stream is None:
+                    return
+                form = format_of(stream, name, self._settings, form)
+                if form not in ARCHIVES:
+                    yield from self._documents(stream, name, form, place)
+                elif depth < _DEPTH:
+                    entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
+                    yield from self._entries(entries, name, place, depth + 1, stream.consumed)
+                else:
+                    raise UnreadableError("lies in too many archives inside of each other: unpack the outer ones")
         except UnreadableError as fault:
-            yield Found(Rejection(name, 0, f"The archive, or the rest of it, {fault}."), None, consumed())
-            return
-        if entry is None:
-            return
-        if entry.number < first:
-            continue
-        path = posixpath.join("" if name == "." else name, entry.name) if entry.name else name
-        if entry.fault:
-            found = iter([Found(Rejection(path, 0, f"The file {entry.fault}."), None, consumed())])
+            yield _Step(reject(self._settings, fault, name), None, 0)
+
+    def _entries(
+        self, entries: Iterator[_Entry], name: str, place: _Place, depth: int, consumed: Callable[[], int]
+    ) -> Iterator[_Step]:
+        """Yield what the files of a folder or an archive hold."""
+        first, base = place.path[0] if place.path else 0, place.base
+        within = _Place(place.offset, place.position, 0, place.path[1:])
+        while True:
+            try:
+                entry = next(entries, None)
+            except UnreadableError as fault:
+                yield _Step(reject(self._settings, fault, name, "The archive, or the rest of it,"), None, consumed())
+                return
+            if entry is None:
+                return
+            if entry.number < first:
+                continue
+            path = posixpath.join("" if name == "." else name, entry.name) if entry.name else name
+            steps = self._file(path, entry.open, within if entry.number == first else _Place(), depth)
+            if entry.fault is not None:
+                steps = self._refused(path, entry.fault, consumed, depth)
+            for item, after, read in steps:
+                if after:
+                    yield _Step(item, after._replace(base=base, path=(entry.number, *after.path)), base + read)
+                else:
+                    behind = _Place(0, 0, base + entry.size, (entry.number + 1,))
+                    read = entry.read if entry.read >= 0 else consumed()
+                    yield _Step(item, behind, behind.base or read)
+            base += entry.size
+
+    def _refused(self, path: str, fault: UnreadableError, consumed: Callable[[], int], depth: int) -> Iterator[_Step]:
+        """Yield what is said of an entry that is not to be read."""
+        if self._settings.labels is not None and fault.args[1] == "link":
+            log.warning("%s %s.", path, fault)
         else:
-            found = _file(path, entry.open, settings, inside if entry.number == first else Mark(), depth)
-        for item, after, read in found:
-            if after:
-                yield Found(item, after._replace(base=base, path=(entry.number, *after.path)), base + read)
-            else:
-                behind = Mark(0, 0, base + entry.size, (entry.number + 1,))
-                read = entry.read if entry.read >= 0 else consumed()
-                yield Found(item, behind, behind.base or read)
-        base += entry.size
+            self.on_disk = path if depth == 0 else self.on_disk
+            yield _Step(reject(self._settings, fault, path), None, consumed())
+
+    def _documents(self, stream: Stream, name: str, form: str, place: _Place) -> Iterator[_Step]:
+        # Documents of a corpus are named by where they are inside of it.
+        model = Block(name if self._settings.labels is None else self.inside(name), form, b"")
+        if form == "parquet":
+            return _tables(stream, model, self._settings, place, name)
+        decoded, settings = as_utf8(stream, self._settings.encoding), self._settings
+        if decoded is not None:
+            stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
+        if form in WHOLE:
+            return _whole(stream, model, settings)
+        return _cut(stream, model, settings, place, name)
 
 
-def _documents(stream: Stream, name: str, form: str, settings: InputSettings, mark: Mark) -> Iterator[Found]:
-    if form == "parquet":
-        return _tables(stream, name, settings, mark)
-    if form in formats.WHOLE:
-        return _whole(stream, name, form, settings)
-    if not is_like_ascii(settings.encoding):
-        raise UnreadableError(f"is {form}, which is not cut in {settings.encoding}: convert it to UTF-8")
-    return _cut(stream, name, form, settings, mark)
-
-
-def _whole(stream: Stream, name: str, form: str, settings: InputSettings) -> Iterator[Found]:
+def _whole(stream: Stream, model: Block, settings: InputSettings) -> Iterator[_Step]:
     """Yield a file that is one document."""
-    window = LookAhead(stream)
-    while not window.ended and len(window.data) <= settings.max_bytes:
-        window.fill(settings.max_bytes + 1)
-    if window.error:
-        raise window.error
-    if len(window.data) > settings.max_bytes:
+    ahead = _LookAhead(stream)
+    while not ahead.ended and len(ahead.data) <= settings.max_bytes:
+        ahead.fill(settings.max_bytes + 1)
+    if ahead.error:
+        raise ahead.error
+    if len(ahead.data) > settings.max_bytes:
         raise UnreadableError(f"has more than {settings.max_bytes} bytes and is not read, as no record may have more")
-    if window.data or not stream.prompt:
-        yield Found(Block(name, form, window.data), None, stream.consumed())
+    if ahead.data or not stream.prompt:
+        yield _Step(model._replace(data=ahead.data), None, stream.consumed())
 
 
-def _tables(stream: Stream, name: str, settings: InputSettings, mark: Mark) -> Iterator[Found]:
+def _tables(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Yield the rows of a Parquet file."""
     file, part = sought_in(stream)
     try:
-        for batch in parquet.batches(file, name, settings, mark.offset, mark.position):
-            yield Found(batch.block, Mark(batch.group, batch.row), part.at(batch.share))
+        for rows in parquet.row_blocks(file, model.source, settings, place.offset, place.position):
+            yield _Step(rows.block, _Place(rows.group, rows.row), part.at(rows.share))
     except UnreadableError as fault:
-        yield Found(Rejection(name, 0, f"The file, or the rest of it, {fault}."), None, part.end)
+        if not fault.args[1]:
+            raise  # it is not damaged, but has not the columns
+        yield _Step(reject(settings, fault, name, "The file, or the rest of it,"), None, part.end)
 
 
-def _cut(stream: Stream, name: str, form: str, settings: InputSettings, mark: Mark) -> Iterator[Found]:
+def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Yield a file of many records."""
-    window = LookAhead(stream)
-    header = b""
-    if form in delimited.SEPARATORS:
-        header = window.head(delimited.head, settings.block_bytes, _largest_window(settings))
-        if not header.strip():
+    ahead = _LookAhead(stream)
+    if model.format in delimited.SEPARATORS:
+        end_of_head = partial(delimited.head, quotes=settings.quotes)
+        model = model._replace(header=ahead.head(end_of_head, settings.block_bytes, _largest(settings)))
+        if not model.header.strip():
             return  # an empty file has no names of columns, either
-    whole = _WholeRecords(window, Block(name, form, b"", header=header), settings)
-    if mark.position:
-        window.move_to(mark.offset)
-        whole.position = mark.position
+    whole = _WholeRecords(ahead, model, settings)
+    if place.position:
+        ahead.move_to(place.offset)
+        whole.position = place.position
     while (item := whole.take()) is not None:
-        yield Found(item, Mark(window.offset, whole.position), stream.consumed())
-    if window.error:
-        fault = f"The file, from byte {window.offset} on, {window.error}."
-        yield Found(Rejection(name, 0, fault, window.offset), None, stream.consumed())
+        yield _Step(item, _Place(ahead.offset, whole.position), stream.consumed())
+    if ahead.error:
+        subject = f"The file, from byte {ahead.offset} on,"
+        yield _Step(reject(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
 
 
-def _largest_window(settings: InputSettings) -> int:
-    """Give the bytes in which a record must end, with its line end."""
+def _largest(settings: InputSettings) -> int:
+    """Return the bytes in which a record must end, with its line end."""
     return max(settings.max_bytes, _SHORTEST) + 2
 
 
 class _WholeRecords:
-    """Take whole records from a window, a block at a time, or as much as the next one needs."""
+    """Take whole records from a look-ahead buffer, a block at a time, or as much as the next one needs."""
 
-    def __init__(self, window: LookAhead, model: Block, settings: InputSettings) -> None:
+    def __init__(self, ahead: _LookAhead, model: Block, settings: InputSettings) -> None:
         self.position = 1 + model.header.count(b"\n")
-        self._window, self._model, self._settings = window, model, settings
-        self._cutter = formats.cutter(model.format, model.header, settings)
+        self._ahead, self._model, self._settings = ahead, model, settings
+        self._cutter = cutter(model.format, model.header, settings)
 
     def take(self) -> Block | Rejection | None:
-        """Give the next records, or say that the next one is too long; None at the end, or where an error stands."""
-        window, largest = self._window, _largest_window(self._settings)
+        """Return the next records, or that the next one is too long; None at the end, or where an error stands."""
+        ahead, largest = self._ahead, _largest(self._settings)
         size = self._settings.block_bytes
         while True:
-            window.fill(self._without_rest(size))
-            n = len(window.data) if window.whole else self._cutter.cut(window.data)
+            ahead.fill(self._without_rest(size))
+            n = len(ahead.data) if ahead.whole else self._cutter.cut(ahead.data)
             if n:
-                return self._chunk(n)
-            if window.ended:
+                return self._block(n)
+            if ahead.ended:
                 return None
-            if len(window.data) >= largest:
+            if len(ahead.data) >= largest:
                 return self._passed_over()
             size = min(2 * size, largest)
 
     def _without_rest(self, size: int) -> int:
-        """Give where the last record of a block ends, if it can be told before reading it all, which spares a copy."""
+        """Return where the last record of a block ends, if it can be told before reading it all: it spares a copy."""
         start = size - _TAIL
-        if start < 0 or type(self._cutter) is not LineCutter:
+        if start < 0 or type(self._cutter) is not _LineCutter:
             return size
-        end = self._cutter.cut(self._window.ahead(start, _TAIL))
+        end = self._cutter.cut(self._ahead.ahead(start, _TAIL))
         return start + end if end else size
 
-    def _chunk(self, n: int) -> Block:
-        block = self._model._replace(offset=self._window.offset, position=self.position, data=self._window.drop(n))
+    def _block(self, n: int) -> Block:
+        block = self._model._replace(offset=self._ahead.offset, position=self.position, data=self._ahead.drop(n))
         self.position += self._cutter.count(block.data)
         return block
 
     def _passed_over(self) -> Rejection:
-        window, start, position = self._window, self._window.offset, self.position
+        ahead, start, position = self._ahead, self._ahead.offset, self.position
         ends = False
         while not ends:
-            n, ends = self._cutter.skip(window.data)
-            n = len(window.data) if window.ended and not ends else n
-            self.position += self._cutter.count(window.drop(n))
-            if window.ended:
+            n, ends = self._cutter.skip(ahead.data)
+            n = len(ahead.data) if ahead.ended and not ends else n
+            self.position += self._cutter.count(ahead.drop(n))
+            if ahead.ended:
                 break
-            window.fill(len(window.data) + self._settings.block_bytes)
-        length = window.offset - start
+            ahead.fill(len(ahead.data) + self._settings.block_bytes)
+        length = ahead.offset - start
         fault = too_long(length, self._settings)
         if length <= self._settings.max_bytes:
-            fault = f"has a quote that is not closed within {self._settings.max_bytes} bytes: mend it"
-        return Rejection(self._model.source, position, f"The record {fault}.", start, length)
+            fault = UnreadableError(f"has a quote that is not closed within {self._settings.max_bytes} bytes: mend it")
+        return reject(self._settings, fault, self._model.source, "The record", position, start, length)
+
+
+# --- pipes: when a run is resumed, they must give what they gave before ----------------------------------------------
+
+
+class PipeState(NamedTuple):
+    """What a pipe has given.
+
+    Parameters
+    ----------
+    n_bytes : int
+    sha256 : str
+    """
+
+    n_bytes: int
+    sha256: str
+
+
+class Pipes:
+    """The pipes among sources: what is read of them is noted, and compared with what was read before.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+    before : mapping of str to PipeState
+        What the run had read of each, by its name, when it was broken off.
+    """
+
+    def __init__(self, sources: Sequence[Source], before: Mapping[str, PipeState]):
+        self._pipes = {
+            source.name: _Pipe(source, before.get(source.name)) for source in sources if source.kind == "pipe"
+        }
+        self._states: dict[Checkpoint, dict[str, PipeState]] = {}
+        #: The same, with the pipes among them observed.
+        self.sources = [
+            source._replace(open=self._pipes[source.name].open) if source.name in self._pipes else source
+            for source in sources
+        ]
+
+    def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yield batches of the sources, and keep what had been read when each of them was cut."""
+        for batch in batches:
+            if self._pipes:
+                self._states[batch.end] = {name: pipe.state for name, pipe in self._pipes.items() if pipe.state.n_bytes}
+            yield batch
+
+    def at(self, end: Checkpoint) -> dict[str, PipeState]:
+        """Return what had been read when the batch with this end was cut; it is asked for once."""
+        return self._states.pop(end, {})
+
+
+class _Pipe:
+    """One pipe, and the sum of what has been read of it."""
+
+    def __init__(self, source: Source, before: PipeState | None):
+        self._source, self._before = source, before
+        self._n, self._sha256 = 0, hashlib.sha256()
+
+    @property
+    def state(self) -> PipeState:
+        """What has been read."""
+        return PipeState(self._n, self._sha256.hexdigest())
+
+    def open(self) -> Stream:
+        """Return the pipe's stream."""
+        inner = self._source.open()
+        return Stream(lambda n: self._checked(inner.read(n)), lambda: self._n, inner.prompt, inner.close)
+
+    def _checked(self, data: bytes) -> bytes:
+        left = 0 if self._before is None else self._before.n_bytes - self._n
+        if self._before is None or left <= 0:
+            self._add(data)
+            return data
+        self._add(data[:left])
+        if not data or (left <= len(data) and self.state != self._before):
+            raise TextcatError(
+                f"{self._source.name} does not give what it gave when the run began: give the same again, or start "
+                "anew with --restart."
+            )
+        self._add(data[left:])
+        return data
+
+    def _add(self, data: bytes) -> None:
+        self._sha256.update(data)
+        self._n += len(data)
+
+
+# --- corpora: all documents, with their labels ------------------------------------------------------------------------
+
+
+class DamagedError(TextcatError):
+    """A file or archive that is cut off, changed, or not what its name says."""
+
+    def __init__(self, path: object, reason: object) -> None:
+        super().__init__(f"{path} is damaged or incomplete ({reason}): fetch or copy it again.")
+
+
+def read_documents(
+    inputs: Iterable[str | PathLike[str]],
+    settings: InputSettings,
+    wanted: Callable[[str], bool] | None = None,
+    opened: Callable[[str, Stream], Stream | None] | None = None,
+) -> list[Document]:
+    """Read the documents of a corpus, with their topics, dates and parts, in the order of their files' names.
+
+    The topics of a text are the folder it lies in; those of an mbox or a file of lines, too, or else the file's name.
+    One folder that holds everything is no topic. Where neither the document nor the format says the part, it is what
+    the name of the file, or of a folder above it, is or ends in: ``train`` or ``test``.
+
+    Parameters
+    ----------
+    inputs : iterable of str or path-like
+        As for `textcat.reading.sources.find`.
+    settings : InputSettings
+    wanted : callable, optional
+        Takes the name of a file inside its input, without the ending of a compressed one; if it returns False, the file
+        is passed over. Archives are always opened.
+    opened : callable, optional
+        Takes the name and the stream of a wanted file; returns the stream to read in its place, or None.
+
+    Returns
+    -------
+    list of Document
+        All with the same zones, which may be empty.
+
+    Raises
+    ------
+    TextcatError
+        If anything cannot be read, or two documents have the same id.
+    """
+    inputs = list(inputs)
+    records = sorted(read_labelled(inputs, settings, wanted, opened), key=lambda pair: pair[1].source)
+    depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
+    seen: dict[str, str] = {}
+    documents = []
+    for form, record in records:
+        topics = record.topics
+        if form in _BY_PLACE and not topics:
+            topics = _topic_by_place(record.source, form, depth)
+            if not topics:
+                continue
+        place = record.source if form in WHOLE else f"{record.source}:{record.position}"
+        if record.id in seen:
+            places = f"in {seen[record.id]} and in {place}"
+            name = ", ".join(map(str, inputs))
+            raise TextcatError(f"{name} has two documents {record.id!r}, {places}: remove one of them.")
+        seen[record.id] = place
+        part = record.split or _part_by_place(record.source, form)
+        documents.append(Document(record.id, record.zones, topics, record.date, part))
+    return documents
+
+
+def read_labelled(
+    inputs: Iterable[str | PathLike[str]],
+    settings: InputSettings,
+    wanted: Callable[[str], bool] | None = None,
+    opened: Callable[[str, Stream], Stream | None] | None = None,
+) -> Iterator[tuple[str, Record]]:
+    """Yield the format and the record of each document, in the order in which they are stored.
+
+    The source of a record is its file's name inside the input. Parameters and errors are those of `read_documents`.
+    """
+    settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
+    sources = find(inputs, settings)
+    for source in sources:
+        walk = _Walk(source, settings, wanted, opened)
+        try:
+            for item, *_ in walk.steps(_Place()):
+                assert isinstance(item, Block)  # a Rejection has been raised
+                if len(sources) > 1:
+                    above = plain_name(source.name)
+                    item = item._replace(source=above if source.kind == "file" else f"{above}/{item.source}")
+                for record in block_records(item, settings):
+                    assert isinstance(record, Record)
+                    yield item.format, record
+        except _RefusedError as refusal:
+            raise _error(refusal, source, walk) from None
+
+
+def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:
+    """Return the error about a corpus that cannot be read, with the place and the remedy."""
+    fault, name, subject = refusal.fault, refusal.source, refusal.subject
+    _, kind, detail = fault.args
+    if kind == "damage":
+        inner = name[len(walk.on_disk) :].lstrip("/") if name.startswith(walk.on_disk) else ""
+        return DamagedError(walk.on_disk, f"{inner}: {detail}" if inner else detail)
+    if kind == "unsafe":
+        return TextcatError(f"{walk.on_disk} holds {detail}, so nothing of it is read: get it from its source again.")
+    inside = walk.inside(name) if name.startswith(source.name) else name
+    is_file = source.kind != "folder" and source.format not in ARCHIVES
+    place = source.name if is_file else f"{inside} in {source.name}"
+    if kind == "access":
+        return TextcatError(f"{place} {fault}: check the file and your rights to it.")
+    if kind == "story":
+        return TextcatError(f"{place}: {detail}.")
+    if subject.startswith(("The file", "The archive")):
+        return TextcatError(f"{place} {fault}.")
+    return TextcatError(f"{place}: {subject[0].lower()}{subject[1:]} {fault}.")
+
+
+def shared_depth(names: Iterable[str]) -> int:
+    """Return how many folders all files have in common, but so that at least one file is still in a folder below."""
+    folders = [name.split("/")[:-1] for name in names]
+    deepest, depth = max(map(len, folders), default=0), 0
+    while depth < deepest - 1 and all(path[depth : depth + 1] == folders[0][depth : depth + 1] for path in folders):
+        depth += 1
+    return depth
+
+
+def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
+    *folders, file = name.split("/")
+    if form == "text":
+        return tuple(folders[depth:][-1:])
+    named = [folder for folder in folders[depth:] if not _PART.search(folder.lower())]
+    return (named[-1] if named else _PART.sub("", _stem(file)),)
+
+
+def _part_by_place(name: str, form: str) -> str:
+    if form in ("reuters", "rcv1"):
+        return ""
+    *folders, file = name.split("/")
+    names = folders[:-1] if form == "text" else [*folders, _stem(file)]
+    matches = (_PART.search(part.lower()) for part in reversed(names))
+    return next((match[1] for match in matches if match), "")
+
+
+def _stem(file: str) -> str:
+    return file.rpartition(".")[0] or file

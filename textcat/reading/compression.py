@@ -1,4 +1,4 @@
-"""Bytes compressed by gzip, bzip2, xz or Zstandard → the bytes they unpack to, but for bombs."""
+"""Unpack bytes compressed by gzip, bzip2, xz or Zstandard, but no bombs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from textcat.errors import TextcatError, install_hint
-from textcat.reading.streams import STEP, Stream, UnreadableError
+from textcat.reading.records import UnreadableError
+from textcat.reading.streams import STEP, Stream
 
 LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
 FLOOR = 16 << 20  # bytes that anything may unpack to
@@ -86,7 +87,7 @@ class _Zstandard:
             raise OSError(str(error)) from None
 
 
-class Compression(NamedTuple):
+class _Compression(NamedTuple):
     """How a compressed file begins, the ends of names that say it is one, and what unpacks it."""
 
     magic: re.Pattern[bytes]
@@ -95,20 +96,20 @@ class Compression(NamedTuple):
 
 
 COMPRESSIONS = (
-    Compression(re.compile(rb"\x1f\x8b\x08"), (".gz", ".tgz"), _Gzip),
+    _Compression(re.compile(rb"\x1f\x8b\x08"), (".gz", ".tgz"), _Gzip),
     # The second: of nothing.
-    Compression(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), (".bz2", ".tbz2"), bz2.BZ2Decompressor),
-    Compression(
+    _Compression(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), (".bz2", ".tbz2"), bz2.BZ2Decompressor),
+    _Compression(
         re.compile(rb"\xfd7zXZ\x00"), (".xz", ".txz"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _LZMA_MEMORY)
     ),
-    Compression(re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), (".zst", ".tzst"), _Zstandard),
+    _Compression(re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), (".zst", ".tzst"), _Zstandard),
 )
 _MAGIC_LENGTH = 10
 _LINE = re.compile(rb"\n")  # a pipe that gives a short line may give no more for long
 
 
 def unpacked(stream: Stream, name: str) -> Stream:
-    """Give what a stream unpacks to if it is compressed, else itself.
+    """Return what a stream unpacks to if it is compressed, else itself.
 
     Its first bytes tell, as servers unpack what they send and leave the name. Where they do not, but the name and
     what no text holds speak for a compressed file whose beginning is damaged, reading it will say so.
@@ -147,7 +148,7 @@ class _Unpacker:
                 return unpacked
 
     def _behind(self) -> bytes:
-        """Give what follows the end of a compressed stream, which may be another one, or zeros that fill a block."""
+        """Return what follows the end of a compressed stream, which may be another one, or zeros that fill a block."""
         data = self._decompressor.unused_data.lstrip(b"\0")
         while not data:
             more = self._source.read(STEP)
@@ -175,10 +176,16 @@ class _Watch:
 def check_ratio(unpacked: int, packed: int) -> None:
     """Refuse a bomb.
 
+    Parameters
+    ----------
+    unpacked, packed : int
+        Bytes.
+
     Raises
     ------
     UnreadableError
         If the first number of bytes is more than can be meant to come of the second.
     """
     if unpacked > max(FLOOR, LARGEST_RATIO * packed):
-        raise UnreadableError(f"unpacks to more than {LARGEST_RATIO} times its size, which no text does")
+        fault = f"unpacks to more than {LARGEST_RATIO} times its size, which no text does"
+        raise UnreadableError(fault, "damage", f"it {fault}")

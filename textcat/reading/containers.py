@@ -1,8 +1,9 @@
-"""Folders, zips and tars → the files in them, one after the other, and what of them is not to be read, and why."""
+"""List the files in folders, zips and tars, one after the other; what is not to be read has the reason why."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tarfile
 import zipfile
@@ -11,10 +12,11 @@ from functools import partial
 from typing import IO, Any, NamedTuple
 
 from textcat.reading.compression import check_ratio
-from textcat.reading.members import StrictTarInfo, hidden, safe_name
-from textcat.reading.streams import READ_ERRORS, STEP, Counted, Part, Stream, of_file, shown, sought_in, unreadable
+from textcat.reading.records import UnreadableError
+from textcat.reading.streams import READ_ERRORS, STEP, Stream, _Counted, _Part, of_file, shown, sought_in, unreadable
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
+_OUTSIDE = "leads out of the archive and is not read"
 _EXTENDED = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -24,7 +26,20 @@ _EXTENDED = (
 )
 
 
-class Entry(NamedTuple):
+def hidden(name: str) -> bool:
+    """Return whether a path inside a source has a part that starts with a dot."""
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+def safe_name(name: str) -> str:
+    """Return a path inside an archive without empty parts such as ``./``; "" if it leads out of the archive."""
+    parts = re.split(r"[/\\]", name)
+    if not parts[0] or ".." in parts or parts[0].endswith(":"):
+        return ""
+    return "/".join(part for part in parts if part not in ("", ".")) or "."
+
+
+class _Entry(NamedTuple):
     """A file in a folder or archive.
 
     Parameters
@@ -35,8 +50,8 @@ class Entry(NamedTuple):
         Its path in there, with ``/``; "" for the archive itself, if something is wrong with it.
     open : callable
         Gives its stream, in an archive only until the next entry is asked for; raises UnreadableError.
-    fault : str
-        Why it is not to be read, as the rest of a sentence; then it is not to be opened.
+    fault : UnreadableError, optional
+        Why it is not to be read; then it is not to be opened.
     size : int
         Bytes it takes up in a folder.
     read : int
@@ -46,69 +61,71 @@ class Entry(NamedTuple):
     number: int
     name: str
     open: Callable[[], Stream]
-    fault: str = ""
+    fault: UnreadableError | None = None
     size: int = 0
     read: int = -1
 
 
-def _refused(index: int, name: str, fault: str, read: int = -1) -> Entry:
-    return Entry(index, shown(name), Stream.nothing, fault, read=read)
+def _refused(index: int, name: str, fault: UnreadableError, read: int = -1) -> _Entry:
+    return _Entry(index, shown(name), Stream.nothing, fault, read=read)
 
 
-class Walked(NamedTuple):
-    """What is met in a folder: its path inside the folder and on the disk, what it is, or why it is not to be read."""
+class _Walked(NamedTuple):
+    """A file or folder in a folder: its path in there and on the disk, what it is, or why it is not to be read."""
 
     name: str
     path: str
     status: os.stat_result | None = None
-    fault: str = ""
+    fault: UnreadableError | None = None
 
 
-def walk(folder: str) -> Iterator[Walked]:
+def walk(folder: str) -> Iterator[_Walked]:
     """Yield the files of a folder and of those in it, sorted by their paths, but for hidden ones."""
-    waiting = [iter([Walked("", folder)])]
+    waiting = [iter([_Walked("", folder)])]
     while waiting:
-        found = next(waiting[-1], None)
-        if found is None:
+        item = next(waiting[-1], None)
+        if item is None:
             waiting.pop()
-        elif found.status is None and not found.fault:
-            waiting.append(_listed(found))
+        elif item.status is None and item.fault is None:
+            waiting.append(_listed(item))
         else:
-            yield found
+            yield item
 
 
-def _listed(folder: Walked) -> Iterator[Walked]:
+def _listed(folder: _Walked) -> Iterator[_Walked]:
     try:
-        with os.scandir(folder.path) as found:
-            entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in found if not hidden(entry.name)]
+        with os.scandir(folder.path) as listing:
+            entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing if not hidden(entry.name)]
     except OSError as error:
-        return iter([folder._replace(fault=f"cannot be listed ({error.strerror})")])
+        return iter([folder._replace(fault=UnreadableError(f"cannot be listed ({error.strerror})", "access"))])
     # A folder is sorted with its slash, which makes the order that of the whole paths.
     entries.sort(key=lambda entry: f"{entry[0].name}/" if entry[1] else entry[0].name)
     above = f"{folder.name}/" if folder.name else ""
     return (
-        Walked(above + entry.name, entry.path) if is_folder else _met(above + entry.name, entry)
+        _Walked(above + entry.name, entry.path) if is_folder else _met(above + entry.name, entry)
         for entry, is_folder in entries
     )
 
 
-def _met(name: str, entry: os.DirEntry[str]) -> Walked:
+def _met(name: str, entry: os.DirEntry[str]) -> _Walked:
     try:
         status = entry.stat()
     except OSError as error:
-        return Walked(name, entry.path, fault=f"cannot be read ({error.strerror})")
+        return _Walked(name, entry.path, fault=UnreadableError(f"cannot be read ({error.strerror})", "link"))
     if stat.S_ISREG(status.st_mode):
-        return Walked(name, entry.path, status)
+        return _Walked(name, entry.path, status)
     if stat.S_ISDIR(status.st_mode):
-        return Walked(name, entry.path, fault="is a link to a folder and not followed: name it as an input of its own")
-    return Walked(name, entry.path, fault="is a device, a pipe or a socket and not read")
+        fault = "is a link to a folder and not followed: name it as an input of its own"
+    else:
+        fault = "is a device, a pipe or a socket and not read"
+    return _Walked(name, entry.path, fault=UnreadableError(fault, "link"))
 
 
-def folder_entries(folder: str) -> Iterator[Entry]:
+def folder_entries(folder: str) -> Iterator[_Entry]:
     """Yield the files of a folder."""
-    for index, found in enumerate(walk(folder)):
-        size = found.status.st_size if found.status else 0
-        yield Entry(index, shown(found.name), partial(open_file, found.path), found.fault, size)
+    for index, item in enumerate(walk(folder)):
+        size = item.status.st_size if item.status else 0
+        yield _Entry(index, shown(item.name), partial(open_file, item.path), item.fault, size)
 
 
 def open_file(path: str) -> Stream:
@@ -125,7 +142,7 @@ def open_file(path: str) -> Stream:
         raise unreadable(error) from None
 
 
-def zip_entries(stream: Stream) -> Iterator[Entry]:
+def zip_entries(stream: Stream) -> Iterator[_Entry]:
     """Yield the files of a zip.
 
     Raises
@@ -142,13 +159,13 @@ def zip_entries(stream: Stream) -> Iterator[Entry]:
                 if fault := _zip_fault(name, entry):
                     yield _refused(index, entry.filename, fault, part.end)
                 elif not entry.is_dir() and not hidden(name):
-                    yield Entry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
+                    yield _Entry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
             _check_count(file, len(archive.filelist))
     except READ_ERRORS as error:
         raise unreadable(error) from None
 
 
-def _parts(entries: list[zipfile.ZipInfo], whole: Part) -> Iterator[tuple[zipfile.ZipInfo, Part]]:
+def _parts(entries: list[zipfile.ZipInfo], whole: _Part) -> Iterator[tuple[zipfile.ZipInfo, _Part]]:
     """Yield the files in the order they are listed, and the part each is of all: they may lie in another order."""
     total = sum(entry.compress_size for entry in entries) or 1
     done = 0
@@ -164,15 +181,21 @@ def _check_count(file: IO[bytes], n: int) -> None:
         raise zipfile.BadZipFile(f"it counts {end[4]} files, but lists {n}")
 
 
-def _zip_fault(name: str, entry: zipfile.ZipInfo) -> str:
+def _zip_fault(name: str, entry: zipfile.ZipInfo) -> UnreadableError | None:
     if not name:
-        return "leads out of the archive and is not read"
+        return _unsafe(_OUTSIDE, "a path that leads out of the archive", entry.filename)
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "is a link or a device and not read"
-    return "is encrypted and not read: unpack the archive first" if entry.flag_bits & 1 else ""
+        return _unsafe("is a link or a device and not read", "a link or device", entry.filename)
+    if entry.flag_bits & 1:
+        return _unsafe("is encrypted and not read: unpack the archive first", "an encrypted file", entry.filename)
+    return None
 
 
-def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: Part) -> Stream:
+def _unsafe(fault: str, what: str, name: str) -> UnreadableError:
+    return UnreadableError(fault, "unsafe", f"{what} ({name!r})")
+
+
+def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) -> Stream:
     check_ratio(entry.file_size, entry.compress_size)  # no more is read than the header says
     try:
         content: Any = archive.open(entry)
@@ -180,17 +203,22 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: Part) -
         raise unreadable(error) from None
     # zipfile unpacks what it reads, however much that becomes, but for the way nearly all zips are packed.
     step = STEP if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) else 1
-    counted = Counted(lambda n: content.read1(step))
+    counted = _Counted(lambda n: content.read1(step))
     # zipfile reads ahead, so that its place in the file says little.
     return Stream(counted.take, lambda: part.at(counted.count() / max(entry.file_size, 1)), close=content.close)
 
 
-class _BoundedTarInfo(StrictTarInfo):
-    """Refuse headers that tarfile would need much memory for."""
+class _TarInfo(tarfile.TarInfo):
+    """Refuse what tarfile takes for the end, a header that is none, and headers that it would need much memory for."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _BoundedTarInfo:
-        info = super().frombuf(buf, encoding, errors)
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _TarInfo:
+        try:
+            info = super().frombuf(buf, encoding, errors)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from None
         if info.type in _EXTENDED and info.size > _LONGEST_HEADER:
             raise tarfile.ReadError(f"a header of {info.size} bytes")
         if info.type == tarfile.GNUTYPE_SPARSE:
@@ -201,7 +229,7 @@ class _BoundedTarInfo(StrictTarInfo):
         raise tarfile.ReadError("a file with holes")
 
 
-def tar_entries(stream: Stream) -> Iterator[Entry]:
+def tar_entries(stream: Stream) -> Iterator[_Entry]:
     """Yield the files of a tar that has been uncompressed.
 
     Raises
@@ -211,18 +239,19 @@ def tar_entries(stream: Stream) -> Iterator[Entry]:
     """
     reader: Any = _Reader(stream)
     try:
-        with tarfile.open(fileobj=reader, mode="r|", tarinfo=_BoundedTarInfo, bufsize=STEP) as archive:
+        with tarfile.open(fileobj=reader, mode="r|", tarinfo=_TarInfo, bufsize=STEP) as archive:
             index = 0
             while (info := archive.next()) is not None:
                 name = safe_name(info.name)
                 if fault := _tar_fault(name, info):
                     yield _refused(index, info.name, fault)
                 elif info.isreg() and not hidden(name):
-                    yield Entry(index, shown(name), partial(_open_tarred, archive, info, stream.consumed))
+                    yield _Entry(index, shown(name), partial(_open_tarred, archive, info, stream.consumed))
                 index += 1
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             if _has_more(archive):
-                yield _refused(index, "", "goes on behind its end, which is not read: take it apart")
+                fault = UnreadableError("goes on behind its end, which is not read: take it apart")
+                yield _refused(index, "", fault)
     except READ_ERRORS as error:
         raise unreadable(error) from None
 
@@ -234,12 +263,12 @@ class _Reader:
         self.read = stream.read
 
 
-def _tar_fault(name: str, info: tarfile.TarInfo) -> str:
+def _tar_fault(name: str, info: tarfile.TarInfo) -> UnreadableError | None:
     if not name:
-        return "leads out of the archive and is not read"
+        return _unsafe(_OUTSIDE, "a path that leads out of the archive", info.name)
     if not (info.isdir() or info.isreg()):
-        return "is a link or a device and not read"
-    return "has holes and is not read" if info.issparse() else ""
+        return _unsafe("is a link or a device and not read", "a link or device", info.name)
+    return UnreadableError("has holes and is not read") if info.issparse() else None
 
 
 def _open_tarred(archive: tarfile.TarFile, info: tarfile.TarInfo, consumed: Callable[[], int]) -> Stream:

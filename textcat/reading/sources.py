@@ -1,11 +1,14 @@
-"""INPUT arguments → the files, folders, URLs and pipes they name, each with its format and its state."""
+"""Find what INPUT arguments name: files, folders, URLs and pipes, each with its format and its state."""
 
 from __future__ import annotations
 
+import codecs
 import glob
 import hashlib
+import io
 import logging
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,20 +18,147 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.reading.compression import unpacked
-from textcat.reading.containers import Entry, folder_entries, open_file, walk
+from textcat.reading.compression import COMPRESSIONS, unpacked
+from textcat.reading.containers import _Entry, folder_entries, hidden, open_file, walk
 from textcat.reading.formats import FORMATS
-from textcat.reading.formats.spans import is_encoding
-from textcat.reading.guess import Guess, by_content, by_name
-from textcat.reading.members import hidden
-from textcat.reading.records import InputSettings
-from textcat.reading.remote import Remote, find_remote, is_url
-from textcat.reading.streams import Stream, UnreadableError, of_pipe, shown
+from textcat.reading.formats.delimited import SEPARATORS
+from textcat.reading.formats.mbox import SEPARATOR
+from textcat.reading.formats.rcv1 import VERSIONS, span_of
+from textcat.reading.formats.reuters import SPLITS
+from textcat.reading.formats.text import HEADERS
+from textcat.reading.records import InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
+from textcat.reading.streams import Stream, encoding_by_mark, of_file, of_pipe, shown, unreadable
 
 log = logging.getLogger(__name__)
 
 STANDARD_INPUT = "-"
 _GLOB = frozenset("*?[")
+_BY_NAME = {
+    "jsonl": ("jsonl", "ndjson"),
+    "csv": ("csv",),
+    "tsv": ("tsv", "tab"),
+    "parquet": ("parquet", "pq"),
+    "reuters": ("sgm", "sgml"),
+    "rcv1": ("xml",),
+    "text": ("txt", "text"),
+    "mbox": ("mbox", "mbx"),
+}
+_FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
+_COMPRESSED = tuple(ending for compression in COMPRESSIONS for ending in compression.endings)
+_HEAD, _START = 1 << 16, 64  # bytes looked at
+_LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
+_BY_START = (
+    ("json", re.compile(rb"\[\s*(?:\{|\]?\s*\Z)")),
+    ("jsonl", re.compile(rb'\{\s*["}]')),
+    ("parquet", re.compile(rb"PAR1")),
+    ("reuters", re.compile(rb"<!DOCTYPE lewis|<REUTERS", re.IGNORECASE)),
+    ("rcv1", re.compile(rb"<\?xml|<newsitem")),
+    ("mbox", SEPARATOR),
+)
+ARCHIVES = {
+    "zip": (".zip",),
+    "tar": (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar.zst", ".tzst"),
+}
+
+
+# What file systems call that which changes when a file does.
+_STATES = frozenset(
+    {"checksum", "created", "etag", "last_modified", "lastmodified", "md5", "modified", "mtime", "updated", "version"}
+)
+
+
+class _Guess(NamedTuple):
+    """A format, and what it was told by: "name", "content", "option" or "default"; ("", "") where nothing tells."""
+
+    format: str
+    by: str
+
+
+def by_name(name: str, settings: InputSettings) -> _Guess:
+    """Return the format that the name tells; but of what is no archive, by the settings if they say it."""
+    for archive, endings in ARCHIVES.items():
+        if name.lower().endswith(endings):
+            return _Guess(archive, "name")
+    if settings.format:
+        return _Guess(_or_lines(settings.format, settings), "option")
+    form = _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
+    return _Guess(_or_lines(form, settings), "name" if form else "")
+
+
+def by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
+    """Return the format that the first line which is not blank tells, without using it up.
+
+    Parameters
+    ----------
+    stream : Stream
+    name : str
+    settings : InputSettings
+    """
+    head = stream.peek(_HEAD, until=_LINE)
+    if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
+        archive = "zip" if head.startswith(b"PK\x03\x04") else "tar" if head[257:262] == b"ustar" else ""
+        if archive:
+            return _Guess(archive, "content")
+    head = _start(head, settings)
+    form = next((form for form, start in _BY_START if start.match(head)), "") or _by_columns(head, settings)
+    if not form and plain_name(name).lower().endswith(".json"):
+        form = "json" if head.startswith(b"[") else "jsonl"
+    if form or not stream.prompt:
+        return _Guess(form, "content" if form else "")
+    return _Guess(_or_lines("text", settings), "default")  # what is typed is a text
+
+
+def format_of(stream: Stream, name: str, settings: InputSettings, form: str = "") -> str:
+    """Return the format of a file.
+
+    Parameters
+    ----------
+    stream : Stream
+    name : str
+    settings : InputSettings
+    form : str
+        What is known of it.
+
+    Raises
+    ------
+    UnreadableError
+        If neither name nor content tell it.
+    """
+    form = form or by_name(name, settings).format or by_content(stream, name, settings).format
+    if not form:
+        raise UnreadableError("is not read, as neither name nor content tell its format: name it with --format")
+    # An array of objects is often called JSON Lines.
+    if form == "jsonl" and _BY_START[0][1].match(_start(stream.peek(_START, until=_LINE), settings)):
+        return "json"
+    return form
+
+
+def _start(head: bytes, settings: InputSettings) -> bytes:
+    """Return the start of a text, as UTF-8."""
+    encoding = settings.encoding or encoding_by_mark(head)
+    if not is_like_ascii(encoding):
+        head = head.decode(encoding, "ignore").encode()
+    return head.removeprefix(codecs.BOM_UTF8).lstrip()
+
+
+def plain_name(name: str) -> str:
+    """Return a name without the ending that says how it is compressed."""
+    ending = next((ending for ending in _COMPRESSED if name.lower().endswith(ending)), "")
+    return name[: len(name) - len(ending)]
+
+
+def _or_lines(form: str, settings: InputSettings) -> str:
+    return "lines" if form == "text" and settings.lines else form
+
+
+def _by_columns(head: bytes, settings: InputSettings) -> str:
+    """Return the format of a header with the name of a text's column among others."""
+    names, first = {*(field.encode() for field in settings.text_fields), b"body"}, head.partition(b"\n")[0]
+    for separator in SEPARATORS["csv"]:
+        cells = [cell.strip(b' "\r') for cell in first.split(separator.encode())]
+        if len(cells) > 1 and not names.isdisjoint(cells):
+            return "tsv" if separator == "\t" else "csv"
+    return ""
 
 
 class Source(NamedTuple):
@@ -39,7 +169,7 @@ class Source(NamedTuple):
     name : str
         Its path, its URL, or ``-``, standard input.
     kind : {"file", "folder", "pipe"}
-    guess : Guess
+    guess : _Guess
         Its format, which is "zip" or "tar" of an archive and "folder" of a folder; and what it was told by.
     size : int or None
         Bytes, all files of a folder together; None of a pipe.
@@ -48,19 +178,19 @@ class Source(NamedTuple):
     files : int
         How many files it is.
     open : callable
-        Gives the stream of a file or pipe.
+        Returns the stream of a file or pipe.
     entries : callable
-        Gives the files of a folder.
+        Yields the files of a folder.
     """
 
     name: str
     kind: str
-    guess: Guess
+    guess: _Guess
     size: int | None
     state: int | str | None
     files: int
     open: Callable[[], Stream] = Stream.nothing
-    entries: Callable[[], Iterator[Entry]] = lambda: iter(())
+    entries: Callable[[], Iterator[_Entry]] = lambda: iter(())
 
     @property
     def format(self) -> str:
@@ -68,7 +198,7 @@ class Source(NamedTuple):
         return self.guess.format
 
     def fingerprint(self) -> dict[str, Any]:
-        """Give what tells whether it is as it was: plain values, that differ if it has changed."""
+        """Return what tells whether it is as it was: plain values, that differ if it has changed."""
         return {"name": self.name, "files": self.files, "size": self.size, "state": self.state}
 
 
@@ -104,13 +234,26 @@ def _check(settings: InputSettings) -> None:
         raise TextcatError(f"There is no format {settings.format!r}: use one of {', '.join(FORMATS)}.")
     if not is_encoding(settings.encoding or "utf-8"):
         raise TextcatError(f"There is no encoding {settings.encoding!r}: use for example 'utf-8' or 'latin-1'.")
+    if settings.labels is not None:
+        _check_labels(settings.labels)
+
+
+def _check_labels(labels: LabelSettings) -> None:
+    if labels.split not in SPLITS:
+        raise TextcatError(f"There is no Reuters split {labels.split!r}: use one of {', '.join(SPLITS)}.")
+    if labels.version not in VERSIONS:
+        raise TextcatError(f"There is no version {labels.version!r} of RCV1: use one of {', '.join(VERSIONS)}.")
+    if labels.headers not in HEADERS:
+        raise TextcatError(f"There is no way {labels.headers!r} to treat headers: use one of {', '.join(HEADERS)}.")
+    for text in filter(None, (labels.train, labels.test)):
+        span_of(text)
 
 
 def _named(text: str, settings: InputSettings) -> list[Source]:
     if text == STANDARD_INPUT:
         return [_pipe(text, lambda: of_pipe(sys.stdin.buffer), settings)]
     if is_url(text):
-        return [_remote(found, settings) for found in find_remote(text)]
+        return [_remote(remote, settings) for remote in find_remote(text)]
     if not os.path.exists(text) and not _GLOB.isdisjoint(text):
         paths = sorted(glob.glob(text, recursive=True))
         if not paths:
@@ -137,12 +280,12 @@ def _local(path: str, settings: InputSettings) -> Source:
 
 def _folder(name: str, path: str) -> Source:
     files, size, state = 0, 0, hashlib.sha256()
-    for found in walk(path):
-        if found.status:
-            files, size = files + 1, size + found.status.st_size
-            changes = (found.name, found.status.st_size, found.status.st_mtime_ns)
+    for item in walk(path):
+        if item.status:
+            files, size = files + 1, size + item.status.st_size
+            changes = (item.name, item.status.st_size, item.status.st_mtime_ns)
             state.update(repr(changes).encode("utf-8", "replace"))
-    guess = Guess("folder", "content")
+    guess = _Guess("folder", "content")
     return Source(name, "folder", guess, size, state.hexdigest(), files, entries=partial(folder_entries, path))
 
 
@@ -150,16 +293,16 @@ def _pipe(name: str, reading: Callable[[], Stream], settings: InputSettings) -> 
     return Source(name, "pipe", by_name(name, settings), None, None, 1, reading)
 
 
-def _remote(found: Remote, settings: InputSettings) -> Source:
-    if found.is_folder:
-        guess, kind = Guess("folder", "content"), "folder"
+def _remote(remote: _Remote, settings: InputSettings) -> Source:
+    if remote.is_folder:
+        guess, kind = _Guess("folder", "content"), "folder"
     else:
-        guess, kind = _guess(found.name, found.open, settings), "file"
-    files = max(len(found.files), 1)
-    return Source(found.name, kind, guess, found.size, found.state, files, found.open, found.entries)
+        guess, kind = _guess(remote.name, remote.open, settings), "file"
+    files = max(len(remote.files), 1)
+    return Source(remote.name, kind, guess, remote.size, remote.state, files, remote.open, remote.entries)
 
 
-def _guess(name: str, reading: Callable[[], Stream], settings: InputSettings) -> Guess:
+def _guess(name: str, reading: Callable[[], Stream], settings: InputSettings) -> _Guess:
     guess = by_name(name, settings)
     if guess.format:
         return guess
@@ -193,3 +336,157 @@ def _once(sources: list[Source]) -> Iterator[Source]:
 
 def _key(source: Source) -> str:
     return source.name if is_url(source.name) or source.name == STANDARD_INPUT else os.path.realpath(source.name)
+
+
+# --- URLs, by fsspec --------------------------------------------------------------------------------------------------
+
+
+class _Remote(NamedTuple):
+    """What a URL names.
+
+    Parameters
+    ----------
+    name : str
+        Its URL.
+    system : object
+        The file system of fsspec.
+    path : str
+        The path in there.
+    info : dict
+        What the system knows of it: "size" and other things.
+    files : tuple of _Remote
+        The files below it, sorted, if it is a folder; their names are paths inside of it.
+    is_folder : bool
+    """
+
+    name: str
+    system: Any
+    path: str
+    info: dict[str, Any]
+    files: tuple[_Remote, ...] = ()
+    is_folder: bool = False
+
+    @property
+    def size(self) -> int | None:
+        """Its bytes, None if nobody knows."""
+        if self.is_folder:
+            return sum(file.size or 0 for file in self.files)
+        size = self.info.get("size")
+        return size if isinstance(size, int) else None
+
+    @property
+    def state(self) -> str:
+        """What changes when it does, as far as the system tells."""
+        if self.is_folder:
+            known: list[Any] = [(file.name, file.size, file.state) for file in self.files]
+        else:
+            known = sorted((key, str(value)) for key, value in self.info.items() if key.lower() in _STATES)
+        return hashlib.sha256(repr(known).encode("utf-8", "replace")).hexdigest()
+
+    def open(self) -> Stream:
+        """Return its bytes.
+
+        Raises
+        ------
+        UnreadableError
+            If it cannot be opened.
+        """
+        try:
+            if _gives_ranges(self.system, self.path):
+                return of_file(_RemoteFile(self.system.open(self.path, "rb")))
+            return of_file(_RemoteFile(self.system.open(self.path, "rb", block_size=0), seekable=False))
+        except Exception as error:  # every system has its own
+            raise unreadable(_as_oserror(error)) from None
+
+    def entries(self) -> Iterator[_Entry]:
+        """Yield the files of a folder."""
+        for index, file in enumerate(self.files):
+            yield _Entry(index, file.name, file.open, size=file.size or 0)
+
+
+def is_url(text: str) -> bool:
+    """Return whether an input is a URL, rather than a path."""
+    return "://" in text or "::" in text
+
+
+def find_remote(url: str) -> list[_Remote]:
+    """Return what a URL names; with a ``*`` in it, the files that fit, sorted.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such file, or a package is missing that such URLs need.
+    """
+    from fsspec.core import url_to_fs
+
+    try:
+        system, path = url_to_fs(url)
+        if "*" not in url:
+            return [_named(url, system, path)]
+        return [_named(system.unstrip_protocol(found), system, found) for found in sorted(system.glob(path))]
+    except FileNotFoundError:
+        raise TextcatError(f"{url} does not exist: check the address.") from None
+    except ImportError as error:
+        raise TextcatError(f"{url} needs another package: {str(error).rstrip('.')}.") from None
+    except Exception as error:  # every system has its own
+        raise TextcatError(f"{url} cannot be read ({error}): check the address, and your rights there.") from None
+
+
+def _named(url: str, system: Any, path: str) -> _Remote:
+    info = system.info(path)
+    if info.get("type") != "directory":
+        return _Remote(url, system, path, info)
+    found = system.find(path, detail=True)
+    inside = {name[len(path) :].lstrip("/"): (name, about) for name, about in found.items()}
+    files = (_Remote(name, system, *inside[name]) for name in sorted(inside) if not hidden(name))
+    return _Remote(url.rstrip("/"), system, path, info, tuple(files), is_folder=True)
+
+
+def _gives_ranges(system: Any, path: str) -> bool:
+    """Return whether a file can be sought in; there are web servers that give files only as a whole."""
+    if "http" not in system.protocol:
+        return True
+    with system.open(path, "rb", block_size=1) as file:
+        try:
+            file.seek(1)
+            file.read(1)
+        except ValueError:
+            return False
+    return True
+
+
+def _as_oserror(error: BaseException) -> OSError:
+    return error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
+
+
+class _RemoteFile(io.RawIOBase):
+    """A file whose errors are all OSErrors, and that says itself whether it can be sought in, or is told."""
+
+    def __init__(self, file: Any, *, seekable: bool = True) -> None:
+        self._file, self._sought = file, seekable
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._sought and bool(self._file.seekable())
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        place: int = self._file.seek(offset, whence)
+        return place
+
+    def tell(self) -> int:
+        place: int = self._file.tell()
+        return place
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._file.read(len(buffer))
+        except Exception as error:  # every system has its own
+            raise _as_oserror(error) from None
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

@@ -1,7 +1,8 @@
-"""A stored file, or a pipe → its bytes, read forwards in bounded memory, with word of how much of it is used up."""
+"""Read the bytes of a stored file or a pipe forwards in bounded memory, and count how many of them are used up."""
 
 from __future__ import annotations
 
+import codecs
 import io
 import lzma
 import re
@@ -13,8 +14,16 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
+from textcat.reading.records import UnreadableError, is_like_ascii
+
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
+_LINE_END = re.compile(rb"\n")
+# UTF-32's mark begins with UTF-16's.
+_MARKS = (
+    *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
+    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
+)
 _NEVER = re.compile(rb"(?!)")
 _IN_MEMORY = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
 READ_ERRORS = (
@@ -24,17 +33,14 @@ READ_ERRORS = (
 )
 
 
-class UnreadableError(Exception):
-    """Why a file, or the rest of it, cannot be read, as the rest of a sentence that begins with its name."""
-
-
 def unreadable(error: BaseException) -> UnreadableError:
     """Put an error of reading into words."""
     if isinstance(error, UnreadableError):
         return error
     if isinstance(error, OSError) and error.strerror:
-        return UnreadableError(f"cannot be read ({error.strerror})")
-    return UnreadableError(f"is damaged or incomplete ({str(error) or type(error).__name__})")
+        return UnreadableError(f"cannot be read ({error.strerror})", "access")
+    detail = str(error) or type(error).__name__
+    return UnreadableError(f"is damaged or incomplete ({detail})", "damage", detail)
 
 
 class Stream:
@@ -43,13 +49,13 @@ class Stream:
     Parameters
     ----------
     take : callable
-        Takes a number of bytes; gives as many or fewer, but none only at the end.
+        Takes a number of bytes; returns as many or fewer, but none only at the end.
     consumed : callable
-        Gives how many bytes are used up of the stored file this comes from.
+        Returns how many bytes are used up of the stored file this comes from.
     prompt : bool
         Whether what is there is wanted at once, rather than more of it later.
     close : callable
-        Lets go of what it comes from.
+        Closes what it comes from.
     """
 
     def __init__(
@@ -61,16 +67,16 @@ class Stream:
     ) -> None:
         self.consumed, self.prompt, self.close = consumed, prompt, close
         self._take = take
-        self._kept = b""  # taken, but not given yet
-        self._fault = ""  # the error itself would hold on to all that was being read, in a circle
+        self._kept = b""  # taken, but not read yet
+        self._fault: tuple[str, ...] = ()  # the error itself would hold on to all that was being read, in a circle
 
     @classmethod
     def nothing(cls) -> Stream:
-        """Give a stream of no bytes."""
+        """Return a stream of no bytes."""
         return cls(lambda n: b"", lambda: 0)
 
     def read(self, n: int) -> bytes:
-        """Give 1 to `n` bytes, none at the end.
+        """Return 1 to `n` bytes, none at the end.
 
         Raises
         ------
@@ -79,11 +85,11 @@ class Stream:
         """
         if not self._kept:
             self._kept = self._more()
-        given, self._kept = self._kept[:n], self._kept[n:]
-        return given
+        data, self._kept = self._kept[:n], self._kept[n:]
+        return data
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        """Give the next bytes without using them up: `n`, or fewer at the end or when `until` is among them."""
+        """Return the next bytes without using them up: `n`, or fewer at the end or when `until` is among them."""
         while len(self._kept) < n and not until.search(self._kept):
             try:
                 more = self._more()
@@ -100,24 +106,24 @@ class Stream:
             n -= passed
 
     def ahead(self, distance: int, n: int) -> bytes:
-        """Give up to `n` bytes that come after `distance` others, without using them up; none if that is costly."""
+        """Return up to `n` bytes that come after `distance` others, without using them up; none if that is costly."""
         return b""
 
     def seekable(self) -> IO[bytes] | None:
-        """Give the file that can be sought in, if there is one."""
+        """Return the file that can be sought in, if there is one."""
         return None
 
     def _more(self) -> bytes:
         if self._fault:
-            raise UnreadableError(self._fault)
+            raise UnreadableError(*self._fault)
         try:
             return self._take(STEP)
         except (UnreadableError, *READ_ERRORS) as error:
-            self._fault = str(unreadable(error))
-            raise UnreadableError(self._fault) from None
+            self._fault = unreadable(error).args
+            raise UnreadableError(*self._fault) from None
 
 
-class FileStream(Stream):
+class _FileStream(Stream):
     """A file that can be sought in, read in one go however much is asked for."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -133,14 +139,14 @@ class FileStream(Stream):
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
         """See `Stream.peek`."""
-        place, found = self._file.tell(), b""
+        place, data = self._file.tell(), b""
         try:
-            while len(found) < n and (more := self._file.read(n - len(found))):
-                found += more
+            while len(data) < n and (more := self._file.read(n - len(data))):
+                data += more
             self._file.seek(place)
         except READ_ERRORS:
             pass
-        return found
+        return data
 
     def skip(self, n: int) -> None:
         """See `Stream.skip`."""
@@ -163,36 +169,168 @@ class FileStream(Stream):
 
 
 def of_file(file: Any) -> Stream:
-    """Give the stream of a file that has been opened for reading bytes, sought in if it can be."""
+    """Return the stream of a file that has been opened for reading bytes, sought in if it can be."""
     if file.seekable():
-        return FileStream(file)
-    counted = Counted(file.read)
+        return _FileStream(file)
+    counted = _Counted(file.read)
     return Stream(counted.take, counted.count, close=file.close)
 
 
 def of_pipe(pipe: Any, closes: bool = False) -> Stream:
-    """Give the stream of a pipe, such as standard input, which gives at once what is there."""
-    counted = Counted(_Available(pipe).take)
+    """Return the stream of a pipe, such as standard input, which gives at once what is there."""
+    counted = _Counted(_Available(pipe).take)
     return Stream(counted.take, counted.count, prompt=True, close=pipe.close if closes else lambda: None)
 
 
-class Part(NamedTuple):
+class _LookAhead:
+    """A look-ahead buffer: bytes of a stream from some offset on, filled at the end and dropped at the start.
+
+    Attributes
+    ----------
+    data : bytes
+    offset : int
+        Of `data` in the stream.
+    ended : bool
+        Whether nothing can follow `data`.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.data, self.offset = b"", 0
+        self.ended = False
+        self._fault: tuple[str, ...] = ()
+
+    @property
+    def error(self) -> UnreadableError | None:
+        """Why there is no more, though there should be; each time another one, as it holds on to where it is raised."""
+        return UnreadableError(*self._fault) if self._fault else None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the data end where the stream was meant to."""
+        return self.ended and not self._fault
+
+    def fill(self, size: int) -> None:
+        """Read until there are `size` bytes, or all there are; of a pipe, what is there."""
+        parts, n = [self.data] if self.data else [], len(self.data)
+        while n < size and not self.ended:
+            try:
+                parts.append(self._stream.read(size - n))
+            except UnreadableError as error:
+                self._fault, self.ended = error.args, True
+                break
+            n += len(parts[-1])
+            self.ended = not parts[-1]
+            if self._stream.prompt:
+                break
+        self.data = b"".join(parts)
+
+    def ahead(self, start: int, size: int) -> bytes:
+        """Return what stands at `start`, counted from the start of `data` but behind them, if it can be had at once."""
+        distance = start - len(self.data)
+        return self._stream.ahead(distance, size) if distance >= 0 and not self.ended else b""
+
+    def drop(self, n: int) -> bytes:
+        """Take `n` bytes from the start."""
+        dropped, self.data = self.data[:n], self.data[n:]
+        self.offset += n
+        return dropped
+
+    def move_to(self, offset: int) -> None:
+        """Drop what stands before an offset.
+
+        Raises
+        ------
+        UnreadableError
+            If the stream cannot be read up to there.
+        """
+        n = offset - self.offset
+        if n > len(self.data):
+            self._stream.skip(n - len(self.data))
+            self.data, self.offset = b"", offset
+        else:
+            self.drop(n)
+
+    def head(self, end_of: Callable[[bytes, bool], int], size: int, most: int) -> bytes:
+        """Take what `end_of` says the length of, of the data and whether they are all, once it is not 0.
+
+        Raises
+        ------
+        UnreadableError
+            If that is more than `most` bytes, or cannot be read.
+        """
+        while True:
+            self.fill(size)
+            n = end_of(self.data, self.whole)
+            if n or self.ended:
+                break
+            if len(self.data) >= most:
+                raise UnreadableError(f"has a header of more than {most} bytes, which is not read")
+            size = min(2 * size, most)
+        if self._fault and not n:
+            raise UnreadableError(*self._fault)
+        return self.drop(n)
+
+
+def as_utf8(stream: Stream, encoding: str) -> Stream | None:
+    """Return what a stream becomes in UTF-8, or None if ASCII's characters can be found in it as it is.
+
+    Parameters
+    ----------
+    stream : Stream
+    encoding : str
+        ``""``: what a byte order mark of UTF-16 or UTF-32 says.
+    """
+    encoding = encoding or encoding_by_mark(stream.peek(4, until=_LINE_END))
+    if is_like_ascii(encoding):
+        return None
+    return Stream(_Decoder(stream.read, encoding).take, stream.consumed, stream.prompt)
+
+
+def encoding_by_mark(head: bytes) -> str:
+    """Return the encoding that a byte order mark of UTF-16 or UTF-32 at a file's start says, "" if there is none."""
+    return next((name for mark, name in _MARKS if head.startswith(mark)), "")
+
+
+class _Decoder:
+    """Decode what is read, and encode it as UTF-8."""
+
+    def __init__(self, read: Callable[[int], bytes], encoding: str) -> None:
+        self._read, self._encoding, self._n = read, encoding, 0
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def take(self, n: int) -> bytes:
+        while True:
+            data = self._read(n)
+            try:
+                text = self._decoder.decode(data, final=not data).encode()
+            except UnicodeError as error:
+                place = self._n + max(getattr(error, "start", 0), 0)
+                raise UnreadableError(
+                    f"is not {self._encoding} (byte {place}): name its encoding with --encoding"
+                ) from None
+            self._n += len(data)
+            if text or not data:
+                return text
+
+
+class _Part(NamedTuple):
     """Which bytes of the stored file something stands for."""
 
     start: int
     end: int
 
     def at(self, share: float) -> int:
-        """Give where a share of it ends."""
+        """Return where a share of it ends."""
         return self.start + int((self.end - self.start) * share)
 
-    def between(self, first: float, last: float) -> Part:
-        """Give the part between two shares of it."""
-        return Part(self.at(first), self.at(last))
+    def between(self, first: float, last: float) -> _Part:
+        """Return the part between two shares of it."""
+        return _Part(self.at(first), self.at(last))
 
 
-def sought_in(stream: Stream) -> tuple[IO[bytes], Part]:
-    """Give a file with all of a stream that can be sought in, and the bytes of the stored file it stands for.
+def sought_in(stream: Stream) -> tuple[IO[bytes], _Part]:
+    """Return a file with all of a stream that can be sought in, and the bytes of the stored file it stands for.
 
     Raises
     ------
@@ -200,15 +338,15 @@ def sought_in(stream: Stream) -> tuple[IO[bytes], Part]:
     """
     start, file = stream.consumed(), stream.seekable()
     if file is not None:
-        return file, Part(start, file.seek(0, io.SEEK_END))
+        return file, _Part(start, file.seek(0, io.SEEK_END))
     spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # it goes when nothing refers to it
     while data := stream.read(STEP):
         spool.write(data)
     spool.seek(0)
-    return spool, Part(start, stream.consumed())
+    return spool, _Part(start, stream.consumed())
 
 
-class Counted:
+class _Counted:
     """Count the bytes that are read."""
 
     def __init__(self, take: Callable[[int], bytes]) -> None:
@@ -221,7 +359,7 @@ class Counted:
         return data
 
     def count(self) -> int:
-        """Give how many bytes were read."""
+        """Return how many bytes were read."""
         return self._n
 
 
@@ -253,5 +391,5 @@ class _Available:
 
 
 def shown(name: str) -> str:
-    """Give a file's name as text; the system's may hold bytes that are none."""
+    """Return a file's name as text; the system's may hold bytes that are none."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

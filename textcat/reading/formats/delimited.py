@@ -1,4 +1,4 @@
-"""Comma or tab separated values, one document a row → where to cut between rows, and their records."""
+"""Comma or tab separated values, a document a row: where to cut between rows, and their records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,24 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from textcat.reading.formats.lines import LineCutter
-from textcat.reading.formats.spans import Content, FaultError, Span, read, text_of
-from textcat.reading.records import Block, InputSettings, Record, Rejection
+from textcat.reading.formats.text import _LineCutter
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    Record,
+    Rejection,
+    UnreadableError,
+    _Content,
+    _Span,
+    check_field,
+    checked_part,
+    label_options,
+    read_spans,
+    text_names,
+    text_of,
+    title_and_body,
+    topics_in,
+)
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines
@@ -20,61 +35,88 @@ _ROWS_THAT_FIT = 20  # so many lines that look like rows tell that a quote befor
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
-class Columns(NamedTuple):
+class _Columns(NamedTuple):
     """What separates a file's columns, how many there are, and which of them are read, -1 for none."""
 
     separator: str
     n: int
-    id: int
     title: int
-    body: int
+    body: tuple[int, ...]
+    id: int
+    topics: int = -1
+    split: int = -1
+    date: int = -1
 
 
 @lru_cache(maxsize=64)
-def columns(header: bytes, form: str, settings: InputSettings) -> Columns:
+def columns(header: bytes, form: str, settings: InputSettings) -> _Columns:
     """Read the names of columns.
 
-    The separator is the first of the format's by which there is a column of texts.
+    The separator is the first of the format's by which there are the columns of texts.
+
+    Parameters
+    ----------
+    header : bytes
+        The first row.
+    form : {"csv", "tsv"}
+    settings : InputSettings
 
     Raises
     ------
-    FaultError
-        If there is none, or a column that is read is there twice.
+    UnreadableError
+        If a column that is needed is not there, or one that is read is there twice.
     """
-    line, seen = _BEFORE.sub("", text_of(Span(1, 0, header), settings.encoding)), ""
+    line, seen = _BEFORE.sub("", text_of(_Span(1, 0, header), settings.encoding)), ""
     for separator in SEPARATORS[form]:
         try:
-            names = [name.strip() for name in _cells(line, separator)]
-        except FaultError as fault:
-            seen = seen or f"its header {fault}"
+            names = [name.strip() for name in _cells(line, separator, settings)]
+            texts = text_names(settings, names, names, "column")
+        except UnreadableError as fault:
+            # The first separator stands for all: its sentence names the whole line where it does not occur.
+            seen = seen or _without_columns(line, separator, settings, fault)
             continue
-        body = settings.text_field if settings.text_field in names else "body"
-        title = "title" if settings.text_field != "title" else ""
-        if body in names or title in names:
-            places = [_place(names, name) for name in (settings.id_field, title, body)]
-            return Columns(separator, len(names), *places)
-        seen = seen or f"but {', '.join(names):.200}"
-    raise FaultError(f"has no column {settings.text_field!r} ({seen}): name the texts' with --text-field")
+        return _places(separator, names, *texts, settings)
+    raise UnreadableError(seen)
+
+
+def _without_columns(line: str, separator: str, settings: InputSettings, fault: UnreadableError) -> str:
+    try:
+        _cells(line, separator, settings)
+    except UnreadableError as error:
+        return f"has no column {settings.text_fields[0]!r} (its header {error}): name the texts' with --text-field"
+    return str(fault)
+
+
+def _places(separator: str, names: list[str], title: str, body: list[str], settings: InputSettings) -> _Columns:
+    for field, option, is_default in label_options(settings):
+        # Without a column of topics nothing can be trained.
+        if not is_default or option == "--topics-field":
+            check_field(field, names, names, "column", option)
+    fields = [field for field, *_ in label_options(settings)] + (["date"] if settings.labels is not None else [])
+    found = [_place(names, name) for name in fields]
+    return _Columns(separator, len(names), _place(names, title), tuple(_place(names, name) for name in body), *found)
 
 
 def _place(names: list[str], name: str) -> int:
     if names.count(name) > 1:
-        raise FaultError(f"has {names.count(name)} columns {name!r}: rename all but one")
+        raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
     return names.index(name) if name in names else -1
 
 
-def _cells(row: str, separator: str) -> list[str]:
+def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
+    if not settings.quotes:
+        return row.rstrip("\r\n").split(separator)
     try:
         return next(csv.reader([row], delimiter=separator, strict=True), [])
     except csv.Error as error:
-        raise FaultError(f"is no row of values, {error}: mend its quotes") from None
+        raise UnreadableError(f"is no row of values, {error}: mend its quotes") from None
 
 
-def head(data: bytes, at_end: bool) -> int:
-    """Give the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight."""
+def head(data: bytes, at_end: bool, quotes: bool = True) -> int:
+    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight."""
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
-        end = _row_end(data, start, b",;\t|", final=at_end)
+        end = _row_end(data, start, b",;\t|", at_end) if quotes else _line_end(data, start, at_end)
         if not end or data[start:end].strip():
             return end
         start = end
@@ -86,28 +128,45 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
 
     A value may stand in double quotes, which are doubled inside of it; then it may have line ends, too. Where a quote
     is not closed, or text follows the closing one, the line that the row starts on is rejected, and only this line.
+    Without quotes, a row is a line, and quotes are ordinary characters.
     """
     which = columns(block.header, block.format, settings)
+    separator, n, title, body, name, topics, split, date = which
+    single = body[0] if len(body) == 1 else -1
 
-    def parse(span: Span) -> Content:
-        cells = _cells(text_of(span, settings.encoding), which.separator)
-        if len(cells) != which.n:
-            raise FaultError(f"has {len(cells)} values where the header has {which.n}: mend it")
-        body, title = (cells[place] if place >= 0 else "" for place in (which.body, which.title))
-        return Content(
-            cells[which.id] if which.id >= 0 else "", {"title": title, "body": body} if title else {"body": body}
-        )
+    def parse(span: _Span) -> _Content:
+        cells = _cells(text_of(span, settings.encoding), separator, settings)
+        if len(cells) != n:
+            raise UnreadableError(f"has {len(cells)} values where the header has {n}: mend it")
+        text = cells[single] if single >= 0 else "\n".join(filter(None, [cells[place] for place in body]))
+        zones = title_and_body(cells[title] if title >= 0 else "", text, settings)
+        identifier = cells[name] if name >= 0 else ""
+        if settings.labels is None:
+            return _Content(identifier, zones)
+        part = checked_part(cells[split].strip()) if split >= 0 else ""
+        return _Content(identifier, zones, topics_in(cells[topics], settings), cells[date] if date >= 0 else "", part)
 
-    return read(_spans(block, which.separator.encode()), parse, block, settings, "The row of line {}")
+    return read_spans(_spans(block, separator.encode(), settings), parse, block, settings, "The row of line {}")
 
 
-def _spans(block: Block, separator: bytes) -> Iterator[Span]:
+def _spans(block: Block, separator: bytes, settings: InputSettings) -> Iterator[_Span]:
     start, position = 0, block.position
-    for end in _row_ends(block.data, separator, final=True):
+    for end in _row_ends(block.data, separator, True) if settings.quotes else _line_ends(block.data):
         row = block.data[start:end]
         if row.strip():
-            yield Span(position, block.offset + start, row)
+            yield _Span(position, block.offset + start, row)
         start, position = end, position + row.count(b"\n")
+
+
+def _line_ends(data: bytes) -> Iterator[int]:
+    end = 0
+    while end < len(data):
+        end = _line_end(data, end, True)
+        yield end
+
+
+def _line_end(data: bytes, start: int, final: bool) -> int:
+    return data.find(b"\n", start) + 1 or (len(data) if final else 0)
 
 
 def _row_ends(data: bytes, separators: bytes, final: bool) -> Iterator[int]:
@@ -119,7 +178,7 @@ def _row_ends(data: bytes, separators: bytes, final: bool) -> Iterator[int]:
 
 
 def _row_end(data: bytes, start: int, separators: bytes, final: bool) -> int:
-    """Give where a row ends, or the line it starts on if its quotes are unbalanced; 0 if that is not in sight."""
+    """Return where a row ends, or the line it starts on if its quotes are unbalanced; 0 if that is not in sight."""
     place, last = start, len(data) if final else 0
     while True:
         newline = data.find(b"\n", place)
@@ -139,29 +198,31 @@ def _row_end(data: bytes, start: int, separators: bytes, final: bool) -> int:
 
 
 def _behind_quotes(data: bytes, place: int) -> int:
-    """Give where quotes end that have been opened before `place`, behind the closing one; -1 if not in sight."""
+    """Return where quotes end that have been opened before `place`, behind the closing one; -1 if not in sight."""
     quote = data.find(b'"', place)
     while quote >= 0 and data[quote + 1 : quote + 2] == b'"':
         quote = data.find(b'"', quote + 2)
     return quote + 1 if quote >= 0 else -1
 
 
-class RowCutter(LineCutter):
+class _RowCutter(_LineCutter):
     """Cut behind rows, whose values may have line ends in quotes."""
 
     def __init__(self, header: bytes, form: str, settings: InputSettings) -> None:
         which = columns(header, form, settings)
-        self._separator, self._n = which.separator.encode(), which.n
+        self._separator, self._n, self._quotes = which.separator.encode(), which.n, settings.quotes
         self._at_start, self._in_quotes = True, False  # of the row that is passed over
 
     def cut(self, data: bytes) -> int:
-        """See `LineCutter.cut`."""
-        if b'"' not in data:
+        """See `_LineCutter.cut`."""
+        if not self._quotes or b'"' not in data:
             return super().cut(data)
         return max(_row_ends(data, self._separator, final=False), default=0)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """See `LineCutter.skip`; if the row has a quote that seems to be a slip, only its first line is passed over."""
+        """See `_LineCutter.skip`; of a row with a quote that seems to be a slip, only the first line is passed over."""
+        if not self._quotes:
+            return super().skip(data)
         if self._at_start:
             line = data.find(b"\n") + 1
             if line and self._rows_follow(data, line):

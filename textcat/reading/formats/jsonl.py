@@ -1,58 +1,248 @@
-"""JSON Lines, one document a line → records, with the fields that a corpus of JSON Lines has."""
+"""JSON: one object a line (JSON Lines), or a file that is one array of objects; one document an object."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
 
-from textcat.reading.formats.spans import Content, Span, is_utf8, read, text_of, without_mark
-from textcat.reading.readers.jsonl import Fields
-from textcat.reading.records import Block, InputSettings, Record, Rejection
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    Record,
+    Rejection,
+    UnreadableError,
+    _Content,
+    _Span,
+    check_field,
+    checked_part,
+    filled,
+    is_utf8,
+    label_options,
+    read_spans,
+    text_names,
+    text_of,
+    topics_in,
+    without_mark,
+)
+
+# A string, whole or cut off at the end; or a brace outside of strings.
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
+_STRING_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
-def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+def read_lines(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield a document per line that is not blank.
 
-    A line has its text in the text field, in ``title`` and ``body``, or in ``zones``; other fields are passed over, and
-    so are zones without text. A NUL that JSON's escapes write is part of the text; a NUL byte is no JSON.
+    A line has its text in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their
+    names; other fields are passed over, and so are fields that are null, and zones without text. A NUL that JSON's
+    escapes write is part of the text; a NUL byte is no JSON.
     """
-
-    def parse(span: Span) -> Content:
-        fields = Fields.of_line(text_of(span, settings.encoding))
-        return Content(fields.identifier(settings.id_field), _texts(fields.zones(settings.text_field), settings))
-
     data, offset = without_mark(block, settings)
-    source, limit, in_utf8 = block.source, settings.max_bytes, is_utf8(settings.encoding)
+    source, limit, plain = block.source, settings.max_bytes, _plain_reader(settings)
     for number, line in enumerate(data.split(b"\n"), block.position):
-        content = _plain(line, settings) if in_utf8 and len(line) <= limit else None
+        content = plain(line) if plain is not None and len(line) <= limit else None
         if content is not None:
             yield Record(content[0] or f"{source}:{number}", source, number, content[1])
         elif line.strip():
-            yield from read([Span(number, offset, line)], parse, block, settings, "Line {}")
+            yield from read_spans([_Span(number, offset, line)], _parser(settings), block, settings, "Line {}")
         offset += len(line) + 1
 
 
-def _plain(line: bytes, settings: InputSettings) -> tuple[str, dict[str, str]] | None:
-    """Give the content of a line as nearly all are; None for any that orjson takes otherwise than Python's json."""
+def read_array(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+    """Yield a document per object of an array, with the fields of a line."""
+    return read_spans(_objects(block, settings), _parser(settings), block, settings, "Object {}")
+
+
+def _objects(block: Block, settings: InputSettings) -> Iterator[_Span]:
+    data, offset = without_mark(block, settings)
+    start, position = 0, block.position
+    for end in [*_object_ends(data), len(data)]:
+        text = data[start:end].lstrip(_BETWEEN)
+        if text:
+            yield _Span(position, offset + end - len(text), text)
+            position += 1
+        start = end
+
+
+def _object_ends(data: bytes) -> Iterator[int]:
+    """Yield where the objects that are in no other object end."""
+    depth = 0
+    for token in _TOKEN.finditer(data):
+        if token[0] == b"{":
+            depth += 1
+        elif token[0] == b"}":
+            depth -= 1
+            if depth <= 0:
+                depth = 0
+                yield token.end()
+
+
+class _ObjectCutter:
+    """Cut behind the objects of an array."""
+
+    def __init__(self) -> None:
+        self._depth, self._in_string = 0, False  # of the object that is passed over
+
+    def cut(self, data: bytes) -> int:
+        """See `_LineCutter.cut`."""
+        end = 0
+        for end in _object_ends(data):  # noqa: B007  # the last one
+            pass
+        return end
+
+    def count(self, data: bytes) -> int:
+        """See `_LineCutter.count`."""
+        return sum(1 for _ in _object_ends(data))
+
+    def skip(self, data: bytes) -> tuple[int, bool]:
+        """See `_LineCutter.skip`."""
+        place = 0
+        if self._in_string:
+            rest = _STRING_END.match(data)
+            if rest is None:
+                return _without_escape(data), False
+            place, self._in_string = rest.end(), False
+        for token in _TOKEN.finditer(data, place):
+            if token[0] == b"{":
+                self._depth += 1
+            elif token[0] == b"}":
+                self._depth -= 1
+                if self._depth <= 0:
+                    self._depth = 0
+                    return token.end(), True
+            elif token.end() == len(data) and not _STRING_END.match(data, token.start() + 1):
+                self._in_string = True
+                return _without_escape(data), False
+        return len(data), False
+
+
+def _without_escape(data: bytes) -> int:
+    """Return the length of data without the first half of an escape at the end."""
+    n_backslashes = len(data) - len(data.rstrip(b"\\"))
+    return len(data) - n_backslashes % 2
+
+
+def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[str, str]] | None] | None:
+    """Return what reads lines as nearly all are, without labels; it returns None for any other line."""
+    if settings.labels is not None or not is_utf8(settings.encoding):
+        return None
+    title = "" if settings.text_fields == ("title",) else "title"
+    body = tuple(field for field in settings.text_fields if field != title)
+    requires_id = not label_options(settings)[0][2]
+    return partial(_plain, settings.id_field, requires_id, title, body)
+
+
+def _plain(
+    id_field: str, requires_id: bool, title_field: str, body: tuple[str, ...], line: bytes
+) -> tuple[str, dict[str, str]] | None:
+    """Return the content of a line as nearly all are; None for any that orjson takes otherwise than Python's json."""
     try:
         fields: Any = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None  # half of a surrogate pair, or no JSON
-    if type(fields) is not dict or "zones" in fields:
+    if type(fields) is not dict or "zones" in fields or (requires_id and id_field not in fields):
         return None
-    name, text, title = fields.get(settings.id_field), fields.get(settings.text_field), fields.get("title")
+    name, title = fields.get(id_field), fields.get(title_field) if title_field else None
     name = "" if name is None else str(name) if type(name) is int else name
     title = "" if title is None else title
+    if len(body) == 1:
+        text = fields.get(body[0])
+    else:
+        texts = [fields.get(field) for field in body]
+        text = "\n".join(filter(None, texts)) if all(type(text) is str for text in texts) and texts else None
     if type(text) is not str or type(name) is not str or type(title) is not str:
         return None  # also an integer of more than 64 bits, which orjson gives as a float
-    if title and settings.text_field != "title":
+    if title:
         return name, {"title": title, "body": text} if text else {"title": title}
     return name, {"body": text}
 
 
-def _texts(zones: dict[str, str], settings: InputSettings) -> dict[str, str]:
-    if settings.text_field == "title" and "body" in zones:
-        zones = {"body": zones["body"]}
-    return {name: text for name, text in zones.items() if text} or {"body": ""}
+def _parser(settings: InputSettings) -> Callable[[_Span], _Content]:
+    def parse(span: _Span) -> _Content:
+        fields = _object(text_of(span, settings.encoding))
+        for field, option, is_default in label_options(settings):
+            if not is_default:
+                check_field(field, fields, fields, "field", option)
+        identifier = fields.get(settings.id_field)
+        name = str(identifier) if type(identifier) is int else _text(fields, settings.id_field)
+        zones = filled(_zones(fields, settings), settings)
+        if settings.labels is None:
+            return _Content(name, zones)
+        part = checked_part(_text(fields, settings.split_field))
+        return _Content(name, zones, _topics(fields, settings), _text(fields, "date"), part)
+
+    return parse
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UnreadableError(f"is not valid JSON ({error.msg} at column {error.colno}): mend it") from None
+    except (ValueError, RecursionError) as error:  # a number of many digits; brackets within brackets
+        raise UnreadableError(f"is not valid JSON ({error!s:.60}): mend it") from None
+    if not isinstance(fields, dict):
+        raise UnreadableError(f'holds {_shown(fields)}: it must be a JSON object, such as {{"text": "…"}}')
+    return fields
+
+
+def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]:
+    """Return the texts: what `zones` holds, or title and body."""
+    zones = fields.get("zones")
+    if zones is not None:
+        if not isinstance(zones, dict):
+            raise UnreadableError(f"has the zones {_shown(zones)}: they must be an object of texts by their names")
+        texts = {_valid(name): _string(f"zones.{_valid(name)}", value) for name, value in zones.items()}
+        return {"body": texts["body"]} if settings.text_fields == ("title",) and "body" in texts else texts
+    if settings.text_fields == ("text",):
+        # Other than for a table, a title alone will do, and null is as good as nothing.
+        title, body = "title", ["text" if fields.get("text") is not None else "body"]
+    else:
+        title, body = text_names(settings, fields, fields, "field")
+    if all(fields.get(field) is None for field in [*body, title]):
+        first = settings.text_fields[0]
+        raise UnreadableError(f"has no text: give it {first!r}, or 'title' and 'body', or name the field that holds it")
+    texts = [_text(fields, field) for field in body]
+    joined = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
+    return {"title": _text(fields, title) if title else "", "body": joined}
+
+
+def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ...]:
+    """Return a list of names, each once; numbers are names, too."""
+    field = settings.topics_field
+    value = fields.get(field)
+    if isinstance(value, str) and settings.topics_separator:
+        return topics_in(_valid(value), settings)
+    names = [] if value is None else value if isinstance(value, list) else [value]
+    for name in names:
+        if type(name) is not int and (not isinstance(name, str) or not name.strip()):
+            raise UnreadableError(f"has the {field} {_shown(value)}: they must be a list of names, or one name")
+    return tuple(dict.fromkeys(_valid(str(name)) for name in names))
+
+
+def _text(fields: Mapping[str, Any], field: str) -> str:
+    """Return a string, "" if there is none."""
+    value = fields.get(field)
+    return "" if value is None else _string(field, value)
+
+
+def _string(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UnreadableError(f"has the {field} {_shown(value)}: it must be a string")
+    return _valid(value)
+
+
+def _valid(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON's escapes can write and no text can hold."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _shown(value: Any) -> str:
+    shown = json.dumps(value, ensure_ascii=False)
+    return shown if len(shown) <= 40 else f"{shown[:39]}…"

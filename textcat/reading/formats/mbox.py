@@ -1,4 +1,4 @@
-"""Mail in an mbox, one document a message → where to cut between messages, and their records."""
+"""Mail in an mbox, a document a message: where to cut between messages, and their records."""
 
 from __future__ import annotations
 
@@ -12,8 +12,20 @@ from email.message import Message
 from html import unescape
 from itertools import pairwise
 
-from textcat.reading.formats.spans import Content, FaultError, Span, is_encoding, read
-from textcat.reading.records import Block, InputSettings, Record, Rejection
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    Record,
+    Rejection,
+    UnreadableError,
+    _Content,
+    _Span,
+    is_encoding,
+    label_options,
+    read_spans,
+    title_and_body,
+    topics_in,
+)
 
 #: The line before a message: "From ", an address, and a date with its time.
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
@@ -26,14 +38,16 @@ _LONGEST = 1 << 16
 # Its name is looked ahead for, so that it is taken whole or not at all.
 _TAG = re.compile(r"""<(?:[/!?]|(?=([a-zA-Z][^\s/<>"']*))\1)(?:(?:[^<>"']|"[^"<]*"|'[^'<]*')*|[^<>]*)>""")
 _HIDDEN = {name: re.compile(f"</{name}[^<>]*>", re.IGNORECASE) for name in ("script", "style")}
+#: Unless a header is named that holds them, such as X-Gmail-Labels, the topics are told by the place of the file.
+_BY_PLACE = (InputSettings().topics_field, "--topics-field", True)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
-class MessageCutter:
+class _MessageCutter:
     """Cut before the lines that precede messages."""
 
     def cut(self, data: bytes) -> int:
-        """See `LineCutter.cut`; the last message ends only where the file does."""
+        """See `_LineCutter.cut`; the last message ends only where the file does."""
         place = len(data)
         while (place := data.rfind(_START, 0, place)) > 0:
             if _starts(data, place) and data.find(b"\n", place + 1) > 0:
@@ -41,11 +55,11 @@ class MessageCutter:
         return 0
 
     def count(self, data: bytes) -> int:
-        """See `LineCutter.count`."""
+        """See `_LineCutter.count`."""
         return bool(SEPARATOR.match(data)) + sum(1 for _ in _inner_starts(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """See `LineCutter.skip`."""
+        """See `_LineCutter.skip`."""
         for start in _inner_starts(data):
             if data.find(b"\n", start) > 0:
                 return start, True
@@ -61,7 +75,7 @@ def _inner_starts(data: bytes) -> Iterator[int]:
 
 
 def _starts(data: bytes, line_end: int) -> bool:
-    """Tell whether a message starts behind a line end: behind a blank line, with what looks like a date."""
+    """Return whether a message starts behind a line end: behind a blank line, with what looks like a date."""
     before = data[max(line_end - 2, 0) : line_end]
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 
@@ -70,38 +84,44 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
     """Yield a document per message.
 
     Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
-    has none, those of HTML without their tags.
+    has none, those of HTML without their tags. With labels, a header that is named as the field of topics holds these.
     """
-    return read(_spans(block), lambda span: _content(span, settings), block, settings, "Message {}")
+    return read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Message {}")
 
 
-def _spans(block: Block) -> Iterator[Span]:
+def _spans(block: Block) -> Iterator[_Span]:
     data, position = block.data, block.position
     starts = [0, *_inner_starts(data), len(data)]
     for start, end in pairwise(starts):
         message = data[start:end]
         if message.strip():
-            yield Span(position, block.offset + start, message)
+            yield _Span(position, block.offset + start, message)
         position += bool(SEPARATOR.match(message))
 
 
-def _content(span: Span, settings: InputSettings) -> Content:
+def _content(span: _Span, settings: InputSettings) -> _Content:
     separator = SEPARATOR.match(span.data)
     if not separator:
-        raise FaultError('does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": mend the file')
+        raise UnreadableError(
+            'does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": mend the file'
+        )
     if b"\0" in span.data:
-        raise FaultError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
+        raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
     for header in _HEADER.finditer(span.data):
         if header.end() - header.start() > _LONGEST:
-            raise FaultError(f"has a {header[1].decode().title()} of more than {_LONGEST:,} bytes: shorten it")
+            raise UnreadableError(f"has a {header[1].decode().title()} of more than {_LONGEST:,} bytes: shorten it")
     try:
         message = email.message_from_bytes(_QUOTED_FROM.sub(rb"\1", span.data[separator.end() :]))
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8")
-        return Content(_header(message, "Message-ID"), {"title": title, "body": body} if title else {"body": body})
-    except FaultError:
+        zones, name = title_and_body(title, body, settings), _header(message, "Message-ID")
+        if settings.labels is None:
+            return _Content(name, zones)
+        topics = "" if _BY_PLACE in label_options(settings) else _header(message, settings.topics_field)
+        return _Content(name, zones, topics_in(topics, settings), _header(message, "Date"))
+    except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts
-        raise FaultError(f"is no mail that can be read ({error!r:.80}): mend it") from None
+        raise UnreadableError(f"is no mail that can be read ({error!r:.80}): mend it") from None
 
 
 def _header(message: Message, name: str) -> str:
@@ -130,11 +150,11 @@ def _decoded(part: Message, encoding: str) -> str:
         return data.decode(encoding)
     except UnicodeError as error:
         place = getattr(error, "start", 0)
-        raise FaultError(f"has a text that is not {encoding} (its byte {place}): mend what it declares") from None
+        raise UnreadableError(f"has a text that is not {encoding} (its byte {place}): mend what it declares") from None
 
 
 def _without_tags(text: str) -> str:
-    """Give what is shown of HTML; in one pass, which Python's own parser does not promise for what is no HTML."""
+    """Return what is shown of HTML; in one pass, which Python's own parser does not promise for what is no HTML."""
     shown, begin, at = [], 0, 0
     while (start := text.find("<", at)) >= 0:
         at = _end_of_markup(text, start)
@@ -145,7 +165,7 @@ def _without_tags(text: str) -> str:
 
 
 def _end_of_markup(text: str, start: int) -> int:
-    """Tell where the tag, the comment or the hidden element ends that a "<" begins; behind it if it begins none."""
+    """Return where the tag, the comment or the hidden element ends that a "<" begins; behind it if it begins none."""
     if text.startswith("<!--", start):
         end = text.find("-->", start + 4)
         return end + 3 if end >= 0 else len(text)

@@ -1,4 +1,4 @@
-"""Parquet, one document a row → batches of rows in Arrow's format, and their records."""
+"""Parquet, a document a row: blocks of rows in Arrow's format, and their records."""
 
 from __future__ import annotations
 
@@ -9,23 +9,45 @@ from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
 from textcat.reading.compression import check_ratio
-from textcat.reading.formats.spans import Content, FaultError, Span, read, too_long
-from textcat.reading.records import Block, InputSettings, Record, Rejection
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    Record,
+    Rejection,
+    UnreadableError,
+    _Content,
+    _Span,
+    check_field,
+    checked_part,
+    label_options,
+    read_spans,
+    text_names,
+    title_and_body,
+    too_long,
+    topics_in,
+)
 from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
 
 
-class Columns(NamedTuple):
+class _Columns(NamedTuple):
     """The names of the columns that are read, "" for none."""
 
-    id: str
     title: str
-    body: str
+    body: tuple[str, ...]
+    id: str
+    topics: str = ""
+    split: str = ""
+    date: str = ""
+
+    def names(self) -> list[str]:
+        """Return the columns to read, each once."""
+        return list(dict.fromkeys(filter(None, [self.id, self.title, *self.body, *self[3:]])))
 
 
-class Batch(NamedTuple):
+class _RowBlock(NamedTuple):
     """A block, where the next one begins (its group of rows, and the number of its first row), and the part read."""
 
     block: Block
@@ -53,15 +75,20 @@ def arrow() -> Any:
     return pyarrow
 
 
-def batches(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[Batch]:
+def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[_RowBlock]:
     """Yield the rows of a file from row number `row` on, which is in `group`.
+
+    Parameters
+    ----------
+    file : file of bytes
+    source : str
+    settings : InputSettings
+    group, row : int
 
     Raises
     ------
-    FaultError
-        If there is no column of texts.
     UnreadableError
-        If the file is damaged.
+        If a column that is needed is missing, or the file is damaged.
     """
     pa = arrow()
     try:
@@ -78,7 +105,7 @@ def batches(file: IO[bytes], source: str, settings: InputSettings, group: int, r
                 if chunk_start >= row:
                     block = Block(source, "parquet", _packed(pa, batch), chunk_start, -1)
                     done = start - 1
-                    yield Batch(block, number, start, done / max(done, starts[-1] - 1, 1))
+                    yield _RowBlock(block, number, start, done / max(done, starts[-1] - 1, 1))
             if start != starts[number + 1]:
                 rows = f"{start - starts[number]} rows where it should have {about[number].num_rows}"
                 raise ValueError(f"group {number + 1} has {rows}")  # which pyarrow passes over
@@ -86,21 +113,26 @@ def batches(file: IO[bytes], source: str, settings: InputSettings, group: int, r
         raise unreadable(error) from None
 
 
-def _columns(pa: Any, schema: Any, settings: InputSettings) -> Columns:
-    names = [settings.id_field, "" if settings.text_field == "title" else "title", settings.text_field]
-    if settings.text_field not in schema.names:
-        names[2] = "body"
-    found = Columns(*(name if name in schema.names else "" for name in names))
-    if not (found.title or found.body):
-        shown = ", ".join(schema.names)
-        raise FaultError(f"has no column {settings.text_field!r} (but {shown:.200}): name the texts' with --text-field")
-    for name in filter(None, found):
+def _columns(pa: Any, schema: Any, settings: InputSettings) -> _Columns:
+    title, body = text_names(settings, schema.names, schema.names, "column")
+    labels = [settings.id_field]
+    for field, option, is_default in label_options(settings):
+        # Without a column of topics nothing can be trained.
+        if not is_default or option == "--topics-field":
+            check_field(field, schema.names, schema.names, "column", option)
+    if settings.labels is not None:
+        labels += [settings.topics_field, settings.split_field, "date"]
+    which = _Columns(title, tuple(body), *(name if name in schema.names else "" for name in labels))
+    for name in which.names():
         if schema.names.count(name) > 1:
-            raise FaultError(f"has {schema.names.count(name)} columns {name!r}: rename all but one")
+            raise UnreadableError(f"has {schema.names.count(name)} columns {name!r}: rename all but one")
         kind = _values(pa, schema.field(name).type)
-        if not (_is_text(pa, kind) or (name == found.id and pa.types.is_integer(kind))):
-            raise FaultError(f"has {kind} in the column {name!r}, which is no text: name another one")
-    return found
+        if name == which.topics and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+            kind = _values(pa, kind.value_type)
+        is_text = _is_text(pa, kind) or (name in (which.id, which.topics) and pa.types.is_integer(kind))
+        if not is_text and name != which.date:
+            raise UnreadableError(f"has {kind} in the column {name!r}, which is no text: name another one")
+    return which
 
 
 def _values(pa: Any, kind: Any) -> Any:
@@ -112,10 +144,10 @@ def _is_text(pa: Any, kind: Any) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in kinds) or pa.types.is_null(kind)
 
 
-def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: Columns, settings: InputSettings) -> Iterator[Any]:
+def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: _Columns, settings: InputSettings) -> Iterator[Any]:
     """Yield the rows of a group, about as many at a time as make a block."""
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
-    about, names = table.metadata.row_group(group), list(dict.fromkeys(filter(None, which)))
+    about, names = table.metadata.row_group(group), which.names()
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
     # A text that is stored once may stand in many rows.
     repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=names)
@@ -125,7 +157,7 @@ def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: Columns, sett
 
 
 def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
-    """Give the bytes of a group's longest values, as far as the first row tells: with the columns' dictionaries."""
+    """Return the bytes of a group's longest values, as far as the first row tells: with the columns' dictionaries."""
     first = next(table.iter_batches(batch_size=1, row_groups=[group], columns=names, use_threads=False), None)
     columns = [column for column in (first.columns if first else ()) if pa.types.is_dictionary(column.type)]
     lengths = [pa.compute.max(pa.compute.binary_length(column.dictionary)).as_py() for column in columns]
@@ -146,29 +178,47 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
     with pa.ipc.open_stream(block.data) as stream:
         batch = stream.read_next_batch()
     which = _columns(pa, batch.schema, settings)
-    names, titles, bodies = (_column(pa, batch, name) for name in which)
-    spans = (Span(row, -1, b"") for row in range(block.position, block.position + batch.num_rows))
+    values = {name: _column(pa, batch, name) for name in which.names()}
+    nothing = [None] * batch.num_rows
+    titles, names = values.get(which.title, nothing), values.get(which.id, nothing)
+    bodies = [values[name] for name in which.body]
+    spans = (_Span(row, -1, b"") for row in range(block.position, block.position + batch.num_rows))
 
-    def parse(span: Span) -> Content:
+    def parse(span: _Span) -> _Content:
         i = span.position - block.position
-        title, body = _text(titles[i], settings), _text(bodies[i], settings)
-        if body is None and not title:
-            raise FaultError("has no text")
-        length = _length(title or "", settings) + _length(body or "", settings)
+        title, texts = _text(titles[i], settings), [_text(column[i], settings) for column in bodies]
+        if not title and all(text is None for text in texts):
+            raise UnreadableError("has no text")
+        body = texts[0] or "" if len(texts) == 1 else "\n".join(filter(None, texts))
+        length = _length(title or "", settings) + _length(body, settings)
         if length > settings.max_bytes:
-            raise FaultError(too_long(length, settings))
-        zones = {"title": title, "body": body or ""} if title else {"body": body or ""}
-        name = names[i]
-        return Content(str(name) if isinstance(name, int) else _text(name, settings) or "", zones)
+            raise too_long(length, settings)
+        zones, name = title_and_body(title or "", body, settings), _name(names[i], settings)
+        if settings.labels is None:
+            return _Content(name, zones)
+        topics = _topics(values[which.topics][i], settings)
+        part, date = (values.get(column, nothing)[i] for column in (which.split, which.date))
+        return _Content(
+            name, zones, topics, "" if date is None else str(date), checked_part(_text(part, settings) or "")
+        )
 
-    for found in read(spans, parse, block, settings, "Row {}"):
-        yield found._replace(length=-1) if isinstance(found, Rejection) else found
+    for item in read_spans(spans, parse, block, settings, "Row {}"):
+        yield item._replace(length=-1) if isinstance(item, Rejection) else item
+
+
+def _name(value: Any, settings: InputSettings) -> str:
+    return str(value) if isinstance(value, int) else _text(value, settings) or ""
+
+
+def _topics(value: Any, settings: InputSettings) -> tuple[str, ...]:
+    """Return a list of names, each once; numbers are names, too."""
+    if isinstance(value, list):
+        return tuple(dict.fromkeys(_name(one, settings) for one in value if one is not None))
+    return topics_in(_name(value, settings), settings)
 
 
 def _column(pa: Any, batch: Any, name: str) -> list[Any]:
-    """Give a column's values, those that are no UTF-8 as UnicodeDecodeErrors."""
-    if not name:
-        return [None] * batch.num_rows
+    """Return a column's values, those that are no UTF-8 as UnicodeDecodeErrors."""
     column = batch.column(name)
     if pa.types.is_dictionary(column.type):
         values = _items(column.dictionary)
@@ -193,7 +243,7 @@ def _item(value: Any) -> Any:
 
 def _text(value: Any, settings: InputSettings) -> str | None:
     if isinstance(value, UnicodeDecodeError):
-        raise FaultError(f"is not utf-8 (byte {value.start} of the text): write the file anew")
+        raise UnreadableError(f"is not utf-8 (byte {value.start} of the text): write the file anew")
     if not isinstance(value, bytes):
         text: str | None = value
         return text
@@ -202,7 +252,9 @@ def _text(value: Any, settings: InputSettings) -> str | None:
         return value.decode(encoding)
     except UnicodeError as error:
         place = getattr(error, "start", 0)
-        raise FaultError(f"is not {encoding} (byte {place} of the text): name its encoding with --encoding") from None
+        raise UnreadableError(
+            f"is not {encoding} (byte {place} of the text): name its encoding with --encoding"
+        ) from None
 
 
 def _length(text: str, settings: InputSettings) -> int:

@@ -1,27 +1,206 @@
-"""A file of Reuters Corpus Volume 1's XML, which is one story → its record."""
+"""Reuters Corpus Volume 1's XML: one file, one story, in a folder or zip per day."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+from xml.parsers import expat
 
 from textcat.errors import TextcatError
-from textcat.reading.formats.spans import Content, FaultError, Span, read
-from textcat.reading.members import Member
-from textcat.reading.readers import rcv1
-from textcat.reading.records import Block, InputSettings, Record, Rejection
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    LabelSettings,
+    Record,
+    Rejection,
+    UnreadableError,
+    _Content,
+    _Span,
+    filled,
+    read_spans,
+)
+
+VERSIONS = ("1", "2")
+_TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"
+_ZONES = frozenset({"title", "headline", "dateline", "p"})
+# The distribution also has lists of codes and DTDs, whose names do not start with an item's number.
+_STORY = re.compile(r"(?:^|/)[0-9]+[^/]*\.xml$", re.IGNORECASE)
+_DAY = re.compile(r"(?:^|/)([0-9]{4})([0-9]{2})([0-9]{2})(?:\.zip)?/", re.IGNORECASE)
+_SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2})|([0-9]+) to ([0-9]+)")
+
+
+def wanted(name: str, labels: LabelSettings) -> bool:
+    """Return whether a file holds a story that is to be read.
+
+    Where both parts are ranges of dates, a story in another day's folder or zip is in neither.
+
+    Parameters
+    ----------
+    name : str
+        Its path, with ``/``.
+    labels : LabelSettings
+    """
+    if not _STORY.search(name):
+        return False
+    day = _DAY.search(name)
+    spans = [span_of(text) for text in (labels.train, labels.test) if text]
+    return not (day and spans) or any(span.may_hold_day("-".join(day.groups())) for span in spans)
 
 
 def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield the story a file is, as the reader of RCV1 does; its id is the itemid."""
+    """Yield the one story a file is.
 
-    def parse(span: Span) -> Content:
-        path = Path(block.source)
-        member = Member(path, path.name, span.data)
+    The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
+    per paragraph), each ``""`` where the story has none. The topics are the codes of class bip:topics:1.0; version 2
+    adds those above them in the hierarchy, and puts a story without any topic or any country into no part. The byline,
+    which names the author, is left out.
+
+    References
+    ----------
+    D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark collection for text categorization research,
+    Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3 (the codes' hierarchy) and 4 (RCV1-v2).
+    """
+
+    def parse(span: _Span) -> _Content:
         try:
-            (document,) = rcv1.parse(member, encoding=settings.encoding)
-        except TextcatError as error:
-            raise FaultError(str(error).removeprefix(f"{member} ").rstrip(".")) from None
-        return Content(document.id, {name: text for name, text in document.zones.items() if text} or {"body": ""})
+            story = _story(span.data, settings.encoding)
+            name = _attribute(story, "itemid", "[0-9]+")
+            date = _attribute(story, "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
+        except _FaultError as error:
+            raise UnreadableError(
+                f"is no story of RCV1 ({error}): mend the file or get it again{error.remedy}"
+            ) from None
+        zones = filled(_zones(story.texts), settings)
+        if settings.labels is None:
+            return _Content(name, zones)
+        return _Content(name, zones, *_labels(story, int(name), date, settings.labels))
 
-    return read([Span(block.position, block.offset, block.data)], parse, block, settings, "The file")
+    return read_spans([_Span(block.position, block.offset, block.data)], parse, block, settings)
+
+
+def _labels(story: _Story, itemid: int, date: str, labels: LabelSettings) -> tuple[tuple[str, ...], str, str]:
+    topics, part = story.codes[_TOPICS], _part(itemid, date, labels.train, labels.test)
+    if labels.version == "2":
+        part = part if topics and story.codes[_COUNTRIES] else "unused"
+        topics = [code for topic in topics for code in _with_ancestors(topic)]
+    return tuple(dict.fromkeys(topics)), date, part
+
+
+class _Range(NamedTuple):
+    """The stories from one date or itemid to another, both included."""
+
+    first: str | int
+    last: str | int
+
+    def holds(self, itemid: int, date: str) -> bool:
+        value = itemid if isinstance(self.first, int) else date
+        return self.first <= value <= self.last  # type: ignore[operator]  # both are dates, or both itemids
+
+    def may_hold_day(self, date: str) -> bool:
+        return isinstance(self.first, int) or self.holds(0, date)
+
+
+@lru_cache(maxsize=8)
+def span_of(text: str) -> _Range:
+    """Return the range of stories that is written so.
+
+    Raises
+    ------
+    TextcatError
+        If it is none.
+    """
+    match = _SPAN.fullmatch(text)
+    if not match:
+        raise TextcatError(f"{text!r} is no range of stories: write '1996-08-26 to 1996-09-01' or '2286 to 26150'.")
+    first_date, last_date, first_id, last_id = match.groups()
+    return _Range(first_date, last_date) if first_date else _Range(int(first_id), int(last_id))
+
+
+def _part(itemid: int, date: str, train: str, test: str) -> str:
+    if not (train or test):
+        return ""
+    parts = (part for part, text in (("train", train), ("test", test)) if text and span_of(text).holds(itemid, date))
+    return next(parts, "unused")
+
+
+def _with_ancestors(topic: str) -> list[str]:
+    """Return a topic and those above it: C1511, C151, C15, CCAT; GSPO, GCAT."""
+    chain = [topic]
+    while chain[-1][1:] != "CAT":
+        code = chain[-1]
+        chain.append(code[:-1] if code[1:].isdigit() and len(code) > 3 else f"{code[0]}CAT")
+    return chain
+
+
+def _zones(texts: Mapping[str, list[str]]) -> dict[str, str]:
+    # The title is the headline, with the name of a country before it.
+    title = " ".join(texts["headline"]) or " ".join(texts["title"])
+    return {"title": title, "dateline": " ".join(texts["dateline"]), "body": "\n".join(texts["p"])}
+
+
+class _Story:
+    """The parts of a story that the parser has read; its methods are the parser's handlers."""
+
+    def __init__(self) -> None:
+        self.root = ""
+        self.attributes: dict[str, str] = {}
+        self.texts: dict[str, list[str]] = defaultdict(list)
+        self.codes: dict[str, list[str]] = defaultdict(list)
+        self._class = ""  # of the codes that come
+        self._pieces: list[str] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == "code":
+            if attributes.get("code"):
+                self.codes[self._class].append(attributes["code"])
+        elif tag == "codes":
+            self._class = attributes.get("class", "")
+        elif tag in _ZONES:
+            self._pieces.clear()
+        elif not self.root:
+            self.root, self.attributes = tag, attributes
+
+    def characters(self, text: str) -> None:
+        self._pieces.append(text)
+
+    def end(self, tag: str) -> None:
+        if tag in _ZONES:
+            text = "".join(self._pieces).strip()
+            if text:
+                self.texts[tag].append(text)
+
+    def entity(self, name: str, *declaration: object) -> None:
+        # No story declares one, and entities of entities may grow without bound.
+        raise _FaultError(f"it declares the entity {name!r}")
+
+
+class _FaultError(Exception):
+    """What is wrong with a story, as a clause; and a further remedy."""
+
+    def __init__(self, fault: object, remedy: str = "") -> None:
+        super().__init__(str(fault))
+        self.remedy = remedy
+
+
+def _story(data: bytes, encoding: str) -> _Story:
+    story = _Story()
+    try:
+        parser = expat.ParserCreate(encoding or None)
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = story.start, story.end
+        parser.CharacterDataHandler, parser.EntityDeclHandler = story.characters, story.entity
+        parser.Parse(data, True)
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: an encoding Python does not know
+        raise _FaultError(error, ", or name its encoding with --encoding") from None
+    return story
+
+
+def _attribute(story: _Story, name: str, form: str) -> str:
+    if story.root != "newsitem":
+        raise _FaultError("it has no newsitem")
+    if not re.fullmatch(form, story.attributes.get(name, "")):
+        raise _FaultError(f"its newsitem has the {name} {story.attributes.get(name, '')!r}")
+    return story.attributes[name]
