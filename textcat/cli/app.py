@@ -171,7 +171,7 @@ def input_settings(
     """Return how inputs are read."""
     from textcat.reading.records import InputSettings
 
-    return InputSettings(format_, text_field, id_field, encoding, lines)
+    return InputSettings(format_, (text_field,), id_field, encoding=encoding, lines=lines)
 
 
 def corpus_reader(corpus_dir: CorpusDir = None) -> Callable[..., "Corpus"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path, PurePosixPath
@@ -12,7 +11,25 @@ from typing import Any, get_type_hints
 from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError
 from textcat.files import describe_type, did_you_mean, has_type, read_toml, shipped
-from textcat.reading.readers import READERS
+from textcat.reading.formats import rcv1
+from textcat.reading.records import InputSettings, LabelSettings
+from textcat.reading.sources import by_name
+
+_FIELDS = ("id", "text", "topics", "separator", "split", "encoding")
+#: The options of each reader. The readers are formats, but that texts are read by folders, and json may be lines, too.
+READERS = {
+    "csv": (*_FIELDS, "quotes"),
+    "folders": ("headers", "encoding"),
+    "json": _FIELDS,
+    "jsonl": _FIELDS,
+    "lines": ("encoding",),
+    "mbox": ("topics", "separator", "encoding"),
+    "parquet": _FIELDS,
+    "rcv1": ("train", "test", "version", "encoding"),
+    "reuters": ("split", "encoding"),
+    "tsv": (*_FIELDS, "quotes"),
+}
+_FORMATS = {"folders": "text", "json": ""}
 
 
 @dataclass(frozen=True)
@@ -26,7 +43,7 @@ class Card:
     folder : Path
         The folder the card lies in; the corpus may lie there too.
     reader : str
-        ``"folders"``, ``"jsonl"``, ``"rcv1"`` or ``"reuters"``.
+        A name in `READERS`.
     files : list of str
         Names of the archive, folder or file on disk, the first one being what a download is called.
     title, licence, citation : str
@@ -39,7 +56,7 @@ class Card:
     descriptions : str
         Name of the file, in the source or beside the card, that says what topics are about, see `read_descriptions`.
     options : dict of str to str
-        Options of the reader, such as the split rule.
+        Options of the reader, such as the split rule; the names of several fields are separated by commas.
     counts : dict of str to int
         Published numbers for listings: ``documents``, ``train``, ``test``, ``topics``.
     sha256 : dict of str to str
@@ -65,14 +82,51 @@ class Card:
     tree: str = ""
 
     def wanted(self, name: str) -> bool:
-        """Tell whether a file of the source belongs to the corpus."""
+        """Return whether a file of the source belongs to the corpus."""
         if self.sha256:
             return PurePosixPath(name).name in self.sha256
-        return self.describes(name) or bool(READERS[self.reader].wanted(name, **self.options))
+        if self.reader == "rcv1":
+            labels = self.settings().labels or LabelSettings()
+            return self.describes(name) or rcv1.wanted(name, labels)
+        return self.describes(name) or holds_documents(self.reader, name)
+
+    def settings(self, settings: InputSettings | None = None) -> InputSettings:
+        """Return the settings by which the corpus is read: those given, with the card's format and options."""
+        settings, options = settings or InputSettings(), self.options
+        if "text" in options:
+            settings = settings._replace(text_fields=tuple(name.strip() for name in options["text"].split(",")))
+        names = {"id": "id_field", "topics": "topics_field", "separator": "topics_separator", "encoding": "encoding"}
+        labels = {name: options[name] for name in ("train", "test", "version", "headers") if name in options}
+        if "split" in options and self.reader == "reuters":
+            labels["split"] = options["split"]
+        elif "split" in options:
+            names["split"] = "split_field"
+        return settings._replace(
+            format=_FORMATS.get(self.reader, self.reader),
+            quotes=settings.quotes and options.get("quotes") != "none",
+            labels=LabelSettings(**labels),
+            **{field: options[name] for name, field in names.items() if name in options},
+        )
 
     def describes(self, name: str) -> bool:
-        """Tell whether a file of the source says what topics are about."""
+        """Return whether a file of the source says what topics are about."""
         return bool(self.descriptions) and f"/{name}".endswith(f"/{self.descriptions}")
+
+
+def holds_documents(reader: str, name: str) -> bool:
+    """Return whether the name of a file inside a source says that a reader takes it.
+
+    Parameters
+    ----------
+    reader : str
+    name : str
+        With ``/`` between folders; a text lies in a topic's folder, a README beside the folders does not.
+    """
+    if reader == "folders":
+        return "/" in name
+    if reader == "json":
+        return name.lower().endswith(".json")
+    return by_name(name, InputSettings(lines=reader == "lines")).format == reader
 
 
 _KEYS = {f.name: f for f in fields(Card) if f.name not in ("name", "folder")}
@@ -153,9 +207,8 @@ def _check(path: Path, entries: Mapping[str, Any]) -> None:
             raise TextcatError(f"The card {path} has no {key!r}: add it.")
     _check_choice(path, "reader", entries["reader"], list(READERS))
     _check_choice(path, "topics", entries.get("topics", "train"), list(TOPIC_RULES))
-    options = list(inspect.signature(READERS[entries["reader"]].parse).parameters)[1:]
     for option in entries.get("options", {}):
-        _check_choice(path, "options", option, options)
+        _check_choice(path, "options", option, list(READERS[entries["reader"]]))
     if not entries["files"]:
         raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")
 

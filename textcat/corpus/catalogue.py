@@ -8,17 +8,18 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from textcat.corpus import descriptions
-from textcat.corpus.cards import Card, card, cards, tree_digest
+from textcat.corpus.cards import Card, card, cards, holds_documents, tree_digest
 from textcat.corpus.descriptions import read_descriptions
-from textcat.documents import Corpus, Document
+from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.reading.members import DamagedError, Member, members, names
-from textcat.reading.readers import READERS
+from textcat.reading.batches import DamagedError, file_names, read_documents, shared_depth
+from textcat.reading.records import InputSettings
+from textcat.reading.sources import is_url, matches
+from textcat.reading.streams import STEP, Stream
 
 __all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "verify"]
 
@@ -91,8 +92,9 @@ def verify(card: Card, path: Path) -> None:
     TextcatError
         If the file is cut off, a file of the corpus is missing, or a sum differs.
     """
-    sums = {member.name: _sum(card, path, member) for member in members(path, card.wanted)}
-    _check_complete(card, path, sums)
+    contents = _Contents(card, str(path))
+    read_documents([path], card.settings(), card.wanted, contents.verify)
+    contents.check_complete()
 
 
 def fetch(card: Card, progress: Progress | None = None) -> Path:
@@ -149,21 +151,25 @@ def open_corpus(
     corpus_dir: str | Path | None = None,
     download: bool = True,
     progress: Progress | None = None,
+    settings: InputSettings | None = None,
 ) -> Corpus:
-    """Open a corpus by name, card or path.
+    """Open a corpus by name, card, path or URL.
 
     Parameters
     ----------
     name_or_path : str, Path or Card
-        The name of a shipped corpus; the path of a card (``.toml``); or the path of the data itself: SGML files in
-        Reuters' format, RCV1's XML, JSON Lines, or a folder per topic, each as a folder or an archive. A name goes
-        before a path.
+        The name of a shipped corpus; the path of a card (``.toml``); or the data itself, as a path, a pattern such as
+        ``news/*.jsonl``, or a URL: JSON Lines, a JSON array, CSV, TSV, Parquet, SGML files in Reuters' format, RCV1's
+        XML, mailboxes, or a folder per topic; files, folders or archives of them, compressed or not. A name goes before
+        a path.
     corpus_dir : str or Path, optional
         Folder to look in first.
     download : bool
         Whether a corpus that is found nowhere is fetched.
     progress : Progress, optional
         Passed to `fetch`.
+    settings : InputSettings, optional
+        How data without a card are read; a card's own options go before them. With a format, all files are read in it.
 
     Returns
     -------
@@ -177,9 +183,11 @@ def open_corpus(
         have the same id.
     """
     if not isinstance(name_or_path, Card):
-        path = Path(name_or_path).expanduser()
-        if path.exists() and path.suffix != ".toml" and str(name_or_path) not in cards():
-            return _open(guess_card(path), path)
+        text, path = str(name_or_path), Path(name_or_path).expanduser()
+        if is_url(text):
+            return _open(guess_card(text, settings), text, settings)
+        if path.suffix != ".toml" and text not in cards() and (path.exists() or matches(str(path))):
+            return _open(guess_card(str(path), settings), str(path), settings)
         name_or_path = card(path if path.suffix == ".toml" else name_or_path)
     found = locate(name_or_path, corpus_dir)
     if found is None:
@@ -187,47 +195,77 @@ def open_corpus(
             folders = ", ".join(map(str, search_folders(name_or_path, corpus_dir)))
             raise TextcatError(f"Corpus {name_or_path.name} is in none of {folders}. {_by_hand(name_or_path)}")
         found = fetch(name_or_path, progress)
-    return _open(name_or_path, found)
+    return _open(name_or_path, str(found), settings)
 
 
-def guess_card(path: Path) -> Card:
+def guess_card(data: str, settings: InputSettings | None = None) -> Card:
     """Describe data that has no card, by the names of its files.
+
+    Parameters
+    ----------
+    data : str
+        A path, pattern or URL.
+    settings : InputSettings, optional
+        Whose format, if it has one, is that of all files.
 
     Raises
     ------
     TextcatError
-        If there are neither SGML files, nor RCV1's, nor JSON Lines, nor folders with files.
+        If no file is of a known format, and there is no folder with files.
     """
-    found = names(path)
-    described = _descriptions_among(found)
+    settings = settings or InputSettings()
+    name, folder = Path(data).name, Path(data).parent
+    names = file_names([data], settings)
+    described = _descriptions_among(names)
+    reader = "folders" if settings.format == "text" else settings.format
+    reader = reader or _reader_of([name for name in names if name != described], settings)
+    if not reader:
+        raise TextcatError(
+            f"{data} holds no file of a known format and no folder per topic: name the format with --format, or give "
+            "it a card (.toml) with a reader."
+        )
+    return Card(name, folder, reader, [name], descriptions=described)
+
+
+def _reader_of(names: list[str], settings: InputSettings) -> str:
+    """Return the reader that files with these names need, "" if none fits."""
+    depth = shared_depth(names)
     # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
-    kinds = {
-        "reuters": READERS["reuters"].wanted,
-        "rcv1": lambda name: name.lower().endswith("newsml.xml"),
-        "jsonl": READERS["jsonl"].wanted,
-        "folders": READERS["folders"].wanted,
-    }
-    for reader, holds_documents in kinds.items():
-        if any(map(holds_documents, found)):
-            return Card(path.name, path.parent, reader, [path.name], descriptions=described)
-    raise TextcatError(
-        f"{path} holds neither .sgm nor newsML.xml nor .jsonl files nor a folder per topic: "
-        "give it a card (.toml) with a reader."
-    )
+    if any(holds_documents("reuters", name) for name in names):
+        return "reuters"
+    if any(name.lower().endswith("newsml.xml") for name in names):
+        return "rcv1"
+    if any(holds_documents("jsonl", name) for name in names):
+        return "jsonl"
+    # Files in a topic's folder are its documents, whatever their format.
+    beside = [name for name in names if set(name.lower().split("/")[depth:-1]) <= {"train", "test", "unused"}]
+    for reader in ("csv", "tsv", "parquet", "json"):
+        if any(holds_documents(reader, name) for name in beside):
+            return reader
+    if any(holds_documents("mbox", name) for name in names):
+        return "mbox"
+    if settings.lines and names:
+        return "lines"
+    return "folders" if any("/" in name for name in names) else ""
 
 
-def _descriptions_among(found: list[str]) -> str:
+def _descriptions_among(names: list[str]) -> str:
     """Return the name of a file of descriptions in the folder that all files lie in, "" if there is none."""
-    folder = os.path.commonpath(found) if len(found) > 1 else ""
+    if len(names) < 2:  # a single file is the data
+        return ""
+    folder = os.path.commonpath(names)
     likely = (f"{folder}/{name}" if folder else name for name in descriptions.NAMES)
-    return next((name for name in likely if name in found), "")
+    return next((name for name in likely if name in names), "")
 
 
-def _open(card: Card, path: Path) -> Corpus:
-    _log.info("Reading %s from %s", card.name, path)
-    described: dict[str, str] = {}
-    documents = list(_documents(card, path, described))
-    return Corpus.from_documents(card.name, documents, card.topics, described or _described_beside(card))
+def _open(card: Card, data: str, settings: InputSettings | None) -> Corpus:
+    _log.info("Reading %s from %s", card.name, data)
+    contents = _Contents(card, data)
+    # Every file of a folder is of the format that has been asked for, whatever its name.
+    wanted = None if settings is not None and settings.format and not (card.sha256 or card.tree) else card.wanted
+    documents = read_documents([data], card.settings(settings), wanted, contents.open)
+    contents.check_complete()
+    return Corpus.from_documents(card.name, documents, card.topics, contents.descriptions or _described_beside(card))
 
 
 def _described_beside(card: Card) -> dict[str, str]:
@@ -240,48 +278,63 @@ def _described_beside(card: Card) -> dict[str, str]:
             f"Corpus {card.name} has no file {card.descriptions}, neither in its source nor beside its card in "
             f"{card.folder}: put it there, or take 'descriptions' out of the card."
         )
-    return read_descriptions(next(members(path)))
+    return read_descriptions(path.name, path.read_bytes(), str(path))
 
 
-def _documents(card: Card, path: Path, described: dict[str, str]) -> Iterator[Document]:
-    """Yield the documents of a source, and fill `described` where it says what its topics are about."""
-    parsed: dict[str, list[Document]] = {}
-    sums: dict[str, str] = {}
-    for member in members(path, card.wanted):
-        sums[member.name] = _sum(card, path, member)
-        if card.describes(member.name):
-            described.update(read_descriptions(member))
-        else:
-            parsed[member.name] = list(READERS[card.reader].parse(member, **card.options))
-    _check_complete(card, path, sums)
-    # The order of training follows that of the documents, so it must not hang on how an archive was packed.
-    seen: dict[str, str] = {}
-    for name in sorted(parsed):
-        for document in parsed[name]:
-            if document.id in seen:
-                places = f"in {seen[document.id]} and in {name}"
-                raise TextcatError(f"{path} has two documents {document.id!r}, {places}: remove one of them.")
-            seen[document.id] = name
-            yield document
+class _Contents:
+    """The files of a corpus: their sums, which are compared with the card's, and the descriptions of topics in them."""
 
+    def __init__(self, card: Card, data: str) -> None:
+        self._card, self._data = card, data
+        self._sums: dict[str, str] = {}
+        self.descriptions: dict[str, str] = {}
 
-def _sum(card: Card, path: Path, member: Member) -> str:
-    if not (card.sha256 or card.tree):
-        return ""
-    digest = hashlib.sha256(member.data).hexdigest()
-    if card.sha256 and digest != card.sha256[PurePosixPath(member.name).name]:
-        raise DamagedError(path, f"{member.name} has not the checksum the card of {card.name} gives")
-    return digest
+    def open(self, name: str, stream: Stream) -> Stream | None:
+        """Return the stream of a file of documents, which is summed up as it is read; read a file of descriptions."""
+        if self._card.describes(name):
+            data = self._read(name, stream)
+            self.descriptions.update(read_descriptions(name, data, f"{name} in {self._data}"))
+            return None
+        self._sums[name] = ""
+        if not (self._card.sha256 or self._card.tree):
+            return stream
+        digest = hashlib.sha256()
 
+        def take(n: int) -> bytes:
+            data = stream.read(n)
+            digest.update(data)
+            if not data:
+                self._check(name, digest.hexdigest())
+            return data
 
-def _check_complete(card: Card, path: Path, sums: Mapping[str, str]) -> None:
-    missing = sorted(set(card.sha256) - {PurePosixPath(name).name for name in sums})
-    if missing:
-        raise DamagedError(path, f"{', '.join(missing)} not in it")
-    if card.tree and tree_digest(sums) != card.tree:
-        raise DamagedError(path, f"its files have not the checksum the card of {card.name} gives")
-    if not sums:
-        raise TextcatError(f"{path} holds no file the reader {card.reader!r} reads: check the path and the card.")
+        return Stream(take, stream.consumed, stream.prompt)
+
+    def verify(self, name: str, stream: Stream) -> None:
+        """Read a file only to compare its sum."""
+        self._read(name, stream)
+
+    def _read(self, name: str, stream: Stream) -> bytes:
+        data = b"".join(iter(lambda: stream.read(STEP), b""))
+        self._check(name, hashlib.sha256(data).hexdigest())
+        return data
+
+    def _check(self, name: str, digest: str) -> None:
+        self._sums[name] = digest
+        if self._card.sha256 and digest != self._card.sha256[PurePosixPath(name).name]:
+            raise DamagedError(self._data, f"{name} has not the checksum the card of {self._card.name} gives")
+
+    def check_complete(self) -> None:
+        """Raise DamagedError if files are missing, or TextcatError if there is none."""
+        card = self._card
+        missing = sorted(set(card.sha256) - {PurePosixPath(name).name for name in self._sums})
+        if missing:
+            raise DamagedError(self._data, f"{', '.join(missing)} not in it")
+        if card.tree and tree_digest(self._sums) != card.tree:
+            raise DamagedError(self._data, f"its files have not the checksum the card of {card.name} gives")
+        if not self._sums:
+            raise TextcatError(
+                f"{self._data} holds no file the reader {card.reader!r} reads: check the path and the card."
+            )
 
 
 def _download(card: Card, url: str, target: Path, progress: Progress | None) -> None:

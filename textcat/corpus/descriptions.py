@@ -1,4 +1,4 @@
-"""A file that says in words what topics are about → the description of each topic."""
+"""Read the file that says in words what topics are about."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from textcat.errors import TextcatError
-from textcat.reading.members import Member
 
 #: The names such a file has where no card names it.
 NAMES = ("topics.json", "topics.tsv", "topics.csv")
@@ -24,49 +23,54 @@ _CODE = re.compile(r"[A-Z][A-Z-]*")
 _RULE = "____"  # begins the line that ends the list of topics
 
 
-def read_descriptions(member: Member) -> dict[str, str]:
+def read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]:
     """Return the description of each topic a file names.
 
     Parameters
     ----------
-    member : Member
+    name : str
+        Of the file; what it ends in says the format.
+    data : bytes
         UTF-8. ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: a name and a text a line; a first line
         "name, text" is passed over. ``.txt``: the list of Reuters-21578, where long names stand before codes in
         parentheses; a code without one is described by "".
+    place : str
+        Where the file lies, for messages.
 
     Raises
     ------
     TextcatError
         If the file is none of these, is malformed, names a topic twice, or names none.
     """
-    suffix = PurePosixPath(member.name).suffix.lower()
-    text = member.text("utf-8").removeprefix("\ufeff")
-    if suffix == ".json":
-        found = _from_json(member, text)
-    elif suffix in _DELIMITERS:
-        found = _unique(member, _from_table(member, text, _DELIMITERS[suffix]))
-    elif suffix == ".txt":
-        found = _unique(member, _from_reuters(text))
-    else:
-        raise TextcatError(f"{member} cannot be read for descriptions of topics: it must be .json, .tsv, .csv or .txt.")
-    if not found:
-        raise TextcatError(f"{member} describes no topic: write one a line, or take it away.")
-    return found
-
-
-def _from_json(member: Member, text: str) -> dict[str, str]:
+    place, suffix = place or name, PurePosixPath(name).suffix.lower()
     try:
-        found = json.loads(text, object_pairs_hook=lambda pairs: _unique(member, pairs))
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TextcatError(f"{place} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
+    if suffix == ".json":
+        descriptions = _from_json(place, text)
+    elif suffix in _DELIMITERS:
+        descriptions = _unique(place, _from_table(place, text, _DELIMITERS[suffix]))
+    elif suffix == ".txt":
+        descriptions = _unique(place, _from_reuters(text))
+    else:
+        raise TextcatError(f"{place} cannot be read for descriptions of topics: it must be .json, .tsv, .csv or .txt.")
+    if not descriptions:
+        raise TextcatError(f"{place} describes no topic: write one a line, or take it away.")
+    return descriptions
+
+
+def _from_json(place: str, text: str) -> dict[str, str]:
+    try:
+        descriptions = json.loads(text, object_pairs_hook=lambda pairs: _unique(place, pairs))
     except (ValueError, RecursionError) as error:
-        raise TextcatError(f"{member} is not valid JSON ({error}): mend it.") from None
-    if not isinstance(found, Mapping) or not all(isinstance(words, str) for words in found.values()):
-        raise TextcatError(
-            f'{member} must be a JSON object of names and texts, such as {{"wheat": "Wheat and flour"}}.'
-        )
-    return dict(found)
+        raise TextcatError(f"{place} is not valid JSON ({error}): mend it.") from None
+    if not isinstance(descriptions, Mapping) or not all(isinstance(words, str) for words in descriptions.values()):
+        raise TextcatError(f'{place} must be a JSON object of names and texts, such as {{"wheat": "Wheat and flour"}}.')
+    return dict(descriptions)
 
 
-def _from_table(member: Member, text: str, delimiter: str) -> Iterable[tuple[str, str]]:
+def _from_table(place: str, text: str, delimiter: str) -> Iterable[tuple[str, str]]:
     lines = text.splitlines()
     # A text may hold a comma, never a tab: in a .tsv quotes are only quotes.
     rows = csv.reader(lines) if delimiter == "," else (line.split(delimiter) for line in lines)
@@ -75,7 +79,7 @@ def _from_table(member: Member, text: str, delimiter: str) -> Iterable[tuple[str
         if not any(row) or (number == 1 and [cell.lower() for cell in row] in _HEADERS):
             continue
         if len(row) != 2 or not row[0]:
-            raise TextcatError(f"{member}: row {number} is {cells!r:.60}; it must be a name and a text.")
+            raise TextcatError(f"{place}: row {number} is {cells!r:.60}; it must be a name and a text.")
         yield row[0], row[1]
 
 
@@ -92,10 +96,10 @@ def _from_reuters(text: str) -> Iterable[tuple[str, str]]:
             yield line.lower(), ""
 
 
-def _unique(member: Member, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _unique(place: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    descriptions: dict[str, Any] = {}
     for name, text in pairs:
-        if name in found:
-            raise TextcatError(f"{member} describes {name!r} twice: remove one of the two.")
-        found[name] = text
-    return found
+        if name in descriptions:
+            raise TextcatError(f"{place} describes {name!r} twice: remove one of the two.")
+        descriptions[name] = text
+    return descriptions

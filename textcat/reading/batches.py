@@ -523,6 +523,25 @@ def read_labelled(
             raise _error(refusal, source, walk) from None
 
 
+def file_names(inputs: Iterable[str | PathLike[str]], settings: InputSettings) -> list[str]:
+    """Return the names of all files inside inputs and their archives, as `read_documents` takes them.
+
+    Parameters
+    ----------
+    inputs : iterable of str or path-like
+    settings : InputSettings
+    """
+    names: list[str] = []
+
+    def wanted(name: str) -> bool:
+        names.append(name)
+        return False
+
+    for _ in read_labelled(inputs, settings, wanted):
+        pass
+    return names
+
+
 def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:
     """Return the error about a corpus that cannot be read, with the place and the remedy."""
     fault, name, subject = refusal.fault, refusal.source, refusal.subject

@@ -229,6 +229,11 @@ def find(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> l
     return list(_once([source for text in texts for source in _named(text, settings)]))
 
 
+def matches(text: str) -> list[str]:
+    """Return the files that a pattern stands for, sorted; none if it has no ``*``, ``?`` or ``[``."""
+    return sorted(glob.glob(text, recursive=True)) if not _GLOB.isdisjoint(text) else []
+
+
 def _check(settings: InputSettings) -> None:
     if settings.format and settings.format not in FORMATS:
         raise TextcatError(f"There is no format {settings.format!r}: use one of {', '.join(FORMATS)}.")
@@ -255,7 +260,7 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
     if is_url(text):
         return [_remote(remote, settings) for remote in find_remote(text)]
     if not os.path.exists(text) and not _GLOB.isdisjoint(text):
-        paths = sorted(glob.glob(text, recursive=True))
+        paths = matches(text)
         if not paths:
             raise TextcatError(f"No file fits {text}: check the pattern.")
         return [_local(path, settings) for path in paths]
@@ -422,8 +427,8 @@ def find_remote(url: str) -> list[_Remote]:
     try:
         system, path = url_to_fs(url)
         if "*" not in url:
-            return [_named(url, system, path)]
-        return [_named(system.unstrip_protocol(found), system, found) for found in sorted(system.glob(path))]
+            return [_described(url, system, path)]
+        return [_described(system.unstrip_protocol(found), system, found) for found in sorted(system.glob(path))]
     except FileNotFoundError:
         raise TextcatError(f"{url} does not exist: check the address.") from None
     except ImportError as error:
@@ -432,7 +437,7 @@ def find_remote(url: str) -> list[_Remote]:
         raise TextcatError(f"{url} cannot be read ({error}): check the address, and your rights there.") from None
 
 
-def _named(url: str, system: Any, path: str) -> _Remote:
+def _described(url: str, system: Any, path: str) -> _Remote:
     info = system.info(path)
     if info.get("type") != "directory":
         return _Remote(url, system, path, info)

@@ -17,11 +17,9 @@ from textcat.errors import TextcatError
 from textcat.files import did_you_mean
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading.batches import read_batches
-from textcat.reading.pipes import Pipes
+from textcat.reading.batches import Pipes, read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Rejection
-from textcat.reading.remote import is_url
-from textcat.reading.sources import Source, find
+from textcat.reading.sources import Source, find, is_url
 from textcat.tagging.folder import RunState, open_folder, open_shards
 from textcat.tagging.job import Job, _TaggedBatch, process_name, tag_batch
 from textcat.tagging.output import OutputSettings, check_output, encode_rejection, file_format, library_versions
@@ -364,9 +362,10 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "spacy": plan.job.spacy,
         **library_versions(write),
         "--format": read.format,
-        "--text-field": read.text_field,
+        "--text-field": ", ".join(read.text_fields),
         "--id-field": read.id_field,
         "--encoding": read.encoding,
+        **({} if read.quotes else {"--quote": "none"}),
         "--lines": read.lines,
         "longest record": read.max_bytes,
         "length of pieces": read.block_bytes,
