@@ -239,7 +239,7 @@ def test_tag_archive_takes_one_path_and_both_kinds_of_settings(model, tmp_path):
         str(model),
         str(tmp_path / "a.dat"),
         str(tmp_path / "out"),
-        input_settings=READ._replace(format="tsv", text_field="body", id_field="nr"),
+        input_settings=READ._replace(format="tsv", text_fields=("body",), id_field="nr"),
         output_settings=textcat.OutputSettings("csv", top=1),
     )
     assert (tmp_path / "out" / "part-00000.csv").read_text().splitlines()[1].startswith('"7",')

@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,6 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.descriptions import read_descriptions
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.reading.members import Member
 
 REUTERS = """Some notes (SIC)
 
@@ -30,7 +28,7 @@ African Development Bank (ADB-AFRICA)@*
 
 
 def read(text, name):
-    return read_descriptions(Member(Path("folder"), name, text.encode()))
+    return read_descriptions(name, text.encode())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import json
 import shutil
 import zipfile
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -24,11 +23,9 @@ from textcat.errors import TextcatError
 from textcat.files import create_journal, read_journal
 from textcat.model.storage import load
 from textcat.reading.batches import read_batches
-from textcat.reading.lookahead import LookAhead
-from textcat.reading.members import Member
-from textcat.reading.readers import jsonl
-from textcat.reading.records import InputSettings, Rejection
-from textcat.reading.streams import Stream
+from textcat.reading.formats import jsonl
+from textcat.reading.records import Block, InputSettings, LabelSettings, Rejection
+from textcat.reading.streams import Stream, _LookAhead
 from textcat.recipe import read_recipe
 
 EXAMPLES = settings(
@@ -81,8 +78,9 @@ LONG = "9" * 5000
 
 
 def test_halves_of_surrogate_pairs_do_not_pass_as_names_of_zones():
-    (document,) = jsonl.parse(Member(Path("a"), "a", rb'{"zones": {"ti\ud800tle": "Tin"}}'))
-    assert document.zones == {"ti\ufffdtle": "Tin"}
+    block = Block("a", "jsonl", rb'{"zones": {"ti\ud800tle": "Tin"}}')
+    (record,) = jsonl.read_lines(block, InputSettings(labels=LabelSettings()))
+    assert record.zones == {"ti\ufffdtle": "Tin"}
 
 
 @pytest.mark.parametrize("read", [read_card, read_recipe])
@@ -167,7 +165,7 @@ def test_what_breaks_off_is_let_go_of_at_once(form, data):
         name, how = f"a.{form}.zst", InputSettings(format="" if form in ("tar", "zip") else form)
         (item,) = [item for batch in read_batches([checks.source(name, data, how)], how) for item in batch.blocks][-1:]
         assert isinstance(item, Rejection)
-        left = [found for found in gc.get_objects() if isinstance(found, Stream | LookAhead)]
+        left = [found for found in gc.get_objects() if isinstance(found, Stream | _LookAhead)]
     finally:
         gc.enable()
     assert not left

@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from corpus_files import read
 
 from textcat.corpus.catalogue import card, open_corpus
 from textcat.files import shipped
-from textcat.reading.readers import read
 
 FILE = shipped("corpora") / "newswire" / "newswire.sgm"
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_newswire.py"

@@ -6,22 +6,19 @@ import json
 import mailbox
 from email.message import EmailMessage
 from itertools import islice, pairwise
-from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 import pytest
+from corpus_files import read as read_corpus
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from textcat.errors import TextcatError
 from textcat.reading import formats
 from textcat.reading.batches import read_batches
 from textcat.reading.compression import COMPRESSIONS
 from textcat.reading.formats import delimited, mbox, reuters
-from textcat.reading.members import Member
-from textcat.reading.readers import jsonl, read
-from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection
+from textcat.reading.records import Batch, Block, InputSettings, LabelSettings, Record, Rejection, _RefusedError
 from textcat.reading.sources import find
 
 
@@ -60,7 +57,7 @@ def test_a_line_gives_its_id_and_its_texts():
         {"id": None, "text": ""},
     ]
     found = parsed("jsonl", "\n".join(map(json.dumps, lines)).encode(), position=5)
-    assert [record[:1] + record[2:] for record in found] == [
+    assert [record[:1] + record[2:4] for record in found] == [
         ("x", 5, {"body": "Tin"}),
         ("7", 6, {"title": "Tin", "body": "rose"}),
         ("a:7", 7, {"title": "Tin", "body": "rose"}),
@@ -71,10 +68,10 @@ def test_a_line_gives_its_id_and_its_texts():
 
 def test_fields_may_have_other_names():
     line = b'{"uid": "x", "title": "Tin", "content": "rose", "text": 3}'
-    assert parsed("jsonl", line, text_field="content", id_field="uid") == [
+    assert parsed("jsonl", line, text_fields=("content",), id_field="uid") == [
         Record("x", "a", 1, {"title": "Tin", "body": "rose"})
     ]
-    assert parsed("jsonl", line, text_field="title", id_field="uid") == [Record("x", "a", 1, {"body": "Tin"})]
+    assert parsed("jsonl", line, text_fields=("title",), id_field="uid") == [Record("x", "a", 1, {"body": "Tin"})]
 
 
 @pytest.mark.parametrize(
@@ -133,12 +130,12 @@ def test_a_line_means_what_it_means_in_a_corpus(line):
     (found,) = parsed("jsonl", data)
     documents, error = [], ""
     try:
-        documents = list(jsonl.parse(Member(Path("a"), "a", data)))
-    except TextcatError as fault:
-        error = str(fault).removeprefix("a: ").capitalize()
+        documents = parsed("jsonl", data, labels=LabelSettings())
+    except _RefusedError as refusal:
+        error = f"{refusal.subject} {refusal.fault}."
+    assert (error != "") == isinstance(found, Rejection)
     if error:
-        assert isinstance(found, Rejection)
-        assert found.reason.capitalize() == error
+        assert found.reason == error
     for document in documents:
         zones = {name: text for name, text in document.zones.items() if text} or {"body": ""}
         assert found == Record(document.id, "a", 1, zones)
@@ -171,12 +168,22 @@ def test_a_line_of_text_is_a_document():
     assert fault.reason == "Line 3 is not utf-8 (byte 13): name its encoding with --encoding."
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-7", "iso2022_jp", "cp037"])
-def test_encodings_in_which_lines_cannot_be_cut_are_refused_but_not_for_whole_files(place, encoding):
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-7", "iso2022_jp", "cp037"])
+@pytest.mark.parametrize("block", [1, 1 << 20])
+def test_encodings_in_which_lines_cannot_be_cut_are_read_as_what_they_are_in_utf_8(place, encoding, block):
     data = "Tin rose.\nGold fell.".encode(encoding)
-    (fault,) = place("lines", data, encoding=encoding)
-    assert fault.reason == f"The file is lines, which is not cut in {encoding}: convert it to UTF-8."
+    first, second = place("lines", data, encoding=encoding, block_bytes=block)
+    assert (first.zones, second.zones, second.position) == ({"body": "Tin rose."}, {"body": "Gold fell."}, 2)
     assert place("text", data, encoding=encoding)[0].zones == {"body": "Tin rose.\nGold fell."}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_byte_order_mark_tells_utf_16_and_what_is_cut_off_is_told(place, encoding):
+    data = '{"text": "caf\u00e9"}\n{"text": "Tin"}\n'.encode(encoding)
+    assert [record.zones["body"] for record in place("jsonl", data)] == ["café", "Tin"]
+    first, fault = place("jsonl", data[:-1], encoding=encoding)
+    assert (first.position, fault.position) == (1, 0)
+    assert fault.reason.endswith("): name its encoding with --encoding.")
 
 
 # Delimited
@@ -228,7 +235,7 @@ def test_rows_end_where_a_reader_of_single_bytes_says(data):
 @settings(max_examples=300)
 @given(data=CELLS, more=CELLS)
 def test_a_cut_is_a_row_s_end_whatever_follows(data, more):
-    cut = delimited.RowCutter(b"id,text\n", "csv", InputSettings()).cut(data)
+    cut = delimited._RowCutter(b"id,text\n", "csv", InputSettings()).cut(data)
     assert cut in {0, *delimited._row_ends(data + more, b",", final=True)}
 
 
@@ -315,7 +322,7 @@ def test_the_stories_are_those_of_the_corpus(reuters_archive):
     how = InputSettings(block_bytes=1 << 18)
     found = (item for batch in read_batches(find([reuters_archive], how), how) for item in formats.records(batch, how))
     stories = (item for item in found if item.source.endswith(".sgm"))
-    documents = list(islice(read("reuters", reuters_archive), 2500))
+    documents = list(islice(read_corpus("reuters", reuters_archive), 2500))
     for story, document in zip(stories, documents, strict=False):
         assert isinstance(story, Record)
         assert story.id == document.id
@@ -632,9 +639,10 @@ def test_a_table_with_changed_bytes_is_no_crash(place, data):
 def test_all_formats_are_named_once():
     assert set(formats.FORMATS) == formats.WHOLE | set(delimited.SEPARATORS) | {
         "jsonl",
+        "json",
         "lines",
         "parquet",
         "mbox",
         "reuters",
     }
-    assert mbox.MessageCutter().cut(b"") == reuters.StoryCutter().cut(b"") == 0
+    assert mbox._MessageCutter().cut(b"") == reuters._StoryCutter().cut(b"") == 0

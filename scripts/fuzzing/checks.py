@@ -10,9 +10,8 @@ from typing import Any
 
 from textcat.reading import formats
 from textcat.reading.batches import read_batches
-from textcat.reading.guess import by_name
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection
-from textcat.reading.sources import Source
+from textcat.reading.sources import Source, by_name
 from textcat.reading.streams import of_file, of_pipe
 
 Item = Record | Rejection

@@ -104,7 +104,8 @@ COMPRESSIONS = (
     ),
     _Compression(re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), (".zst", ".tzst"), _Zstandard),
 )
-_MAGIC_LENGTH = 10
+_MAGIC_LENGTH, _TAR_LENGTH = 10, 262
+_BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar", re.DOTALL)
 _LINE = re.compile(rb"\n")  # a pipe that gives a short line may give no more for long
 
 
@@ -117,7 +118,9 @@ def unpacked(stream: Stream, name: str) -> Stream:
     head = stream.peek(_MAGIC_LENGTH, until=_LINE)
     for compression in COMPRESSIONS:
         named = name.lower().endswith(compression.endings)
-        if compression.magic.match(head) or (named and re.search(rb"[\x00-\x08\x0e-\x1f]", head)):
+        if compression.magic.match(head) or (
+            named and _BINARY.search(head) and not _TAR.match(stream.peek(_TAR_LENGTH))
+        ):
             return Stream(_Unpacker(stream, compression.unpack).take, stream.consumed, stream.prompt)
     return stream
 

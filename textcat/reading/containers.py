@@ -16,6 +16,7 @@ from textcat.reading.records import UnreadableError
 from textcat.reading.streams import READ_ERRORS, STEP, Stream, _Counted, _Part, of_file, shown, sought_in, unreadable
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
+_READS_AT_END = 100
 _OUTSIDE = "leads out of the archive and is not read"
 _EXTENDED = (
     tarfile.XHDTYPE,
@@ -237,7 +238,7 @@ def tar_entries(stream: Stream) -> Iterator[_Entry]:
     UnreadableError
         If it is none, or damaged.
     """
-    reader: Any = _Reader(stream)
+    reader: Any = _TarFile(stream)
     try:
         with tarfile.open(fileobj=reader, mode="r|", tarinfo=_TarInfo, bufsize=STEP) as archive:
             index = 0
@@ -256,11 +257,19 @@ def tar_entries(stream: Stream) -> Iterator[_Entry]:
         raise unreadable(error) from None
 
 
-class _Reader:
+class _TarFile:
     """A stream as what tarfile reads from."""
 
     def __init__(self, stream: Stream) -> None:
-        self.read = stream.read
+        self._stream, self._n_empty = stream, 0
+
+    def read(self, n: int) -> bytes:
+        """Read up to `n` bytes, but not again and again at the end, as tarfile does for a header of an absurd size."""
+        data = self._stream.read(n)
+        self._n_empty = 0 if data else self._n_empty + 1
+        if self._n_empty > _READS_AT_END:
+            raise tarfile.ReadError("unexpected end of data")
+        return data
 
 
 def _tar_fault(name: str, info: tarfile.TarInfo) -> UnreadableError | None:
