@@ -181,6 +181,8 @@ def test_encodings_in_which_lines_cannot_be_cut_are_read_as_what_they_are_in_utf
 def test_a_byte_order_mark_tells_utf_16_and_what_is_cut_off_is_told(place, encoding):
     data = '{"text": "caf\u00e9"}\n{"text": "Tin"}\n'.encode(encoding)
     assert [record.zones["body"] for record in place("jsonl", data)] == ["café", "Tin"]
+    for order in ("le", "be"):
+        assert len(place("jsonl", '{"text": "Tin"}\n'.encode(f"{encoding}-{order}"), encoding=encoding)) == 1
     first, fault = place("jsonl", data[:-1], encoding=encoding)
     assert (first.position, fault.position) == (1, 0)
     assert fault.reason.endswith("): name its encoding with --encoding.")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
 from textcat.reading import formats
 from textcat.reading.batches import read_batches
-from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection
+from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, is_like_ascii
 from textcat.reading.sources import Source, by_name
-from textcat.reading.streams import of_file, of_pipe
+from textcat.reading.streams import exact_encoding, of_file, of_pipe
 
 Item = Record | Rejection
 _RESUMPTIONS = 4  # places from which reading resumes
@@ -102,13 +103,26 @@ def check_file(name: str, form: str, data: bytes, settings: InputSettings, way: 
     """Read a plain file of a format and check what is true of such, besides what is true of all sources."""
     batches, items = check_sources([source(name, data, settings, way)], settings)
     blocks = [block for batch in batches for block in batch.blocks]
+    decoded = _decoded(data, form, settings)
+    if decoded is None:
+        return items
     if form not in formats.WHOLE and form != "parquet":
-        _check_cover(blocks, data)
+        _check_cover(blocks, decoded)
         _check_block_size(name, items, data, settings)
     for item in items:
         if isinstance(item, Rejection) and item.offset >= 0 and item.length >= 0:
-            assert item.offset + item.length <= len(data), f"{item} lies behind the end"
+            assert item.offset + item.length <= len(decoded), f"{item} lies behind the end"
     return items
+
+
+def _decoded(data: bytes, form: str, settings: InputSettings) -> bytes | None:
+    """Return the data as they are cut: in UTF-8 what is in UTF-16, None if it is damaged."""
+    encoding = exact_encoding(settings.encoding, data[:4])
+    if form == "parquet" or is_like_ascii(encoding):
+        return data
+    with suppress(UnicodeError):
+        return data.decode(encoding).encode()
+    return None
 
 
 def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:

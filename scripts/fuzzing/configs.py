@@ -11,7 +11,6 @@ from textcat.corpus.cards import read_card
 from textcat.corpus.descriptions import read_descriptions
 from textcat.errors import TextcatError
 from textcat.files import append_to_journal, create_journal, read_journal
-from textcat.reading.members import Member
 from textcat.recipe import read_recipe
 
 from .target import Target
@@ -54,7 +53,7 @@ def check(data: bytes) -> None:
             _READERS[number](path)
         else:
             name = f"topics{_ENDINGS[number - len(_READERS)]}"
-            descriptions = read_descriptions(Member(Path(name), name, data))
+            descriptions = read_descriptions(name, data)
             assert descriptions
             assert all(isinstance(text, str) for pair in descriptions.items() for text in pair)
 

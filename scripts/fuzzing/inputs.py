@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from textcat.corpus.cards import Card
 from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.reading.batches import read_documents
 from textcat.reading.formats import jsonl
-from textcat.reading.members import Member
-from textcat.reading.readers import READERS
 from textcat.reading.records import Block, InputSettings, Record, Rejection
+from textcat.reading.streams import exact_encoding
 
 from .checks import Item, check_file
 from .target import Target
@@ -20,13 +22,15 @@ from .target import Target
 _BLOCKS = (1, 40, 300, 1 << 20)
 _LARGEST = (30, 500, 1 << 20, 1 << 20)
 _ENCODINGS = ("", "", "", "latin-1", "utf-8", "cp1252", "shift_jis", "utf-16")
-_FIELDS = ("text", "text", "body", "title")
+_FIELDS = (("text",), ("text",), ("body",), ("title",), ("text", "body"), ("title", "text"), ("text",), ("id", "text"))
+_FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 
 
 def settings_of(byte: int, other: int) -> InputSettings:
     """Choose settings by two bytes."""
     return InputSettings(
-        text_field=_FIELDS[other >> 3 & 3],
+        text_fields=_FIELDS[other >> 3 & 7],
+        quotes=not other >> 6 & 1,
         encoding=_ENCODINGS[other & 7],
         max_bytes=_LARGEST[byte >> 2 & 3],
         block_bytes=_BLOCKS[byte & 3],
@@ -48,9 +52,12 @@ def with_settings(*files: bytes) -> Iterable[bytes]:
 
 def documents(reader: str, name: str, data: bytes, **options: str) -> list[Document] | None:
     """Read a file as part of a corpus; None if it is refused."""
-    member = Member(Path(name), name, data)
+    path = Path(_FOLDER.name, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    card = Card("a", path.parent, reader, [name], options=options)
     try:
-        return list(READERS[reader].parse(member, **options))
+        return read_documents([path], card.settings())
     except TextcatError:
         return None
 
@@ -61,7 +68,13 @@ def documents(reader: str, name: str, data: bytes, **options: str) -> list[Docum
 def check_jsonl(data: bytes) -> None:
     settings, way, data = chosen(data)
     items = check_file("a.jsonl", "jsonl", data, settings, way)
-    if len(data) <= settings.max_bytes and settings.encoding != "utf-16":
+    is_array = data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    if (
+        len(data) <= settings.max_bytes
+        and settings.encoding != "utf-16"
+        and not is_array
+        and not exact_encoding("", data[:4])
+    ):
         lines = data.removeprefix(b"\xef\xbb\xbf") if settings.encoding in ("", "utf-8") else data
         assert len(items) == sum(bool(line.strip()) for line in lines.split(b"\n"))
     # Small settings are for the cutting; with these, both readers must agree.
@@ -72,7 +85,7 @@ def _check_agreement(data: bytes) -> None:
     """Check that a line which the reader of corpora takes is tagged with the same texts."""
     for line in data.split(b"\n")[:20]:
         (document, *_) = documents("jsonl", "a.jsonl", line) or [None]
-        items = list(jsonl.records(Block("a.jsonl", "jsonl", line), InputSettings()))
+        items = list(jsonl.read_lines(Block("a.jsonl", "jsonl", line), InputSettings()))
         if document is None:
             continue
         if b"\0" in line:
@@ -113,6 +126,21 @@ _JSON = (
     *(b"null", b"true", b"false", b"NaN", b"-Infinity", b"1e999", b"18446744073709551616", b"-0", b"\xef\xbb\xbf"),
     *(b"\r\n", b"\n", b"\xed\xa0\x80", b"[" * 100, b'{"a":' * 100),
 )
+
+
+def check_array(data: bytes) -> None:
+    settings, way, data = chosen(data)
+    check_file("a.json", "json", data, settings, way)
+    documents("json", "a.json", data)
+
+
+def _array_seeds() -> Iterable[bytes]:
+    objects = [{"id": 1, "text": "Wheat {rose}."}, {"title": 'Gold "fell"', "body": "a \\ b", "topics": [1, "gold"]}]
+    plain = json.dumps(objects).encode()
+    return with_settings(
+        plain, json.dumps(objects * 3, indent=2).encode(), b"[]", b"[\n" + plain[1:-20], b'[1, {"text": "a"}, "}"]'
+    )
+
 
 # --- CSV and TSV -----------------------------------------------------------------------------------------------------
 
@@ -300,6 +328,7 @@ def _text_seeds() -> Iterable[bytes]:
 
 
 JSONL = Target(check_jsonl, _jsonl_seeds, _JSON)
+ARRAY = Target(check_array, _array_seeds, (*_JSON, b'\\"', b"},{", b"]"))
 DELIMITED = Target(check_delimited, _delimited_seeds, _DELIMITED)
 # pyarrow asks for as much as the header of a page claims, up to 2 GB.
 PARQUET = Target(check_parquet, _parquet_seeds, (b"PAR1", b"text", b"body", b"title", b"id"), None, 2560, 60)

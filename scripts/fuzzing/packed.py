@@ -15,8 +15,10 @@ from pathlib import Path
 from unittest import mock
 
 from textcat.errors import TextcatError
-from textcat.reading import compression, members
-from textcat.reading.records import Rejection
+from textcat.reading import compression
+from textcat.reading.batches import file_names, read_documents
+from textcat.reading.containers import hidden
+from textcat.reading.records import InputSettings, Rejection
 
 from .checks import Item, check_sources, source
 from .inputs import settings_of
@@ -45,9 +47,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-# The reader of corpora holds a file in memory, of 1 GiB at most, and 16 MiB are no bomb to the reader of archives. With
-# less, the limits themselves are met, and the checks can hold what several readings gave.
-@mock.patch.object(members, "_LARGEST", 32 << 20)
+# 16 MiB are no bomb. With less, the limit itself is met, and the checks can hold what several readings gave.
 @mock.patch.object(compression, "FLOOR", 1 << 20)
 def check(data: bytes) -> None:
     how, byte, other, place, flipped = data[:5].ljust(5, b"\0")
@@ -66,7 +66,7 @@ def check(data: bytes) -> None:
     if "." in name and name != "a.zip.gz" and not broken:
         # An empty file is a document, or rejected; an empty pipe is neither.
         assert as_file == piped or not (piped or _filled(as_file)), "what comes through a pipe is read otherwise"
-    _check_members(name, packed)
+    _check_corpus(name, packed)
 
 
 def _filled(items: Iterable[Item]) -> list[Item]:
@@ -74,13 +74,16 @@ def _filled(items: Iterable[Item]) -> list[Item]:
     return [item for item in items if (item.length if isinstance(item, Rejection) else any(item.zones.values()))]
 
 
-def _check_members(name: str, data: bytes) -> None:
+def _check_corpus(name: str, data: bytes) -> None:
+    """Check that a corpus in the same packing is read or refused in a sentence, and that no name leads out of it."""
     path = Path(_FOLDER.name, name)
     path.write_bytes(data)
     with suppress(TextcatError):
-        for member in members.members(path):
-            assert not members.hidden(member.name)
-            assert ".." not in member.name.split("/")
+        for inside in file_names([path], InputSettings()):
+            assert not hidden(inside)
+            assert ".." not in inside.split("/")
+    with suppress(TextcatError):
+        read_documents([path], InputSettings())
 
 
 def built(name: str, data: bytes, how: int) -> bytes:

@@ -5,6 +5,7 @@ from .target import Target
 
 TARGETS: dict[str, Target] = {
     "jsonl": inputs.JSONL,
+    "array": inputs.ARRAY,
     "delimited": inputs.DELIMITED,
     "parquet": inputs.PARQUET,
     "reuters": inputs.REUTERS,

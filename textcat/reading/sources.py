@@ -27,7 +27,7 @@ from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.records import InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
-from textcat.reading.streams import Stream, encoding_by_mark, of_file, of_pipe, shown, unreadable
+from textcat.reading.streams import Stream, exact_encoding, of_file, of_pipe, shown, unreadable
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ def format_of(stream: Stream, name: str, settings: InputSettings, form: str = ""
 
 def _start(head: bytes, settings: InputSettings) -> bytes:
     """Return the start of a text, as UTF-8."""
-    encoding = settings.encoding or encoding_by_mark(head)
+    encoding = exact_encoding(settings.encoding, head)
     if not is_like_ascii(encoding):
         head = head.decode(encoding, "ignore").encode()
     return head.removeprefix(codecs.BOM_UTF8).lstrip()

@@ -281,15 +281,27 @@ def as_utf8(stream: Stream, encoding: str) -> Stream | None:
     encoding : str
         ``""``: what a byte order mark of UTF-16 or UTF-32 says.
     """
-    encoding = encoding or encoding_by_mark(stream.peek(4, until=_LINE_END))
+    encoding = exact_encoding(encoding, stream.peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
         return None
     return Stream(_Decoder(stream.read, encoding).take, stream.consumed, stream.prompt)
 
 
-def encoding_by_mark(head: bytes) -> str:
-    """Return the encoding that a byte order mark of UTF-16 or UTF-32 at a file's start says, "" if there is none."""
-    return next((name for mark, name in _MARKS if head.startswith(mark)), "")
+def exact_encoding(encoding: str, head: bytes) -> str:
+    """Return the encoding of a file, with the order of the bytes of UTF-16 and UTF-32.
+
+    Parameters
+    ----------
+    encoding : str
+        The one that is asked for; ``""``: UTF-16 or UTF-32 if there is a byte order mark.
+    head : bytes
+        The first four bytes of the file.
+    """
+    name = codecs.lookup(encoding).name if encoding else ""
+    if name not in ("", "utf-16", "utf-32"):
+        return encoding
+    by_mark = next((known for mark, known in _MARKS if head.startswith(mark)), "")
+    return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
 
 
 class _Decoder:

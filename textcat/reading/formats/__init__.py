@@ -15,7 +15,6 @@ from textcat.reading.records import Batch, Block, InputSettings, Record, Rejecti
 #: What reads the records of a block, by the name of its format.
 FORMATS: dict[str, Callable[[Block, InputSettings], Iterator[Record | Rejection]]] = {
     "jsonl": jsonl.read_lines,
-    "json": jsonl.read_array,
     "csv": delimited.records,
     "tsv": delimited.records,
     "parquet": parquet.records,
@@ -24,6 +23,7 @@ FORMATS: dict[str, Callable[[Block, InputSettings], Iterator[Record | Rejection]
     "text": text.read_text,
     "lines": text.read_lines,
     "mbox": mbox.records,
+    "json": jsonl.read_array,
 }
 #: The formats of which a file is one document.
 WHOLE = frozenset({"rcv1", "text"})
