@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import glob
 import hashlib
 import io
@@ -426,15 +427,19 @@ def find_remote(url: str) -> list[_Remote]:
 
     try:
         system, path = url_to_fs(url)
+        system.invalidate_cache()  # what it listed before may have changed
         if "*" not in url:
             return [_described(url, system, path)]
-        return [_described(system.unstrip_protocol(found), system, found) for found in sorted(system.glob(path))]
+        paths = sorted(system.glob(path))
     except FileNotFoundError:
         raise TextcatError(f"{url} does not exist: check the address.") from None
     except ImportError as error:
         raise TextcatError(f"{url} needs another package: {str(error).rstrip('.')}.") from None
     except Exception as error:  # every system has its own
         raise TextcatError(f"{url} cannot be read ({error}): check the address, and your rights there.") from None
+    if not paths:
+        raise TextcatError(f"No file fits {url}: check the pattern.")
+    return [_described(system.unstrip_protocol(path), system, path) for path in paths]
 
 
 def _described(url: str, system: Any, path: str) -> _Remote:
@@ -461,7 +466,9 @@ def _gives_ranges(system: Any, path: str) -> bool:
 
 
 def _as_oserror(error: BaseException) -> OSError:
-    return error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
+    if isinstance(error, OSError) and error.strerror:
+        return error
+    return OSError(errno.EIO, f"{type(error).__name__}: {error}")
 
 
 class _RemoteFile(io.RawIOBase):
