@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from itertools import accumulate
+from itertools import accumulate, islice
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -111,12 +111,9 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         counts = topic_counts(self.train)
-        largest = sorted(self.topics, key=lambda topic: (-counts[topic], topic))[:_TOPICS_SHOWN]
-        rows = "".join(f"<tr><td>{escape(topic)}</td><td>{counts[topic]:,}</td></tr>" for topic in largest)
-        more = len(self.topics) - len(largest)
-        below = f"<p>and {more:,} smaller topics</p>" if more else ""
-        head = "<tr><th>topic</th><th>training documents</th></tr>"
-        return f"<p><b>{escape(self.name)}</b>: {self._sizes()}</p><table>{head}{rows}</table>{below}"
+        largest = sorted(self.topics, key=lambda topic: (-counts[topic], topic))
+        rows = [(topic, f"{counts[topic]:,}") for topic in largest]
+        return html_table(f"{self.name}: {self._sizes()}", ("topic", "training documents"), rows, len(rows))
 
     def _sizes(self) -> str:
         parts = {"training": self.train, "test": self.test, "unused": self.unused}
@@ -356,6 +353,25 @@ class Corpus:
 def topic_counts(documents: Iterable[Document]) -> Counter[str]:
     """Count the documents of each topic."""
     return Counter(topic for document in documents for topic in document.topics)
+
+
+def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int) -> str:
+    """Return a table of topics in HTML, its first rows only.
+
+    Parameters
+    ----------
+    caption : str
+    head : sequence of str
+    rows : iterable of sequences of str
+        A topic each.
+    n_rows : int
+        How many there are.
+    """
+    lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]
+    columns = "".join(f"<th>{escape(name)}</th>" for name in head)
+    more = n_rows - len(lines)
+    below = f"<p>and {more:,} smaller topics</p>" if more else ""
+    return f"<p>{escape(caption)}</p><table><tr>{columns}</tr>{''.join(lines)}</table>{below}"
 
 
 def check_documents(documents: object) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus, Document, check_documents, texts_of_record
+from textcat.documents import Corpus, Document, check_documents, html_table, texts_of_record
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from textcat.recipe import Recipe
 
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
-_TOPICS_SHOWN = 20
 # Documents whose scores are held at the same time while tagging: 4096 × 1000 topics are 16 MB.
 _BATCH = 4096
 
@@ -94,17 +92,12 @@ class Tagger:
         return f"Tagger({len(self.topics):,} topics, {self._description()})"
 
     def _repr_html_(self) -> str:
-        largest = np.argsort(-self.train_sizes, kind="stable")[:_TOPICS_SHOWN]
-        rows = "".join(
-            f"<tr><td>{escape(self.topics[j])}</td><td>{self.train_sizes[j]:,}</td>"
-            f"<td>{escape(', '.join(term for term, _ in self.terms(self.topics[j], 5)))}</td></tr>"
-            for j in largest.tolist()
+        rows = (
+            (self.topics[j], f"{self.train_sizes[j]:,}", ", ".join(term for term, _ in self.terms(self.topics[j], 5)))
+            for j in np.argsort(-self.train_sizes, kind="stable").tolist()
         )
-        more = len(self.topics) - len(largest)
-        below = f"<p>and {more:,} smaller topics</p>" if more else ""
-        head = "<tr><th>topic</th><th>training documents</th><th>terms of largest weight</th></tr>"
-        title = f"<p><b>Tagger</b>: {len(self.topics):,} topics, {escape(self._description())}</p>"
-        return f"{title}<table>{head}{rows}</table>{below}"
+        caption = f"Tagger: {len(self.topics):,} topics, {self._description()}"
+        return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
 
     def _description(self) -> str:
         learner = self.recipe.get("learner", {}).get("name", "paum")
