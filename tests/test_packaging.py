@@ -109,7 +109,8 @@ def wheel(sdist):
 def test_the_published_sources_are_those_that_are_written_by_hand(sdist):
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    for folder, kinds in (("textcat", "py pyi pyx pxd h typed"), ("corpora", "toml sgm"), ("tests", "py"), ("scripts", "py")):
+    written = ("textcat", "py pyi pyx pxd h typed"), ("corpora", "toml sgm"), ("tests", "py"), ("scripts", "py")
+    for folder, kinds in written:
         for kind in kinds.split():
             for path in ROOT.glob(f"{folder}/**/*.{kind}"):
                 assert path.relative_to(ROOT).as_posix() in inside
