@@ -344,7 +344,7 @@ cdef class TokenCache:
             self.edges.used += 4 * sizeof(uint32_t)
         self.batch = []
         self.clear_ngrams()
-        self.clear_spans()
+        self.evict(keep_reused=False)
 
     def __dealloc__(self):
         aligned_free(self.slots)
@@ -361,15 +361,6 @@ cdef class TokenCache:
         free(self.tally.data)
         free(self.ngram_tally.data)
 
-    def clear_spans(self):
-        """Drop all spans; n-grams keep their ids."""
-        self.release()
-        free(self.arena.data)
-        aligned_free(self.spans)
-        free(self.pool.data)
-        reset_spans(self)
-        new_table(self, 1 << 8)
-
     def clear_ngrams(self):
         """Drop all n-grams."""
         self.restricted = False
@@ -380,12 +371,12 @@ cdef class TokenCache:
         if self.ngram_table == NULL:
             raise MemoryError
 
-    def evict(self):
-        """Drop the spans that have not occurred again since they came or since the last eviction."""
+    def evict(self, bint keep_reused=True):
+        """Drop the spans that have not occurred again since they came or since the last eviction, or all."""
         self.release()
         cdef Buffer arena = self.arena, pool = self.pool
         cdef Span* spans = self.spans
-        cdef size_t i, n = self.n_stored
+        cdef size_t i, n = self.n_stored if keep_reused else 0
         reset_spans(self)
         try:
             with nogil:

@@ -68,10 +68,10 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     max_features : int, optional
         Keep only the terms that most training documents have; among equals, those first in alphabetical order.
     hash_bits : int, optional
-        Give each term the column that its hash names, out of 2**hash_bits, and keep no vocabulary: memory has a bound
-        that the corpus cannot exceed, and terms have no names. Terms that share a column count as one. df is that of a
-        column, and min_df holds for it; ngram_min_df has no say. The hash is MurmurHash3, and has no sign:
-        where columns are many enough to serve, collisions are few, and a value says how much there is.
+        Put each term into the column that is its hash (MurmurHash3), out of 2**hash_bits, and keep no vocabulary:
+        memory has a bound that the corpus cannot exceed, and terms have no names. Terms that share a column count as
+        one. df is that of a column, and min_df holds for it; ngram_min_df has no say. The hash gives no sign: where
+        columns are many enough to serve, collisions are few, and a value says how much there is.
     weighting : {"tfidf", "bm25"}, default="tfidf"
         "bm25": let n occurrences count n / (n + k1 · (1 - b + b · l / a)), where l counts the zone's terms and a is the
         average of l over the training documents that have the zone.

@@ -320,7 +320,7 @@ class _TermCounter:
         self._boundaries = {}
         self.cache.evict()
         if 2 * self.cache.span_bytes > limit:
-            self.cache.clear_spans()
+            self.cache.evict(keep_reused=False)
 
     def _tokenize(self, batch: list[str]) -> None:
         if not self._language.splits_at_space:

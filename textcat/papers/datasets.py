@@ -157,10 +157,10 @@ def _find(file: str) -> Path | None:
 
 
 def _path(name: str, file: str, url: str) -> Path:
-    found = _find(file)
-    if found is None:
+    path = _find(file)
+    if path is None:
         raise MissingData(_missing_file(name, Path(file).name, url))
-    return found
+    return path
 
 
 def _missing_file(name: str, file: str, url: str) -> str:
@@ -198,11 +198,11 @@ def _rows(X: Any) -> sp.csr_array:
 
 
 def _check(dataset: _Dataset, path: Path, shape: tuple[int, int], positives: int | None) -> None:
-    found = (dataset.X.shape, int(np.sum(dataset.y > 0)))
-    if found != (shape, found[1] if positives is None else positives):
+    (n_rows, n_features), n_positives = dataset.X.shape, int(np.sum(dataset.y > 0))
+    if (n_rows, n_features) != shape or positives not in (None, n_positives):
         raise TextcatError(
-            f"{path} is not the papers' {dataset.name}: it has {found[0][0]} rows of {found[0][1]} features, "
-            f"{found[1]} of them positive, and should have {shape[0]} of {shape[1]}"
+            f"{path} is not the papers' {dataset.name}: it has {n_rows} rows of {n_features} features, "
+            f"{n_positives} of them positive, and should have {shape[0]} of {shape[1]}"
             f"{'' if positives is None else f', {positives} of them positive'}."
         )
 

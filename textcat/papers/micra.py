@@ -27,7 +27,7 @@ from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, 
 SUPERSCRIPT = {2: "²", 3: "³"}
 UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
 
-# 10³β/R of Table 2's rows by ε and ζ, which the paper does not tell: found from its γ'_d and its updates.
+# 10³β/R of Table 2's rows by ε and ζ, which the paper does not give: found from its γ'_d and its updates.
 BETA = {
     (0.005, 0.99): 2.306,
     (0.05, 0.9): 4.42,

@@ -133,7 +133,7 @@ class _Draw:
 
     def errors(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the percentage of training and of test documents that are misclassified, shape (n_solutions, 2)."""
-        return np.array([[_error(X, y, found.weights, found.bias) for X, y in self.parts] for found in solutions])
+        return np.array([[_error(X, y, each.weights, each.bias) for X, y in self.parts] for each in solutions])
 
 
 def _error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> float:
@@ -147,7 +147,7 @@ def _document_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
     mistakes = np.array([[solution.n_updates for solution in per_draw] for per_draw in solutions])
     so_far = 100 * mistakes / AFTER
     since = 100 * np.diff(mistakes, axis=1, prepend=0) / np.diff(AFTER, prepend=0)
-    test = np.array([draw.errors(found)[:, 1] for draw, found in zip(draws, solutions, strict=True)])
+    test = np.array([draw.errors(per_draw)[:, 1] for draw, per_draw in zip(draws, solutions, strict=True)])
     table = []
     for k, n in enumerate(AFTER):
         figures = {"mistakes": mistakes[:, k], "% so far": so_far[:, k], "% since": since[:, k], "% test": test[:, k]}
@@ -158,13 +158,13 @@ def _document_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
 def _epoch_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
     """Return the mistakes made, and the errors of the solution, after some numbers of epochs; means over draws."""
     solutions = [draw.repeatedly(EPOCHS, n_jobs) for draw in draws]
-    errors = np.array([draw.errors(found) for draw, found in zip(draws, solutions, strict=True)])
+    errors = np.array([draw.errors(per_draw) for draw, per_draw in zip(draws, solutions, strict=True)])
     table = []
     for k, n in enumerate(EPOCHS):
-        found = [per_draw[k] for per_draw in solutions]
-        mistakes = np.array([solution.n_updates for solution in found])
+        after = [per_draw[k] for per_draw in solutions]
+        mistakes = np.array([solution.n_updates for solution in after])
         figures = {"mistakes": mistakes, "% training": errors[:, k, 0], "% test": errors[:, k, 1]}
-        done = sum(solution.converged for solution in found)
+        done = sum(solution.converged for solution in after)
         note = f"{done} of {len(draws)} draws have converged." if done else ""
         table.append(Row(f"after {n} epoch{'s' if n > 1 else ''}", _means(figures), note=note))
     return table
@@ -308,7 +308,7 @@ def _bound_row(
     return Row(label, figures, note="" if solution.converged else f"The perceptron {solution.stopped}.")
 
 
-# ρ of the MICRA paper, and its R and largest directional margin where it tells them.
+# ρ of the MICRA paper, and its R and largest directional margin where it gives them.
 SEPARABLE: dict[str, tuple[float, tuple[float, float] | None]] = {
     "sonar": (1, (3.8121, 0.00841)),
     "wbc-11": (30, (1716**0.5, 0.0243)),

@@ -163,7 +163,7 @@ def _svm_row(vectors: _Vectors, printed: Mapping[str, Any]) -> Row:
     weights, support = _train_svm(vectors, _SVM_C)
     seconds = time.perf_counter() - started
     quality = average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
-    note = f"LIBSVM with C = {_SVM_C:g}, which the paper does not tell."
+    note = f"LIBSVM with C = {_SVM_C:g}, which the paper does not give."
     return Row("SVM", vectors.figures(quality, support, printed), seconds, note)
 
 
