@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import json
 import os
 import tarfile
 import threading
@@ -17,10 +18,11 @@ from rich.console import Console
 
 from textcat.corpus import catalogue
 from textcat.corpus.cards import card, cards, read_card, tree_digest
-from textcat.corpus.catalogue import fetch, locate, open_corpus, verify
+from textcat.corpus.catalogue import fetch, locate, open_corpus, reopen_corpus, verify
 from textcat.errors import TextcatError
 from textcat.progress import bar_on
 from textcat.reading.batches import DamagedError
+from textcat.reading.records import InputSettings
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="{id}">
 <DATE>3-MAR-1987</DATE>
@@ -405,3 +407,75 @@ def test_a_corpus_in_two_kinds_of_archive_is_the_same(newsgroups_archive, tmp_pa
     (tmp_path / "some.toml").write_text(text)
     corpus = open_corpus(tmp_path / "some.toml")
     assert Counter(d.topics[0] for d in [*corpus.train, *corpus.test]) == Counter(n.split("/")[1] for n in some)
+
+
+# ---- data of one's own ----
+
+
+@pytest.fixture
+def articles(tmp_path, monkeypatch):
+    """A table whose columns have names of their own, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"k{i};About {topic} {i};{topic}|all" for i, topic in enumerate(["corn", "tin"] * 10)]
+    Path("articles.csv").write_text("\n".join(["key,abstract,labels", *(row.replace(";", ",") for row in rows)]))
+    return InputSettings(text_fields=("abstract",), id_field="key", topics_field="labels", topics_separator="|")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("article.csv", r"^There is no file or folder article\.csv\. Did you mean 'articles\.csv'\?$"),
+        ("nowhere/articles.csv", r"^There is no file or folder nowhere/articles\.csv\.$"),
+        ("no*.jsonl", r"^There is no file or folder no\*\.jsonl\.$"),
+        (
+            "article.toml",
+            r"^Cannot read the card article\.toml: No such file or directory\. Did you mean 'articles\.csv'\?$",
+        ),
+        ("newswir", r"^No corpus 'newswir'\. Known corpora: .* Did you mean 'newswire'\?$"),
+    ],
+)
+def test_a_file_that_is_not_there_is_told_as_such(articles, name, message):
+    with pytest.raises(TextcatError, match=message):
+        open_corpus(name)
+
+
+def test_documents_are_set_aside_for_test_and_the_corpus_opens_again_from_anywhere(articles, tmp_path, monkeypatch):
+    corpus = open_corpus("articles.csv", settings=articles, test_size=0.2, seed=3)
+    assert (len(corpus.train), len(corpus.test), corpus.topics) == (16, 4, ("all", "corn", "tin"))
+    assert corpus.test == open_corpus("articles.csv", settings=articles).split(4, seed=3).test
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = reopen_corpus(json.loads(json.dumps(corpus.origin)))
+    assert again == corpus
+    assert again.origin == corpus.origin
+
+
+def test_a_named_corpus_opens_again_by_its_name():
+    corpus = open_corpus("newswire")
+    assert corpus.origin == {"name_or_path": "newswire"}
+    assert reopen_corpus(corpus.origin) == corpus
+
+
+@pytest.mark.parametrize(
+    "origin", [{}, {"path": "x"}, {"name_or_path": "newswire", "settings": {"speed": 1}}, {"settings": 3}]
+)
+def test_an_origin_that_makes_no_sense_is_told(origin):
+    with pytest.raises(TextcatError, match="does not say how to open the corpus it was trained on: name the corpus"):
+        reopen_corpus(origin)
+
+
+def test_topics_of_training_without_a_test_document_stay_but_for_the_benchmarks(tmp_path):
+    for part, topic in (("train", "a"), ("train", "b"), ("test", "a")):
+        path = tmp_path / "own" / part / topic / f"{part}.txt"
+        path.parent.mkdir(parents=True)
+        path.write_text("text")
+    assert open_corpus(tmp_path / "own").topics == ("a", "b")
+    assert {each.topics for each in cards().values()} == {"both"}
+
+
+def test_a_search_folder_that_is_not_there_is_told_once(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path / "nowhere"))
+    for _ in range(2):
+        assert open_corpus("newswire").name == "newswire"
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert told == [f"TEXTCAT_CORPORA names {tmp_path / 'nowhere'}, and there is no such folder."]

@@ -8,20 +8,24 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import Any, Protocol
 
 from textcat.corpus import descriptions
 from textcat.corpus.cards import Card, card, cards, holds_documents, tree_digest
 from textcat.corpus.descriptions import read_descriptions
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
+from textcat.files import similar_files
 from textcat.reading.batches import DamagedError, file_names, read_documents, shared_depth
 from textcat.reading.records import InputSettings
 from textcat.reading.sources import is_url, matches
 from textcat.reading.streams import STEP, Stream
 
-__all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "verify"]
+__all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "reopen_corpus", "verify"]
 
 _log = logging.getLogger(__name__)
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
@@ -61,9 +65,22 @@ def search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Pat
     """Return the folders a corpus is looked for in, in order.
 
     They are `corpus_dir`, the environment variable ``TEXTCAT_CORPORA``, the card's own folder, the user's cache.
+
+    Parameters
+    ----------
+    card : Card
+    corpus_dir : str or Path, optional
     """
-    named = [folder for folder in (corpus_dir, os.environ.get("TEXTCAT_CORPORA")) if folder]
+    variable = os.environ.get("TEXTCAT_CORPORA")
+    if variable and not Path(variable).expanduser().is_dir():
+        _warn_once(f"TEXTCAT_CORPORA names {variable}, and there is no such folder.")
+    named = [folder for folder in (corpus_dir, variable) if folder]
     return [*(Path(folder).expanduser() for folder in named), card.folder, cache_folder()]
+
+
+@cache
+def _warn_once(sentence: str) -> None:
+    _log.warning(sentence)
 
 
 def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
@@ -86,6 +103,11 @@ def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
 
 def verify(card: Card, path: Path) -> None:
     """Read a corpus through and compare its sums with the card's, without parsing it.
+
+    Parameters
+    ----------
+    card : Card
+    path : Path
 
     Raises
     ------
@@ -152,6 +174,8 @@ def open_corpus(
     download: bool = True,
     progress: Progress | None = None,
     settings: InputSettings | None = None,
+    test_size: float | None = None,
+    seed: int = 0,
 ) -> Corpus:
     """Open a corpus by name, card, path or URL.
 
@@ -170,6 +194,10 @@ def open_corpus(
         Passed to `fetch`.
     settings : InputSettings, optional
         How data without a card are read; a card's own options go before them. With a format, all files are read in it.
+    test_size : float or int, optional
+        Set documents of a corpus without a test part aside as one, see `Corpus.split`.
+    seed : int
+        Of that choice.
 
     Returns
     -------
@@ -182,20 +210,76 @@ def open_corpus(
         If there is no such corpus, its files are missing, damaged or not as the card describes them, or two documents
         have the same id.
     """
-    if not isinstance(name_or_path, Card):
-        text, path = str(name_or_path), Path(name_or_path).expanduser()
-        if is_url(text):
-            return _open(guess_card(text, settings), text, settings)
-        if path.suffix != ".toml" and text not in cards() and (path.exists() or matches(str(path))):
-            return _open(guess_card(str(path), settings), str(path), settings)
-        name_or_path = card(path if path.suffix == ".toml" else name_or_path)
-    found = locate(name_or_path, corpus_dir)
-    if found is None:
-        if not (download and name_or_path.urls):
-            folders = ", ".join(map(str, search_folders(name_or_path, corpus_dir)))
-            raise TextcatError(f"Corpus {name_or_path.name} is in none of {folders}. {_by_hand(name_or_path)}")
-        found = fetch(name_or_path, progress)
-    return _open(name_or_path, str(found), settings)
+    origin: dict[str, Any] = {}
+    if isinstance(name_or_path, Card):
+        described, data = name_or_path, ""
+    else:
+        described, data = _describe(str(name_or_path), settings)
+        is_name = str(name_or_path) in cards()
+        origin["name_or_path"] = str(name_or_path) if is_name or is_url(data) else _absolute(data or name_or_path)
+        if settings is not None:
+            defaults = InputSettings()._asdict()
+            origin["settings"] = {key: value for key, value in settings._asdict().items() if value != defaults[key]}
+    if not data:
+        located = locate(described, corpus_dir)
+        if located is None and not (download and described.urls):
+            folders = ", ".join(map(str, search_folders(described, corpus_dir)))
+            raise TextcatError(f"Corpus {described.name} is in none of {folders}. {_by_hand(described)}")
+        data = str(located or fetch(described, progress))
+    corpus = replace(_open(described, data, settings), origin=origin)
+    return corpus if test_size is None else corpus.split(test_size, seed=seed)
+
+
+def reopen_corpus(
+    origin: Mapping[str, Any], corpus_dir: str | Path | None = None, progress: Progress | None = None
+) -> Corpus:
+    """Open a corpus again, as that of a model that has been loaded.
+
+    Parameters
+    ----------
+    origin : mapping of str to object
+        `Corpus.origin` or `Tagger.origin`, also as JSON gives it back.
+    corpus_dir, progress
+        As for `open_corpus`.
+
+    Returns
+    -------
+    Corpus
+
+    Raises
+    ------
+    TextcatError
+        If it cannot be opened any more.
+    """
+    arguments = dict(origin)
+    try:
+        settings = arguments.pop("settings", {})
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+        settings = InputSettings(**values)
+        return open_corpus(**arguments, corpus_dir=corpus_dir, progress=progress, settings=settings)
+    except (TypeError, AttributeError) as error:
+        raise TextcatError(
+            "The model does not say how to open the corpus it was trained on: name the corpus."
+        ) from error
+
+
+def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
+    """Return the card of a corpus, and its path or URL if that is what was named, else an empty string."""
+    path = Path(text).expanduser()
+    if is_url(text):
+        return guess_card(text, settings), text
+    if path.suffix == ".toml":
+        return card(path), ""
+    if text not in cards():
+        if path.exists() or matches(str(path)):
+            return guess_card(str(path), settings), str(path)
+        if path.suffix or path.name != text:
+            raise TextcatError(f"There is no file or folder {text}.{similar_files(path)}")
+    return card(text), ""
+
+
+def _absolute(path: str | Path) -> str:
+    return os.path.abspath(Path(path).expanduser())
 
 
 def guess_card(data: str, settings: InputSettings | None = None) -> Card:
