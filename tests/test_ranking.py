@@ -181,6 +181,14 @@ def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_
     assert Evaluation.from_dict(json.loads(export.to_json(evaluation))) == evaluation
 
 
+def test_a_document_of_several_topics_that_got_one_of_them_has_confused_nothing():
+    scores = np.array([[3.0, 2, 1], [1, 2, 3], [3, 2, 1]])
+    labels = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+    evaluation = evaluate(scores, labels, list("abc"), [1, 1, 1], 3, threshold=one_topic(scores))
+    assert evaluation.accuracy == 1 / 2
+    assert evaluation.confusion == (("a", "a", 1), ("a", "c", 1), ("b", "c", 1))
+
+
 def test_without_a_labelled_document_there_is_no_accuracy():
     scores = np.array([[1.0, 2.0]])
     evaluation = evaluate(scores, np.zeros((1, 2)), ["a", "b"], [1, 1], 2, threshold=one_topic(scores))

@@ -196,7 +196,7 @@ def test_a_last_column_of_words_is_wrapped_on_a_terminal_alone():
 def test_of_single_labels_the_accuracy_is_printed_and_the_topics_that_are_mistaken_most():
     evaluation = replace(EVALUATION, accuracy=0.5, confusion=(("big", "big", 9), ("big", "none", 3), ("mid", "big", 2)))
     assert printed(tables.quality, evaluation)[-4:] == [
-        "accuracy .500; 5 documents got a wrong topic",
+        "accuracy .500, over the documents that have a topic",
         "topic  got   documents",
         "big    none          3",
         "mid    big           2",

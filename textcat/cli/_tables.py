@@ -214,7 +214,7 @@ def quality(
     if evaluation.confusion is not None:
         wrong = [(topic, got, n) for topic, got, n in evaluation.confusion if topic != got]
         accuracy = _figure(evaluation.accuracy, undefined="not defined: no document has a topic")
-        _say(console, f"\naccuracy {accuracy}; {sum(n for *_, n in wrong)} documents got a wrong topic")
+        _say(console, f"\naccuracy {accuracy}, over the documents that have a topic")
         rows = [{"topic": topic, "got": got, "documents": n} for topic, got, n in wrong[:_LARGEST]]
         show(console, rows)
 

@@ -201,7 +201,9 @@ class Evaluation:
     accuracy: float | None = None
     """Fraction of the documents with a topic that got one of theirs; None unless each document gets exactly one."""
     confusion: tuple[tuple[str, str, int], ...] | None = None
-    """Topic, topic that documents of it got, and how many did, the most first; None unless each gets exactly one."""
+    """Topic, topic that documents of it got, and how many did, the most first; None unless each gets exactly one.
+
+    Of a document that got one of its topics, that one alone is counted, else all of them."""
     scores: np.ndarray | None = field(default=None, compare=False)
     """Of shape (n_documents, n_topics)."""
     relevant: Any = field(default=None, compare=False)
@@ -407,15 +409,15 @@ def _confusions(
     labels: Any, given: np.ndarray, topics: Sequence[str]
 ) -> tuple[float | None, tuple[tuple[str, str, int], ...]]:
     """Return the accuracy over the documents that have a topic, and the counts of `Evaluation.confusion`."""
-    relevant, decided = (
-        scipy.sparse.csr_array(labels > 0, dtype=np.int64),
-        scipy.sparse.csr_array(given, dtype=np.int64),
+    own, got = (scipy.sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, given))
+    hits = own * got
+    right, labelled = hits.sum(axis=1) > 0, np.diff(own.indptr) > 0
+    # A document of several topics that got one of them has confused nothing.
+    counts = scipy.sparse.coo_array(
+        own[~right].T @ got[~right] + scipy.sparse.diags_array(hits.sum(axis=0), dtype=np.int64)
     )
-    labelled = np.diff(relevant.indptr) > 0
-    right = (relevant * decided).sum(axis=1) > 0
-    counts = (relevant.T @ decided).tocoo()
-    cells = sorted(zip(counts.row.tolist(), counts.col.tolist(), counts.data.tolist(), strict=True))
-    confusion = tuple((topics[row], topics[column], n) for row, column, n in sorted(cells, key=lambda cell: -cell[2]))
+    cells = sorted(zip(-counts.data, counts.row.tolist(), counts.col.tolist(), strict=True))
+    confusion = tuple((topics[row], topics[column], int(-n)) for n, row, column in cells if n)
     return float(right[labelled].mean()) if labelled.any() else None, confusion
 
 
