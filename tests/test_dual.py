@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from naive_dual import Coefficients
 
 from textcat.margin._dual import Expansion
-from textcat.margin.dual import solve_block
-from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, one_blas_thread
+from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, one_blas_thread, solve_block
 from textcat.margin.problems import Problem, _Control
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, RULES, LMargitron, TMargitron
 from textcat.margin.solve import solve
@@ -391,8 +390,7 @@ def test_public_things_are_documented():
 
 ENDLESS = """
 import sys, numpy as np
-from textcat.margin.dual import solve_block
-from textcat.margin.kernels import KernelRows
+from textcat.margin.kernels import KernelRows, solve_block
 from textcat.margin.problems import _Control, Problem
 from textcat.margin.rules import PA
 

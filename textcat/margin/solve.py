@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
-from textcat.margin import dual, primal
+from textcat.margin import kernels, primal
 from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES, allocator
 from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control
@@ -95,7 +95,7 @@ def solve(
         with one_blas_thread():
             rows = KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
             _check(problems, rows.n_rows, None, rows.dtype)
-            block = partial(dual.solve_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
+            block = partial(kernels.solve_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
             return _run(block, rows, problems, backend, n_jobs, control)
     csr = primal.read_rows(X)
     n_rows, n_features = X.shape
