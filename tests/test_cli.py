@@ -351,6 +351,17 @@ def test_evaluate_asks_for_a_corpus_it_cannot_know(run, own):
     assert "trained on 'own', which is no known corpus: name the corpus" in run.refuses("evaluate", "m")
 
 
+def test_evaluate_finds_the_corpus_from_another_folder(run, own, monkeypatch):
+    run("train", own, "--out", "m")
+    model = Path("m").resolve()
+    here = run("evaluate", model)
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    there = run("evaluate", model)
+    assert (here.code, there.code) == (0, 0)
+    assert there.out == here.out
+
+
 def test_json_csv_and_tables_agree(run, model):
     as_json = json.loads(run("evaluate", model, "--json").out)
     as_csv = list(csv.DictReader(io.StringIO(run("evaluate", model, "--csv").out)))

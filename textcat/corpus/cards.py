@@ -96,16 +96,19 @@ class Card:
         if "text" in options:
             settings = settings._replace(text_fields=tuple(name.strip() for name in options["text"].split(",")))
         names = {"id": "id_field", "topics": "topics_field", "separator": "topics_separator", "encoding": "encoding"}
-        labels = {name: options[name] for name in ("train", "test", "version", "headers") if name in options}
+        labels: dict[str, str] = {
+            name: options[name] for name in ("train", "test", "version", "headers") if name in options
+        }
         if "split" in options and self.reader == "reuters":
             labels["split"] = options["split"]
         elif "split" in options:
             names["split"] = "split_field"
+        changes: dict[str, Any] = {field: options[name] for name, field in names.items() if name in options}
         return settings._replace(
             format=_FORMATS.get(self.reader, self.reader),
             quotes=settings.quotes and options.get("quotes") != "none",
             labels=LabelSettings(**labels),
-            **{field: options[name] for name, field in names.items() if name in options},
+            **changes,
         )
 
     def describes(self, name: str) -> bool:
