@@ -514,7 +514,7 @@ def test_the_log_has_a_line_now_and_then(model, archive, out, monkeypatch, caplo
         run(model, archive, out, progress=show)
     lines = [record.message for record in caplog.records]
     assert lines[0].startswith("Tagging 3 inputs")
-    assert f"{archive[2]} is read as jsonl, told by name" in lines
+    assert f"{archive[2]} is read as jsonl, recognised by name" in lines
     assert sum(" MB/s, " in line for line in lines) > 5
     assert lines[-1].startswith("Finished: 450 documents")
 

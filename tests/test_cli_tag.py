@@ -196,7 +196,7 @@ def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
     assert sum(row["topics"] != [] for row in rows(Path("out/part-00000.jsonl").read_text()))
     log = Path("run.log").read_text()
     assert "INFO Tagging 1 input by " in log
-    assert "INFO news.jsonl is read as jsonl, told by name" in log
+    assert "INFO news.jsonl is read as jsonl, recognised by name" in log
     assert run("tag", model, "news.jsonl", "--out", "out").out.startswith("out is finished: nothing was left to do.\n")
     assert run.code == 3
     assert "start anew with --restart" in run.refuses("tag", model, "news.jsonl", "--out", "out", "--top", "1")

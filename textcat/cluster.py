@@ -1,4 +1,4 @@
-"""The address of a Dask scheduler → a cluster that does the work, or a sentence that says why it cannot."""
+"""The address of a Dask scheduler → a client of its cluster, or a sentence that says why it cannot work for us."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def connect(address: str) -> Any:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Have a cluster do what joblib is given in the block, such as the training of blocks of topics.
+    """Send what joblib is given in a block, such as the training of blocks of topics, to a cluster.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ def _check_workers(client: Any, address: str) -> None:
             return ""
         return __version__
 
-    found, ours = client.run(installed), __version__
-    if not found:
+    versions = client.run(installed)
+    if not versions:
         raise TextcatError(f"The Dask scheduler at {address} has no worker: start some.")
-    for worker, theirs in found.items():
-        if theirs != ours:
+    for worker, theirs in versions.items():
+        if theirs != __version__:
             has = f"textcat {theirs}" if theirs else "no textcat"
             raise TextcatError(
-                f"The worker {worker} of the Dask cluster has {has}: install {DISTRIBUTION} {ours} there."
+                f"The worker {worker} of the Dask cluster has {has}: install {DISTRIBUTION} {__version__} there."
             )

@@ -168,7 +168,7 @@ def make_plan(
     Raises
     ------
     TextcatError
-        If they do not go together, or there is no such model or input.
+        If they do not.
     """
     check_output(output_settings)
     manifest = read_manifest(model)
@@ -201,20 +201,12 @@ def tag_to_folder(
     plan : Plan
     out : Path
     settings : RunSettings
-    restart : bool
-        Remove what an earlier run has written there.
-    progress : callable, optional
-        Is called with a `RunProgress` after each batch.
+    restart, progress
+        As for `tag_archive`, which has the same errors, too.
 
     Returns
     -------
     Summary
-
-    Raises
-    ------
-    TextcatError
-        If the folder lies in an input, holds anything else or another run, cannot be written to, or a record cannot be
-        read and `settings` are strict.
     """
     _check_apart(plan, out)
     _log_plan(plan, str(out))
@@ -393,7 +385,7 @@ def _log_plan(plan: Plan, where: str) -> None:
     log.info("Tagging %d input%s by %s into %s", n, "s" if n > 1 else "", plan.job.model, where)
     for source in plan.sources[:_MAX_LOGGED]:
         if source.format:
-            log.info("%s is read as %s, told by %s", source.name, source.format, source.guess.by)
+            log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)
 
 
 def _warn_of_changes(plan: Plan) -> None:

@@ -255,29 +255,20 @@ class RunProgress(NamedTuple):
     memory: int
 
     @property
-    def documents_per_second(self) -> float:
-        """The rate of this run."""
-        return self.records / max(self.seconds, 1e-9)
-
-    @property
-    def bytes_per_second(self) -> float:
-        """The rate of this run, in stored bytes."""
-        return self.n_bytes / max(self.seconds, 1e-9)
-
-    @property
     def seconds_left(self) -> float | None:
         """How long the rest takes at this rate; None if that cannot be known."""
         if self.total is None or not self.n_bytes:
             return None
-        return max(self.total - self.read, 0) / max(self.bytes_per_second, 1e-9)
+        return max(self.total - self.read, 0) * max(self.seconds, 1e-9) / self.n_bytes
 
     @property
     def documents(self) -> str:
         """What is written and how fast, in words."""
         left = "" if self.seconds_left is None else f", {clock(self.seconds_left)} left"
+        seconds = max(self.seconds, 1e-9)
         return (
             f"{self.counts.records:,} documents, {self.counts.rejected:,} rejected, "
-            f"{self.documents_per_second:,.0f}/s, {self.bytes_per_second / 1e6:.1f} MB/s{left}, "
+            f"{self.records / seconds:,.0f}/s, {self.n_bytes / seconds / 1e6:.1f} MB/s{left}, "
             f"{self.memory / 2**20:,.0f} MB"
         )
 

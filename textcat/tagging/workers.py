@@ -111,18 +111,10 @@ class _End(NamedTuple):
 
 
 class _ReadAhead:
-    """A thread that reads a bounded number of batches ahead.
-
-    Attributes
-    ----------
-    events : SimpleQueue of Batch, _End or None
-        What has been read; None: a result may be there.
-    free : Semaphore
-        To be released for every batch that is no longer held.
-    """
+    """A thread that puts batches into a queue, then an end: no more than a limit before `free` is released for them."""
 
     def __init__(self, batches: Iterable[Batch], limit: int):
-        self.events: SimpleQueue[Batch | _End | None] = SimpleQueue()
+        self.events: SimpleQueue[Batch | _End | None] = SimpleQueue()  # None: a result may be there
         self.free = threading.Semaphore(limit)
         self._stopped = False
         with _interrupts_blocked():
