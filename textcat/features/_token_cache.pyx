@@ -109,7 +109,7 @@ cdef inline uint64_t mixed(uint64_t h) noexcept nogil:
 
 
 cdef inline uint64_t word(const char* bytes_, size_t n) noexcept nogil:
-    """Put the first 8 of n bytes into a number, or all of them if there are fewer."""
+    """Return the first 8 of n bytes as a number, or all of them if there are fewer."""
     cdef uint64_t whole = 0
     cdef uint32_t low, high
     if n >= 8:
@@ -135,7 +135,7 @@ cdef inline uint32_t hash_of(const char* key, size_t n_bytes) noexcept nogil:
 
 
 cdef inline void* reserve(Buffer* buffer, size_t more) except NULL nogil:
-    """Make room for `more` bytes behind those in use, and point at it."""
+    """Return a pointer to room for `more` bytes behind those in use."""
     cdef size_t capacity
     cdef char* data
     if buffer.used + more > buffer.capacity or buffer.data == NULL:
@@ -879,7 +879,7 @@ cdef int keep_span(TokenCache cache, const Span* old, const Buffer* arena, const
 
 
 cdef int new_table(TokenCache cache, size_t n_slots) except -1 nogil:
-    """Put all spans into a hash table of so many slots, or of as many more as they need."""
+    """Enter all spans into a hash table of so many slots, or of as many more as they need."""
     while n_slots < 2 * cache.n_spans:
         n_slots *= 2
     cdef size_t i, position

@@ -138,6 +138,10 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
     verify : bool, default=True
         Read everything once and compare it with its checksums.
 
+    Returns
+    -------
+    StoredRows
+
     Raises
     ------
     StoreError

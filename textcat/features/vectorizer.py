@@ -81,7 +81,12 @@ class Rows(NamedTuple):
 class Vectorizer:
     """Return the rows that a fitted `TfIdf` returns, without scikit-learn, whose import takes time and memory.
 
-    For the parameters see there, too. Made by `restore`.
+    Made by `restore`.
+
+    Parameters
+    ----------
+    tokens, zones, apart, ngrams, ngram_min_df, ngram_weight, chars, char_weight, min_df, max_features, hash_bits : and
+    weighting, sublinear_tf, k1, b, idf, dtype : as of `TfIdf`
 
     Attributes
     ----------
@@ -145,7 +150,7 @@ class Vectorizer:
         /,  # `idf` is also the name of a setting
         **settings: Any,
     ) -> _Self:
-        """Make one from what a `TfIdf` was fitted to.
+        """Return one of what a `TfIdf` was fitted to.
 
         Parameters
         ----------
@@ -156,6 +161,10 @@ class Vectorizer:
         average_lengths : dict of str to float, optional
         **settings
             The parameters of the class.
+
+        Returns
+        -------
+        Vectorizer
 
         Raises
         ------

@@ -65,6 +65,11 @@ def apart(function: Callable[..., Answer], *arguments: Any) -> Answer:
         Of a module.
     *arguments
         Picklable, as what the function returns.
+
+    Returns
+    -------
+    object
+        What the function returns.
     """
     # A new process that starts from nothing (spawn) knows nothing of our threads and locks.
     context = multiprocessing.get_context("spawn")

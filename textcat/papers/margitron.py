@@ -160,7 +160,7 @@ def margitrons(case: _Case) -> tuple[_Run, _Run]:
 
 
 def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bool) -> Row:
-    """Make a row of Table 1, geometric margins and times, from what Table 3 prints."""
+    """Return a row of Table 1, geometric margins and times, from what Table 3 prints."""
     of_t, of_l = margitrons(case)
     svm, svm_seconds = None, None
     if slow_baselines:
@@ -186,7 +186,7 @@ def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bo
 
 
 def _fraction_rows(case: _Case, printed: Sequence[float]) -> list[Row]:
-    """Make the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
+    """Return the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
     of_t, of_l = margitrons(case)
     (t_epsilon, t_b), (l_epsilon, l_b) = case.t_margitron, case.l_margitron
     t_label = f"{case.label}, t-margitron, ε = {t_epsilon:g}, b = {t_b:g}·R²"
@@ -217,7 +217,7 @@ def _digits(margin: float) -> int:
 
 
 def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[Row]:
-    """Make the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that the first one proves.
+    """Return the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that the first one proves.
 
     The second stage is run with the printed b, and with the one that our own first stage gives.
     """

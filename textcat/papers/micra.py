@@ -72,7 +72,7 @@ def _squared_radius(X: sp.csr_array, rho: float, lambda_: float) -> float:
 
 
 def _runs_of(setting: _Setting, printed: Mapping[str, Any], R2: float) -> list[_Run]:
-    """Make the runs of table 1, 3 or 4 from what the paper prints: parameter, margin, updates."""
+    """Return the runs of table 1, 3 or 4 from what the paper prints: parameter, margin, updates."""
     R = np.sqrt(R2)
     learners: dict[str, tuple[str, Callable[[float], Rule]]] = {
         "perceptron": ("perceptron, b/(ηR²)", lambda value: PAM(value * R2)),
@@ -101,7 +101,7 @@ def _solutions_of(
 
 
 def _update_rows(data: _Dataset, setting: _Setting, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
-    """Set margins and updates as tables 1, 3 and 4 print them beside ours."""
+    """Return margins and updates as tables 1, 3 and 4 print them beside ours."""
     runs = _runs_of(setting, printed, _squared_radius(data.X, setting.rho, setting.lambda_))
     rows = []
     for run, solution in zip(runs, _solutions_of(data, runs, n_jobs, setting.rho, setting.lambda_), strict=True):
@@ -114,7 +114,7 @@ def _update_rows(data: _Dataset, setting: _Setting, printed: Mapping[str, Any], 
 
 
 def _target_rows(data: _Dataset, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
-    """Set the millions of updates of Table 2 beside ours."""
+    """Return the millions of updates of Table 2 beside ours."""
     R = np.sqrt(_squared_radius(data.X, 1, 0))
     alpha = printed["alma2"]["alpha"]
     runs = []
@@ -200,7 +200,7 @@ def _train(data: _Dataset, case: _Case) -> tuple[Solution, float]:
 
 
 def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
-    """Set the margins of red-MICRA and LIBSVM, where that runs, beside the published ones, and their times."""
+    """Return the margins of red-MICRA and LIBSVM, where that runs, beside the published ones, and their times."""
     solution, seconds = _train(data, case)
     ours = 100 * solution.margin
     svm, svm_seconds, note = None, None, _SLOW_NOTE
@@ -219,7 +219,7 @@ def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
 
 
 def _large_row(data: _Dataset, case: _Case) -> Row:
-    """Set the margin of red-MICRA beside the published one; SVMlight is not at hand."""
+    """Return the margin of red-MICRA beside the published one; SVMlight is not at hand."""
     solution, seconds = _train(data, case)
     figures = {
         "SVMlight 10³γ'": Figure(None, case.svm, case.digits),

@@ -268,14 +268,14 @@ def _mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array,
 
 
 def _with_bias(name: str) -> Row:
-    """Set the perceptron's mistakes, with ρ = R, beside the bound 4(R/γ)²."""
+    """Return the perceptron's mistakes, with ρ = R, beside the bound 4(R/γ)²."""
     data = datasets.load(name)
     R, plane = longest(data.X), _hard_margin(data.X, data.y)
     return _bound_row(f"{name}, with bias", data, R, plane, R, 4 * (R / plane.margin) ** 2)
 
 
 def _through_origin(name: str, rho: float, published: tuple[float, float] | None = None) -> Row:
-    """Set the perceptron's mistakes, with a bias coordinate ρ or none, beside the bound R²/δ².
+    """Return the perceptron's mistakes, with a bias coordinate ρ or none, beside the bound R²/δ².
 
     `published` are R and the largest margin of the augmented space, where the MICRA paper has them.
     """

@@ -190,6 +190,10 @@ def axes(width: float = 6.0, height: float = 4.0) -> Any:
     width, height : float
         Of the figure, in inches.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Raises
     ------
     TextcatError

@@ -60,7 +60,7 @@ class _Vectors:
 
     @classmethod
     def of(cls, corpus: Corpus, n_terms: int) -> _Vectors:
-        """Make the vectors of a corpus, of the `n_terms` terms that most training documents have."""
+        """Return the vectors of a corpus, of the `n_terms` terms that most training documents have."""
         recipe = read_recipe("paum-2002")
         features = replace(recipe, features={**recipe.features, "max_features": n_terms}).make_features()
         train, test = features.fit_transform(corpus.train), features.transform(corpus.test)
