@@ -217,7 +217,7 @@ def _digits(margin: float) -> int:
 
 
 def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[Row]:
-    """Return the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that the first one proves.
+    """Return the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that this one proves.
 
     The second stage is run with the printed b, and with the one that our own first stage gives.
     """
