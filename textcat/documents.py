@@ -167,8 +167,8 @@ class Corpus:
             chosen &= set(topic_counts(parts["test"]))
         elif topics == "described":
             chosen |= set(described)
-        kept = {topic: described[topic] for topic in sorted(chosen & set(described))}
-        return cls(name, parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"], kept)
+        of_topics = {topic: described[topic] for topic in sorted(chosen & set(described))}
+        return cls(name, parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"], of_topics)
 
     @classmethod
     def from_records(

@@ -1,4 +1,4 @@
-"""One way of training, as a TOML file: how text becomes rows, what is learnt from, and by which learner."""
+"""One way of training, as a TOML file: how text becomes rows, and how rankers are trained."""
 
 from __future__ import annotations
 
@@ -139,9 +139,12 @@ class Recipe:
         if learner is not None and learner != self.learner.get("name", "paum"):
             new = _learner_class(learner)
             shared = self._parameters_of(new).keys() - {parameter.name for parameter in new._rule.PARAMETERS}
-            kept = {"name": learner, **{name: value for name, value in self.learner.items() if name in shared}}
+            shared_settings = {
+                "name": learner,
+                **{name: value for name, value in self.learner.items() if name in shared},
+            }
             name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
-            return replace(self, name=name, title=title, learner=kept).changed(**parameters)
+            return replace(self, name=name, title=title, learner=shared_settings).changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
         return replace(self, learner={**self.learner, **changes})
 

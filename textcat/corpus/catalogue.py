@@ -39,7 +39,7 @@ _REASONS = {
 }
 
 
-class Progress(Protocol):
+class _Progress(Protocol):
     """What `fetch` reports to; pooch's protocol for progress bars."""
 
     total: int
@@ -119,7 +119,7 @@ def verify(card: Card, path: Path) -> None:
     contents.check_complete()
 
 
-def fetch(card: Card, progress: Progress | None = None) -> Path:
+def fetch(card: Card, progress: _Progress | None = None) -> Path:
     """Download a corpus into the user's cache, unless a whole copy is there already.
 
     The download gets its name only after it is verified, so a half one is never taken for a corpus. The licence is
@@ -128,7 +128,7 @@ def fetch(card: Card, progress: Progress | None = None) -> Path:
     Parameters
     ----------
     card : Card
-    progress : Progress, optional
+    progress : progress bar, optional
         For example a `textcat.progress.Bar`.
 
     Returns
@@ -143,16 +143,16 @@ def fetch(card: Card, progress: Progress | None = None) -> Path:
         how to get the corpus.
     """
     target = cache_folder() / card.files[0]
-    kept = next((path for file in card.files if (path := cache_folder() / file).exists()), None)
-    if kept is not None:
+    cached = next((path for file in card.files if (path := cache_folder() / file).exists()), None)
+    if cached is not None:
         try:
-            verify(card, kept)
+            verify(card, cached)
         except TextcatError as error:
             if not card.urls:
                 raise
             _log.warning("%s It is fetched again.", error)
         else:
-            return kept
+            return cached
     if not card.urls:
         raise TextcatError(f"The card of {card.name} names no URL to download from. {_by_hand(card)}")
     _log.info("%s. %s", card.title, card.licence)
@@ -172,7 +172,7 @@ def open_corpus(
     name_or_path: str | Path | Card,
     corpus_dir: str | Path | None = None,
     download: bool = True,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     settings: InputSettings | None = None,
     test_size: float | None = None,
     seed: int = 0,
@@ -190,7 +190,7 @@ def open_corpus(
         Folder to look in first.
     download : bool
         Whether a corpus that is found nowhere is fetched.
-    progress : Progress, optional
+    progress : progress bar, optional
         Passed to `fetch`.
     settings : InputSettings, optional
         How data without a card are read; a card's own options go before them. With a format, all files are read in it.
@@ -231,7 +231,7 @@ def open_corpus(
 
 
 def reopen_corpus(
-    origin: Mapping[str, Any], corpus_dir: str | Path | None = None, progress: Progress | None = None
+    origin: Mapping[str, Any], corpus_dir: str | Path | None = None, progress: _Progress | None = None
 ) -> Corpus:
     """Open a corpus again, as that of a model that has been loaded.
 
@@ -338,8 +338,8 @@ def _descriptions_among(names: list[str]) -> str:
     if len(names) < 2:  # a single file is the data
         return ""
     folder = os.path.commonpath(names)
-    likely = (f"{folder}/{name}" if folder else name for name in descriptions.NAMES)
-    return next((name for name in likely if name in names), "")
+    candidates = (f"{folder}/{name}" if folder else name for name in descriptions.NAMES)
+    return next((name for name in candidates if name in names), "")
 
 
 def _open(card: Card, data: str, settings: InputSettings | None) -> Corpus:
@@ -421,7 +421,7 @@ class _Contents:
             )
 
 
-def _download(card: Card, url: str, target: Path, progress: Progress | None) -> None:
+def _download(card: Card, url: str, target: Path, progress: _Progress | None) -> None:
     from pooch import HTTPDownloader
     from pooch.downloaders import choose_downloader
 

@@ -206,20 +206,20 @@ def _map_array(path: Path, file: BinaryIO) -> np.memmap:
 
 def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.ndarray]) -> bool:
     """Tell whether what the files hold is what `save` writes: a model may be changed, and its sums made to fit."""
-    n_topics, learnt = len(manifest["topics"]), manifest["features"]
-    n_terms = learnt["n_terms"] if terms is None else len(terms)
+    n_topics, statistics = len(manifest["topics"]), manifest["features"]
+    n_terms = statistics["n_terms"] if terms is None else len(terms)
     shapes = {"weights": (n_terms, n_topics), "bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
     if CALIBRATION in arrays:
         shapes[CALIBRATION] = (2, n_topics)
     of_topics = (manifest["train_sizes"], *manifest["facts"].values())
-    lengths = learnt.get("average_lengths", {})
+    lengths = statistics.get("average_lengths", {})
     return (
         {name: array.shape for name, array in arrays.items()} == shapes
         and all(array.flags.c_contiguous for array in arrays.values())
         and _are_names(manifest["topics"])
         and (terms is None or _are_names(terms))
         and all(isinstance(values, list) and len(values) == n_topics for values in of_topics)
-        and all(type(n) is int for n in (*manifest["train_sizes"], learnt["n_documents"]))
+        and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
         and all(isinstance(length, float) for length in lengths.values())
     )
 
@@ -236,6 +236,6 @@ def _are_names(names: Any) -> bool:
     return isinstance(names, list) and len(set(names)) == len(names)
 
 
-def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, learnt: dict[str, Any]) -> Vectorizer:
-    averages = learnt.get("average_lengths")  # format 1 has none
-    return Vectorizer.restore(terms, idf, learnt["n_documents"], averages, **recipe.feature_settings())
+def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, statistics: dict[str, Any]) -> Vectorizer:
+    averages = statistics.get("average_lengths")  # format 1 has none
+    return Vectorizer.restore(terms, idf, statistics["n_documents"], averages, **recipe.feature_settings())

@@ -51,7 +51,7 @@ class Tagger:
     Parameters
     ----------
     features : Vectorizer
-        From documents to rows: a fitted `TfIdf`, or what a saved one has learnt.
+        From documents to rows: a fitted `TfIdf`, or what was saved of one.
     weights : ndarray of shape (n_features, n_topics), float32
     bias : ndarray of shape (n_topics,), float32
     thresholds : ndarray of shape (n_topics,), float32
