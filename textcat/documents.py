@@ -184,7 +184,7 @@ class Corpus:
         topic_rule: str = "train",
         descriptions: Mapping[str, str] | None = None,
     ) -> Corpus:
-        """Make a corpus of records in memory, with the same fields as in JSON Lines.
+        """Return a corpus of records in memory, with the same fields as in JSON Lines.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class Corpus:
 
     @classmethod
     def from_frame(cls, frame: Any, **fields: Any) -> Corpus:
-        """Make a corpus of the rows of a table.
+        """Return a corpus of the rows of a table.
 
         Parameters
         ----------
@@ -366,6 +366,10 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
         A topic each.
     n_rows : int
         How many there are.
+
+    Returns
+    -------
+    str
     """
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]
     columns = "".join(f"<th>{escape(name)}</th>" for name in head)
@@ -403,6 +407,10 @@ def texts_of_record(record: Mapping[str, Any], fields: str | Sequence[str], numb
         As `text` of `Corpus.from_records`.
     number : int
         Of the record, for messages.
+
+    Returns
+    -------
+    dict of str to str
 
     Raises
     ------

@@ -54,6 +54,10 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     ----------
     wrong : str
     known : iterable of str
+
+    Returns
+    -------
+    str
     """
     near = get_close_matches(wrong, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
@@ -67,6 +71,10 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     path : Path
     what : str
         What the file is, for messages: "recipe", "card".
+
+    Returns
+    -------
+    dict
 
     Raises
     ------
@@ -98,6 +106,10 @@ def parse_value(text: str, annotation: Any) -> Any:
         Quotes around a text may be left out.
     annotation : type
         As for `has_type`.
+
+    Returns
+    -------
+    object
 
     Raises
     ------
@@ -138,6 +150,10 @@ def has_type(value: Any, annotation: Any) -> bool:
     value : object
     annotation : type
         Such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
+
+    Returns
+    -------
+    bool
     """
     for kind in _alternatives(annotation):
         origin, arguments = get_origin(kind) or kind, get_args(kind)

@@ -124,6 +124,10 @@ def holds_documents(reader: str, name: str) -> bool:
     reader : str
     name : str
         With ``/`` between folders; a text lies in a topic's folder, a README beside the folders does not.
+
+    Returns
+    -------
+    bool
     """
     if reader == "folders":
         return "/" in name

@@ -70,6 +70,10 @@ def search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Pat
     ----------
     card : Card
     corpus_dir : str or Path, optional
+
+    Returns
+    -------
+    list of Path
     """
     variable = os.environ.get("TEXTCAT_CORPORA")
     if variable and not Path(variable).expanduser().is_dir():
@@ -291,6 +295,10 @@ def guess_card(data: str, settings: InputSettings | None = None) -> Card:
         A path, pattern or URL.
     settings : InputSettings, optional
         Whose format, if it has one, is that of all files.
+
+    Returns
+    -------
+    Card
 
     Raises
     ------

@@ -37,6 +37,10 @@ def read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]
     place : str
         Where the file lies, for messages.
 
+    Returns
+    -------
+    dict of str to str
+
     Raises
     ------
     TextcatError
