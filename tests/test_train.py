@@ -11,6 +11,7 @@ import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
+from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.selection import folds
 from textcat.training.train import cross_evaluate, train_and_evaluate, unevaluated_topics
@@ -183,3 +184,10 @@ def test_a_language_with_spaces_is_not_warned_of(corpus):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         textcat.train(quoting, PLAIN)
+
+
+def test_a_band_that_cannot_be_understood_is_refused_before_training(corpus):
+    stages = Stages()
+    with pytest.raises(TextcatError, match="No band 'FIRST3'"):
+        train_and_evaluate(corpus, PLAIN, bands=["FIRST3"], stages=stages)
+    assert stages.seconds == {}

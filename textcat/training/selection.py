@@ -225,15 +225,20 @@ def cross_validate(
         tokens[key] = tokens.get(key) or first.make_tokens()
         examples = list(examples_without(held_out, corpus, first, tokens[key]))
         for start in range(0, len(same_features), _BATCH):
-            measured = _Measured(corpus, labels, same_features[start : start + _BATCH])
+            tries = [_Try(recipe, labels) for recipe in same_features[start : start + _BATCH]]
             with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
                 tasks = []
                 for part, of_part in zip(parts, examples, strict=True):
-                    tasks.append(executor.submit(measured.measure, part, measured.train(part, of_part, n_jobs)))
-                    advance(len(measured.recipes))
+                    solutions = _train([each.learner for each in tries], part, of_part, n_jobs)
+                    chosen = bands(corpus.topics, part.sizes, DEFAULT_BANDS)
+                    tasks += [
+                        executor.submit(each.measure, part, solved, chosen)
+                        for each, solved in zip(tries, solutions, strict=True)
+                    ]
+                    advance(len(tries))
             for task in tasks:
                 task.result()
-            yield from measured.trials()
+            yield from (each.trial() for each in tries)
 
 
 def feature_key(recipe: Recipe) -> str:
@@ -261,53 +266,49 @@ def splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> It
             yield Fold(labels, np.flatnonzero(fold_of == number), random)
 
 
-class _Measured:
-    """Recipes of the same features, measured fold by fold."""
+def _train(
+    learners: Sequence[MarginClassifier], fold: Fold, examples: Examples, n_jobs: int | None
+) -> list[list[Solution]]:
+    """Return each learner's solutions on a fold's other documents, by one call of the solver for each seed."""
+    problems = [list(fold.problems(learner, examples)) for learner in learners]
+    solutions: list[list[Solution]] = [[] for _ in problems]
+    for seed in dict.fromkeys(learner.random_state for learner in learners):
+        same_seed = [k for k, learner in enumerate(learners) if learner.random_state == seed]
+        together = [problem for k in same_seed for problem in problems[k]]
+        solved = iter(solve(examples.rows, together, n_jobs=n_jobs, seed=seed, keep_weights=False))
+        for k in same_seed:
+            solutions[k] = [next(solved) for _ in problems[k]]
+    return solutions
 
-    def __init__(self, corpus: Corpus, labels: sp.csc_matrix, recipes: Sequence[Recipe]):
-        self.recipes = recipes
-        self._topics = corpus.topics
+
+class _Try:
+    """A recipe, measured fold by fold."""
+
+    def __init__(self, recipe: Recipe, labels: sp.csc_matrix):
+        self.learner = recipe.make_learner()
+        self._recipe = recipe
         self._labels = labels
-        self._learners = [recipe.make_learner() for recipe in recipes]
-        self._quality: list[list[dict[str, float]]] = [[] for _ in recipes]
-        self._sparsity: list[list[dict[str, float]]] = [[] for _ in recipes]
-        self._scores = [np.zeros(labels.shape, np.float32) for _ in recipes]
-        self._pooled: list[list[float]] = [[] for _ in recipes]
+        self._scores = np.zeros(labels.shape, np.float32)
         self._n_scored = 0
+        self._quality: list[dict[str, float]] = []
+        self._sparsity: list[dict[str, float]] = []
+        self._pooled: list[float] = []
 
-    def train(self, fold: Fold, examples: Examples, n_jobs: int | None) -> list[list[Solution]]:
-        """Train every recipe on a fold's other documents: one call of the solver for those of the same seed."""
-        problems = [list(fold.problems(learner, examples)) for learner in self._learners]
-        solutions: list[list[Solution]] = [[] for _ in problems]
-        by_seed: dict[int | None, list[int]] = {}
-        for k, learner in enumerate(self._learners):
-            by_seed.setdefault(learner.random_state, []).append(k)
-        for seed, positions in by_seed.items():
-            of_seed = [problem for k in positions for problem in problems[k]]
-            solved = iter(solve(examples.rows, of_seed, n_jobs=n_jobs, seed=seed, keep_weights=False))
-            for k in positions:
-                solutions[k] = [next(solved) for _ in problems[k]]
-        return solutions
-
-    def measure(self, fold: Fold, solutions: Sequence[Sequence[Solution]]) -> None:
-        """Measure every recipe on a fold's own documents."""
-        chosen = bands(self._topics, fold.sizes, DEFAULT_BANDS)
+    def measure(self, fold: Fold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
+        """Measure the recipe on a fold's own documents."""
+        self._quality.append(fold.quality(solutions, chosen))
+        self._sparsity.append(fold.sparsity(solutions, chosen))
+        self._scores[fold.held_out] = fold.scores(solutions)
         self._n_scored += len(fold.held_out)
-        for k, of_recipe in enumerate(solutions):
-            self._quality[k].append(fold.quality(of_recipe, chosen))
-            self._sparsity[k].append(fold.sparsity(of_recipe, chosen))
-            self._scores[k][fold.held_out] = fold.scores(of_recipe)
-            if self._n_scored % self._labels.shape[0] == 0:  # a split is complete
-                precisions = average_precisions(self._labels, self._scores[k])
-                precisions[fold.sizes < 2] = np.nan  # never in training and held out at once
-                self._pooled[k].append(float(np.nanmean(precisions)))
+        if self._n_scored % len(self._scores) == 0:  # a split is complete
+            precisions = average_precisions(self._labels, self._scores)
+            precisions[fold.sizes < 2] = np.nan  # never in training and held out at once
+            self._pooled.append(float(np.nanmean(precisions)))
 
-    def trials(self) -> Iterator[Trial]:
-        """Yield the averages over the folds of every recipe."""
-        for recipe, quality, sparsity, pooled in zip(
-            self.recipes, self._quality, self._sparsity, self._pooled, strict=True
-        ):
-            yield Trial(recipe, {**_average(quality), POOLED: float(np.mean(pooled))}, _average(sparsity))
+    def trial(self) -> Trial:
+        """Return the averages over the folds."""
+        quality = {**_average(self._quality), POOLED: float(np.mean(self._pooled))}
+        return Trial(self._recipe, quality, _average(self._sparsity))
 
 
 class _RareTopic(NamedTuple):

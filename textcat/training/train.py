@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.ranking import bands as choose_bands
 from textcat.evaluation.thresholds import choose
 from textcat.features.store import check_target
 from textcat.margin.learners import MarginClassifier
@@ -173,13 +175,13 @@ def train_and_evaluate(
     TextcatError
         If the corpus has no topic, the recipe cannot be followed, or a band cannot be understood.
     """
-    tagger = train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)
+    choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
+    options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages}
+    tagger = train(corpus, recipe, **options)
     if tagger.relevant(corpus).nnz:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     else:
-        tagger.evaluation = cross_evaluate(
-            tagger, corpus, recipe, bands=bands, n_jobs=n_jobs, store=store, stages=stages
-        )
+        tagger.evaluation = cross_evaluate(tagger, corpus, recipe, bands=bands, **options)
     return tagger
 
 
@@ -282,14 +284,13 @@ def _held_out_scores(
     trained = [document for document, out in zip(corpus.train, held_out, strict=True) if not out]
     tested = [document for document, out in zip(corpus.train, held_out, strict=True) if out]
     features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
-    examples = (
-        make_examples(corpus, trained, features, labels[~held_out], recipe.descriptions, store=store)
-        if trained
-        else None
-    )
-    if examples is None or not examples.rows.shape[1]:
-        return np.zeros((len(tested), labels.shape[1]), np.float32)
+    nothing = np.zeros((len(tested), labels.shape[1]), np.float32)
+    if not trained:
+        return nothing
+    examples = make_examples(corpus, trained, features, labels[~held_out], recipe.descriptions, store=store)
+    if not examples.rows.shape[1]:
+        return nothing
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # whoever trained the tagger has been told
+        warnings.simplefilter("ignore", ConvergenceWarning)  # training the tagger has warned of it
         learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
     return np.asarray(learner.decision_function(features.transform(tested)) / _units(learner))
