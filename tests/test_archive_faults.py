@@ -288,11 +288,11 @@ def alive(process):
 
 
 def wait_until(condition):
-    for _ in range(1200):
+    for _ in range(12_000):
         if condition():
             return
         time.sleep(0.05)
-    pytest.fail("waited for a minute in vain")
+    pytest.fail("waited for ten minutes in vain")
 
 
 def started(model, archive, out):

@@ -271,7 +271,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
             time.sleep(0.05)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=300) == 130
         assert process.stderr.read() == (
             "textcat: interrupted; the same command, without --restart, resumes the run.\n"
         )
