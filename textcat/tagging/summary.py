@@ -212,6 +212,10 @@ class Summary(NamedTuple):
     seconds: float
     memory: int
 
+    def __repr__(self) -> str:
+        counts = (f"{n:,} {what}" for what, n in vars(self.counts).items() if isinstance(n, int))
+        return f"<Summary: {', '.join(counts)}>"
+
     @property
     def train_sizes(self) -> dict[str, int]:
         """Training documents of each topic that tags were asked for, in the order of the model."""

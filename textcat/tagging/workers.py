@@ -254,10 +254,12 @@ def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterato
     Raises
     ------
     TextcatError
-        As `textcat.cluster.connect`.
+        If there are no jobs, or as `textcat.cluster.connect`.
     """
+    if jobs < 1 and jobs != -1:
+        raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one a core.")
     if not scheduler:
-        jobs = jobs if jobs > 0 else max(_n_cores() + 1 + jobs, 1)
+        jobs = _n_cores() if jobs == -1 else jobs
         # Input of unknown size, or that is compressed, may be more than it seems.
         little = IN_PROCESS_BYTES if n_bytes is None or n_bytes <= IN_PROCESS_BYTES else 0
         yield _Workers(_ProcessPool, jobs, math.inf if jobs == 1 else little)
