@@ -11,6 +11,7 @@ import os
 import string
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +150,16 @@ def _facts(console: Console, facts: Mapping[str, Any]) -> None:
 
 
 def _print_json(console: Console, value: Any) -> None:
-    console.file.write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    console.file.write(json.dumps(_plain(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: numbers that are not finite are None."""
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
@@ -163,14 +173,7 @@ def _rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool)
 
 
 def training(
-    console: Console,
-    tagger: Tagger,
-    corpus: Corpus,
-    folder: Path,
-    stages: Stages,
-    *,
-    per_topic: bool,
-    as_json: bool = False,
+    console: Console, tagger: Tagger, corpus: Corpus, folder: Path, stages: Stages, *, per_topic: bool, as_json: bool
 ) -> None:
     """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
     from textcat.training.train import unevaluated_topics
@@ -528,13 +531,7 @@ def recipe(console: Console, one: Recipe, *, as_json: bool) -> None:
 
 
 def study(
-    console: Console,
-    trials: Sequence[Trial],
-    chosen: Trial,
-    stages: Stages,
-    out: Path | None,
-    *,
-    as_json: bool = False,
+    console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None, *, as_json: bool = False
 ) -> None:
     """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
     from textcat.training.selection import is_the_papers
@@ -554,7 +551,7 @@ def study(
         write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
     if as_json:
         cost = {"seconds": stages.seconds, "peak_memory": peak_memory()}
-        _print_json(console, {"chosen": _trial(chosen), "trials": [_trial(trial) for trial in trials], **cost})
+        _print_json(console, {"chosen": asdict(chosen), "trials": [asdict(trial) for trial in trials], **cost})
         return
     first = [*(key for _, key in varied), "MAP ALL", "MAP EXPECTED", "sparsity ALL"]
     order = [name for name in dict.fromkeys([*first, *rows[0]]) if name in rows[0]]
@@ -569,15 +566,6 @@ def study(
     _say(console, f"\nThe sparsest that ranks as well as {goal}: {_settings(taken)}")
     if out is not None:
         _say(console, f"Table, recipe and trials: {out}")
-
-
-def _trial(trial: Trial) -> dict[str, Any]:
-    """Return a trial as JSON can hold it: a band without a figure has None."""
-    figures = {"map": trial.macro_average_precision, "sparsity": trial.average_sparsity}
-    return {"recipe": trial.recipe.as_dict()} | {
-        name: {band: None if math.isnan(value) else value for band, value in by_band.items()}
-        for name, by_band in figures.items()
-    }
 
 
 def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:

@@ -161,27 +161,52 @@ def _input(*names: str, **settings: Any) -> Any:
 
 def input_settings(
     format_: Annotated[str, _input("--format", help="Format of all inputs, if name and content do not say.")] = "",
-    lines: Annotated[bool, _input("--lines", help="Read a document a line from text files.")] = False,
-    text_field: Annotated[str, _input(help="Field or column of the text: jsonl, csv, tsv, parquet.")] = "text",
-    id_field: Annotated[str, _input(help="Field or column of the id: jsonl, csv, tsv, parquet.")] = "id",
+    text_field: Annotated[
+        list[str] | None,
+        _input(help="Field or column of the text; several are joined in order.", show_default="text, or else body"),
+    ] = None,
+    id_field: Annotated[str, _input(help="Field or column of the id.")] = "id",
     encoding: Annotated[
         str, _input(help="Encoding of the inputs.", show_default="that of the format, mostly utf-8")
     ] = "",
+    quote: Annotated[str, _input(help="Quotes in CSV and TSV: double, or none where they are characters.")] = "double",
+    lines: Annotated[bool, _input("--lines", help="Read a document a line from text files.")] = False,
 ) -> "InputSettings":
     """Return how inputs are read."""
     from textcat.reading.records import InputSettings
 
-    return InputSettings(format_, (text_field,), id_field, encoding=encoding, lines=lines)
+    if quote not in ("double", "none"):
+        raise typer.BadParameter(f"--quote is 'double' or 'none', not {quote!r}")
+    settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=quote == "double", lines=lines)
+    return settings._replace(text_fields=tuple(text_field)) if text_field else settings
 
 
-def corpus_reader(corpus_dir: CorpusDir = None) -> Callable[..., "Corpus"]:
+@with_options(settings=input_settings)
+def corpus_reader(
+    settings: "InputSettings",
+    topics_field: Annotated[str, _input(help="Field or column of the topics.")] = "topics",
+    topics_separator: Annotated[
+        str, _input(help="What stands between topics in one text, such as ';'.", show_default="a text is one topic")
+    ] = "",
+    split_field: Annotated[str, _input(help="Field or column of the part: train, test or unused.")] = "split",
+    test_size: Annotated[
+        float | None,
+        _input(min=0, help="Set documents aside for test: a fraction or a number.", show_default="the corpus' own"),
+    ] = None,
+    test_seed: Annotated[int, _input(min=0, help="Another number sets other documents aside.")] = 0,
+    corpus_dir: CorpusDir = None,
+) -> Callable[..., "Corpus"]:
     """Return a function that opens a corpus, given its name or path and the stages of the command."""
+    settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
 
     def open_one(corpus: str, stages: "Stages") -> "Corpus":
         from textcat.corpus.catalogue import open_corpus
+        from textcat.reading.records import InputSettings
 
         with stages.stage("read") as bar:
-            return open_corpus(corpus, corpus_dir, progress=bar)
+            asked = None if settings == InputSettings() else settings
+            documents = open_corpus(corpus, corpus_dir, progress=bar, settings=asked)
+            return documents if test_size is None else documents.split(test_size, seed=test_seed)
 
     return open_one
 
