@@ -383,7 +383,7 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(run, model, p
 def test_encoding_quotes_lines_and_format_are_options_of_training_and_of_tagging(run, pets):
     Path("wide.data").write_text(Path(pets).read_text(), encoding="utf-16")
     Path("plain.tsv").write_text(
-        'text\ttopics\n"the cat purrs\tcats\nthe "dog" barks\tdogs\n' * 1 + 'a cat"\tcats\nmy dog\tdogs\n'
+        'text\ttopics\n"the cat purrs\tcats\nthe "dog" barks\tdogs\na cat"\tcats\nmy dog\tdogs\n'
     )
     options = {"wide.data": ("--format", "csv", *TEXTS), "plain.tsv": ("--quote", "none")}
     for path, read in options.items():
