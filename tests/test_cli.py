@@ -309,7 +309,7 @@ def test_what_does_not_exist_ends_in_a_sentence(run, model, tmp_path):
     assert "No topic 'weather'" in run.refuses("evaluate", model, "--band", "mine=weather")
     assert "No corpus 'absent'" in run.refuses("corpora", "show", "absent")
     assert "No corpus 'absent'" in run.refuses("corpora", "fetch", "absent")
-    assert "holds neither .sgm nor newsML.xml nor .jsonl files nor a folder per topic" in run.refuses(
+    assert "holds no file of a known format and no folder per topic: name the format with --format" in run.refuses(
         "train", _file("text.txt", b"text")
     )
 
