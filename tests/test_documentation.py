@@ -153,7 +153,7 @@ def cli_page():
         "wrong usage in 2, Ctrl-C in 130; `tag` ends in 3 where it could not read a document. Results go to standard\n"
         "output, progress to standard error, and only if that is a terminal. `--json` prints results for programs,\n"
         "with all columns of a table: one for people has those that fit the terminal.\n"
-        "`textcat --install-completion` lets the shell complete commands, and names of corpora, recipes and learners.\n\n"
+        "`textcat --install-completion` lets the shell complete commands and names.\n\n"
         f"<!-- Written by `python tests/test_documentation.py --write` with {printed_by()}. -->\n"
     )
     return head + "".join(f"\n## `{name}`\n\n```text\n{text}\n```\n" for name, text in helps())
