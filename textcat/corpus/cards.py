@@ -29,6 +29,7 @@ READERS = {
     "reuters": ("split", "encoding"),
     "tsv": (*_FIELDS, "quotes"),
 }
+_LABELS = ("train", "test", "version", "headers", "split")
 _FORMATS = {"folders": "text", "json": ""}
 
 
@@ -63,6 +64,8 @@ class Card:
         Sum of each file the corpus is made of, by file name; no other file is read then.
     tree : str
         Instead of `sha256`, one sum over all files read, see `tree_digest`.
+    depth : int
+        Of data without a card, how many folders around everything are no topics.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Card:
     counts: dict[str, int] = field(default_factory=dict)
     sha256: dict[str, str] = field(default_factory=dict)
     tree: str = ""
+    depth: int = 0
 
     def wanted(self, name: str) -> bool:
         """Return whether a file of the source belongs to the corpus."""
@@ -88,6 +92,8 @@ class Card:
         if self.reader == "rcv1":
             labels = self.settings().labels or LabelSettings()
             return self.describes(name) or rcv1.wanted(name, labels)
+        if self.reader == "folders":
+            return self.describes(name) or name.count("/") > self.depth
         return self.describes(name) or holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
@@ -96,13 +102,10 @@ class Card:
         if "text" in options:
             settings = settings._replace(text_fields=tuple(name.strip() for name in options["text"].split(",")))
         names = {"id": "id_field", "topics": "topics_field", "separator": "topics_separator", "encoding": "encoding"}
-        labels: dict[str, str] = {
-            name: options[name] for name in ("train", "test", "version", "headers") if name in options
-        }
-        if "split" in options and self.reader == "reuters":
-            labels["split"] = options["split"]
-        elif "split" in options:
+        labels = {name: options[name] for name in _LABELS if name in options}
+        if "split" in options and self.reader != "reuters":
             names["split"] = "split_field"
+            del labels["split"]
         changes: dict[str, Any] = {field: options[name] for name, field in names.items() if name in options}
         return settings._replace(
             format=_FORMATS.get(self.reader, self.reader),
@@ -136,7 +139,7 @@ def holds_documents(reader: str, name: str) -> bool:
     return by_name(name, InputSettings(lines=reader == "lines")).format == reader
 
 
-_KEYS = {f.name: f for f in fields(Card) if f.name not in ("name", "folder")}
+_KEYS = {f.name: f for f in fields(Card) if f.name not in ("name", "folder", "depth")}
 _TYPES = get_type_hints(Card)
 
 

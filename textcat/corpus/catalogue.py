@@ -20,7 +20,7 @@ from textcat.corpus.descriptions import read_descriptions
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.files import similar_files
-from textcat.reading.batches import DamagedError, file_names, read_documents, shared_depth
+from textcat.reading.batches import DamagedError, file_names, folders_of, read_documents, shared_depth
 from textcat.reading.records import InputSettings
 from textcat.reading.sources import is_url, matches
 from textcat.reading.streams import STEP, Stream
@@ -310,13 +310,14 @@ def guess_card(data: str, settings: InputSettings | None = None) -> Card:
     names = file_names([data], settings)
     described = _descriptions_among(names)
     reader = "folders" if settings.format == "text" else settings.format
-    reader = reader or _reader_of([name for name in names if name != described], settings)
+    names = [name for name in names if name != described]
+    reader = reader or _reader_of(names, settings)
     if not reader:
         raise TextcatError(
             f"{data} holds no file of a known format and no folder per topic: name the format with --format, or give "
             "it a card (.toml) with a reader."
         )
-    return Card(name, folder, reader, [name], descriptions=described)
+    return Card(name, folder, reader, [name], descriptions=described, depth=shared_depth(names))
 
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:
@@ -330,7 +331,8 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
     if any(holds_documents("jsonl", name) for name in names):
         return "jsonl"
     # Files in a topic's folder are its documents, whatever their format.
-    beside = [name for name in names if set(name.lower().split("/")[depth:-1]) <= {"train", "test", "unused"}]
+    parts = {"train", "test", "unused"}
+    beside = [name for name in names if {folder.lower() for folder in folders_of(name)[depth:]} <= parts]
     for reader in ("csv", "tsv", "parquet", "json"):
         if any(holds_documents(reader, name) for name in beside):
             return reader
@@ -354,7 +356,8 @@ def _open(card: Card, data: str, settings: InputSettings | None) -> Corpus:
     _log.info("Reading %s from %s", card.name, data)
     contents = _Contents(card, data)
     # Every file of a folder is of the format that has been asked for, whatever its name.
-    wanted = None if settings is not None and settings.format and not (card.sha256 or card.tree) else card.wanted
+    of_one_format = settings is not None and settings.format not in ("", "text") and not (card.sha256 or card.tree)
+    wanted = None if of_one_format else card.wanted
     documents = read_documents([data], card.settings(settings), wanted, contents.open)
     contents.check_complete()
     return Corpus.from_documents(card.name, documents, card.topics, contents.descriptions or _described_beside(card))

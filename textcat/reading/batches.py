@@ -42,6 +42,7 @@ _OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of e
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
 _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
+_ARCHIVE_ENDINGS = tuple(ending for endings in ARCHIVES.values() for ending in endings)
 _BY_PLACE = frozenset({"text", "lines", "mbox"})  # formats whose topics are told by where their files lie
 
 
@@ -574,10 +575,16 @@ def shared_depth(names: Iterable[str]) -> int:
 
 def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
     *folders, file = name.split("/")
+    named = folders_of(name)[-1:] if len(folders) > depth else []
     if form == "text":
-        return tuple(folders[depth:][-1:])
-    named = [folder for folder in folders[depth:] if not _PART.search(folder.lower())]
+        return tuple(named or folders[depth:][-1:])
+    named = [folder for folder in folders[depth:] if folder in folders_of(name) and not _PART.search(folder.lower())]
     return (named[-1] if named else _PART.sub("", _stem(file)),)
+
+
+def folders_of(name: str) -> list[str]:
+    """Return the folders that a file lies in, without the archives."""
+    return [folder for folder in name.split("/")[:-1] if not folder.lower().endswith(_ARCHIVE_ENDINGS)]
 
 
 def _part_by_place(name: str, form: str) -> str:

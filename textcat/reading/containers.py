@@ -224,7 +224,7 @@ class _TarInfo(tarfile.TarInfo):
             raise tarfile.ReadError(f"a header of {info.size} bytes")
         if info.type == tarfile.GNUTYPE_SPARSE:
             raise tarfile.ReadError("a file with holes")
-        return info  # type: ignore[return-value]  # it is one of this class
+        return info
 
     def _proc_gnusparse_10(self, *_: Any) -> None:
         raise tarfile.ReadError("a file with holes")

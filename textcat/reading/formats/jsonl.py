@@ -208,8 +208,8 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
     if all(fields.get(field) is None for field in [*body, title]):
         first = settings.text_fields[0]
         raise UnreadableError(f"has no text: give it {first!r}, or 'title' and 'body', or name the field that holds it")
-    texts = [_text(fields, field) for field in body]
-    joined = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
+    parts = [_text(fields, field) for field in body]
+    joined = parts[0] if len(parts) == 1 else "\n".join(filter(None, parts))
     return {"title": _text(fields, title) if title else "", "body": joined}
 
 

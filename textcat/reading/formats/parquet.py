@@ -149,9 +149,10 @@ def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: _Columns, set
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
+    texts = [name for name in names if name != which.topics]  # which may be lists
     # A text that is stored once may stand in many rows.
-    repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=names)
-    if _longest(pa, repeated, group, names) * n > _LARGEST_BATCH:
+    repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
+    if _longest(pa, repeated, group, texts) * n > _LARGEST_BATCH:
         table = repeated
     return table.iter_batches(batch_size=n, row_groups=[group], columns=names, use_threads=False)
 

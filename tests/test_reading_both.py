@@ -1,0 +1,321 @@
+"""Whatever tagging reads, training reads: the same documents from every format, packed in every way, from anywhere."""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import mailbox
+import tarfile
+import threading
+import zipfile
+from email.message import EmailMessage
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import fsspec
+import pyarrow
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from textcat.corpus.catalogue import open_corpus
+from textcat.errors import TextcatError
+from textcat.reading import formats
+from textcat.reading.batches import read_batches
+from textcat.reading.records import InputSettings, Record, Rejection
+from textcat.reading.sources import find
+
+# Texts, titles and topics of the documents; only some formats have titles, or more than one topic.
+ROWS = [
+    {"id": "1", "title": "Tin up", "text": 'Tin "rose", they say.', "topics": "tin"},
+    {"id": "2", "title": "Gold", "text": "Gold\nfell by 2.", "topics": "gold"},
+    {"id": "3", "title": "Tin again", "text": "Käse; Zinn", "topics": "tin"},
+]
+STORY = (
+    '<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="{id}"><DATE>1</DATE><TOPICS><D>{topics}</D></TOPICS>'
+    "<TEXT><TITLE>{title}</TITLE><DATELINE></DATELINE><BODY>{text}</BODY></TEXT></REUTERS>\n"
+)
+NEWS = (
+    '<?xml version="1.0" encoding="utf-8"?><newsitem itemid="{id}" date="1996-08-20"><headline>{title}</headline><text>'
+    '<p>{text}</p></text><metadata><codes class="bip:topics:1.0"><code code="{topics}"/></codes></metadata></newsitem>'
+)
+
+
+def delimited(separator):
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(ROWS[0]), delimiter=separator)
+    writer.writeheader()
+    writer.writerows(ROWS)
+    return file.getvalue().encode()
+
+
+def parquet():
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), file)
+    return file.getvalue()
+
+
+def mbox(path, topic):
+    box = mailbox.mbox(path)
+    for row in ROWS:
+        if row["topics"] == topic:
+            message = EmailMessage()
+            message["Subject"], message["Message-ID"] = row["title"], row["id"]
+            message.set_content(row["text"], cte="8bit")
+            box.add(message)
+    box.close()
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """The files of each format, by their names."""
+    folder = tmp_path_factory.mktemp("boxes")
+    return {
+        "jsonl": {"news.jsonl": b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)},
+        "json": {"news.json": json.dumps(ROWS, indent=1).encode()},
+        "csv": {"news.csv": delimited(";")},
+        "tsv": {"news.tsv": delimited("\t")},
+        "parquet": {"news.parquet": parquet()},
+        "reuters": {"news.sgm": "".join(STORY.format(**row) for row in ROWS).encode("latin-1")},
+        "rcv1": {f"{row['id']}newsML.xml": NEWS.format(**row).encode() for row in ROWS},
+        "folders": {f"{row['topics']}/{row['id']}.txt": row["text"].encode() for row in (ROWS[1], ROWS[0], ROWS[2])},
+        "mbox": {f"{topic}.mbox": mbox(folder / topic, topic) for topic in ("gold", "tin")},
+    }
+
+
+FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "reuters", "rcv1", "folders", "mbox")
+COMPRESSIONS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+PACKINGS = ("plain", *COMPRESSIONS, ".zip", ".tar", ".tar.gz", "zip in tar", "utf-16")
+
+
+def zipped(files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def tarred(files):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def pack(folder, files, packing):
+    """Write files in a packing, and return the path to read."""
+    archives = {
+        ".zip": lambda: zipped(files),
+        ".tar": lambda: tarred(files),
+        ".tar.gz": lambda: gzip.compress(tarred(files)),
+        "zip in tar": lambda: tarred({"inner.zip": zipped(files)}),
+    }
+    if packing in archives:
+        path = folder / f"all{packing if packing.startswith('.') else '.tar'}"
+        path.write_bytes(archives[packing]())
+        return path
+    for name, data in files.items():
+        path = folder / "all" / f"{name}{packing if packing in COMPRESSIONS else ''}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(COMPRESSIONS.get(packing, bytes)(data))
+    return folder / "all" if len(files) > 1 else path
+
+
+def trained_on(source, **settings):
+    """What a corpus holds: texts in order, and topics."""
+    corpus = open_corpus(source, settings=InputSettings(**settings))
+    return [(d.zones.get("title", ""), d.zones["body"].strip()) for d in corpus.train], [d.topics for d in corpus.train]
+
+
+def tagged(source, **settings):
+    """The texts that tagging reads of it."""
+    how = InputSettings(**settings)
+    items = [item for batch in read_batches(find([source], how), how) for item in formats.records(batch, how)]
+    assert not [item for item in items if isinstance(item, Rejection)]
+    return [(item.zones.get("title", ""), item.zones.get("body", "").strip()) for item in items]
+
+
+def expected(form):
+    rows = sorted(ROWS, key=lambda row: row["topics"]) if form in ("folders", "mbox") else ROWS
+    texts = [("" if form == "folders" else row["title"], row["text"]) for row in rows]
+    return texts, [(row["topics"],) for row in rows]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_training_and_tagging_read_the_same_documents(tmp_path, inputs, form, packing):
+    files = inputs[form]
+    if packing == "utf-16":
+        if form in ("parquet", "mbox"):
+            pytest.skip("a binary format, and one whose messages say their own encodings")
+        own = "latin-1" if form == "reuters" else "utf-8"
+        files = {name: data.decode(own).encode("utf-16") for name, data in files.items()}
+    source = pack(tmp_path, files, packing)
+    texts, topics = expected(form)
+    assert trained_on(source) == (texts, topics)
+    assert tagged(source) == texts
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet", "reuters", "folders"])
+def test_patterns_urls_and_servers_are_read_for_both(tmp_path, inputs, form):
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed, which fsspec needs for http")
+    texts, topics = expected(form)
+    (tmp_path / "all.zip").write_bytes(zipped(inputs[form]))
+    for name, data in inputs[form].items():
+        (tmp_path / "all" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "all" / name).write_bytes(data)
+    sources = [(tmp_path / "all").as_uri(), (tmp_path / "all.zip").as_uri(), str(tmp_path / "al*.zip")]
+    memory = fsspec.filesystem("memory")
+    memory.pipe({"/all.zip": zipped(inputs[form])})
+    handler = partial(_Quiet, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for source in (*sources, "memory://all.zip", f"http://127.0.0.1:{server.server_port}/all.zip"):
+            assert trained_on(source) == (texts, topics), source
+            assert tagged(source) == texts, source
+        server.shutdown()
+    memory.rm("/all.zip")
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def test_lines_of_text_are_documents_of_the_topic_their_file_is_named_after(tmp_path):
+    for topic, texts in {"pos": "Fine.\nGood.\n", "neg": "Poor.\n"}.items():
+        (tmp_path / f"{topic}.txt").write_text(texts)
+    assert trained_on(tmp_path, lines=True) == (
+        [("", "Poor."), ("", "Fine."), ("", "Good.")],
+        [("neg",), *[("pos",)] * 2],
+    )
+    assert [text for _, text in tagged(tmp_path, lines=True)] == ["Poor.", "Fine.", "Good."]
+
+
+# Columns and fields
+
+ABSTRACTS = {
+    "headline": "Tin up",
+    "abstract": "Tin rose.",
+    "note": "In May.",
+    "codes": "3; 14",
+    "part": "train",
+    "nr": "7",
+}
+MAPPED = {
+    "text_fields": ("abstract", "note"),
+    "id_field": "nr",
+    "topics_field": "codes",
+    "topics_separator": ";",
+    "split_field": "part",
+}
+
+
+def write(folder, form, row):
+    path = folder / f"a.{form}"
+    if form == "parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), path)
+    elif form == "json":
+        path.write_text(json.dumps([row]))
+    elif form == "jsonl":
+        path.write_text(json.dumps(row))
+    else:
+        separator = "\t" if form == "tsv" else ","
+        path.write_text(separator.join(row) + "\n" + separator.join(map(str, row.values())) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
+def test_fields_are_mapped_for_every_format_that_has_them(tmp_path, form):
+    path = write(tmp_path, form, ABSTRACTS)
+    (document,) = open_corpus(path, settings=InputSettings(**MAPPED)).train
+    assert (document.id, document.topics, document.split) == ("7", ("3", "14"), "train")
+    assert document.zones == {"title": "", "body": "Tin rose.\nIn May."}
+    assert tagged(path, **MAPPED) == [("", "Tin rose.\nIn May.")]
+    path = write(tmp_path, form, {"title": "Tin up", **ABSTRACTS})
+    for fields in (("abstract", "note"), ("title", "abstract", "note")):
+        assert tagged(path, **{**MAPPED, "text_fields": fields}) == [("Tin up", "Tin rose.\nIn May.")]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
+@pytest.mark.parametrize(
+    ("setting", "option"),
+    [
+        ("text_fields", "--text-field"),
+        ("id_field", "--id-field"),
+        ("topics_field", "--topics-field"),
+        ("split_field", "--split-field"),
+    ],
+)
+def test_a_field_that_is_not_there_is_refused_with_those_that_are(tmp_path, form, setting, option):
+    path = write(tmp_path, form, ABSTRACTS)
+    value = ("abstract", "nosuch") if setting == "text_fields" else "nosuch"
+    known = r"'nosuch' \(but headline, abstract, note, codes, part, nr\): name the .* with "
+    with pytest.raises(TextcatError, match=known + option):
+        open_corpus(path, settings=InputSettings(**{**MAPPED, setting: value}))
+    how = InputSettings(**{**MAPPED, setting: value})
+    (item,) = [item for batch in read_batches(find([path], how), how) for item in formats.records(batch, how)]
+    # Labels are no matter of tagging.
+    assert isinstance(item, Rejection if setting in ("text_fields", "id_field") else Record)
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
+def test_a_table_with_title_and_abstract_is_not_read_by_its_title_alone(tmp_path, form):
+    path = write(tmp_path, form, {"title": "Tin up", "abstract": "Tin rose.", "topics": "tin"})
+    sentence = r"has no column 'text' \(but title, abstract, topics\): name the texts' with --text-field"
+    with pytest.raises(TextcatError, match=sentence):
+        open_corpus(path)
+    (fault,) = [item for batch in read_batches(find([path], InputSettings()), InputSettings()) for item in batch.blocks]
+    assert "has no column 'text' (but title, abstract, topics)" in fault.reason
+    assert trained_on(path, text_fields=("title", "abstract"))[0] == [("Tin up", "Tin rose.")]
+
+
+@pytest.mark.parametrize("label", [3, "3", [3], ["3"]])
+@pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
+def test_whole_numbers_are_names_of_topics(tmp_path, form, label):
+    assert trained_on(write(tmp_path, form, {"text": "Tin", "topics": label}))[1] == [("3",)]
+
+
+def test_quotes_may_be_ordinary_characters(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text('text\ttopics\n"Tin rose\ttin\n5" of tin"\ttin\n', encoding="utf-8")
+    with pytest.raises(TextcatError, match=r"a\.tsv: the row of line 2 is no row of values"):
+        open_corpus(path)
+    assert trained_on(path, quotes=False)[0] == [("", '"Tin rose'), ("", '5" of tin"')]
+    assert tagged(path, quotes=False, block_bytes=5) == [("", '"Tin rose'), ("", '5" of tin"')]
+
+
+def test_tagging_minds_no_topics(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "Tin", "topics": {"tin": 1}, "split": "dev"}\n')
+    assert tagged(path) == [("", "Tin")]
+    with pytest.raises(TextcatError, match=r"line 1 has the split 'dev'"):
+        open_corpus(path)
+
+
+# Archives around everything
+
+
+@pytest.mark.parametrize("archive", [zipped, tarred])
+@pytest.mark.parametrize("root", ["bbc", "data/bbc"])
+def test_the_folder_that_all_files_of_an_archive_share_is_no_topic(tmp_path, archive, root):
+    files = {f"{root}/README": b"All rights \xff.", f"{root}/business/1.txt": b"Tin", f"{root}/sport/2.txt": b"Ball"}
+    path = tmp_path / f"bbc.{archive.__name__[:3]}"
+    path.write_bytes(archive(files))
+    corpus = open_corpus(path)
+    assert corpus.topics == ("business", "sport")
+    assert [document.id for document in corpus.train] == [f"{root}/business/1.txt", f"{root}/sport/2.txt"]
+
+
+def test_two_documents_of_one_id_are_told_with_their_lines(tmp_path):
+    (tmp_path / "train.csv").write_text("id,text,topics\n1,Tin,tin\n2,Gold,gold\n")
+    (tmp_path / "test.csv").write_text("id,text,topics\n2,Ore,tin\n")
+    with pytest.raises(TextcatError, match=r"two documents '2', in test\.csv:2 and in train\.csv:3: remove one"):
+        open_corpus(tmp_path)
