@@ -333,6 +333,14 @@ def test_a_disk_that_fills_up_leaves_the_old_model_and_nothing_else(small, tagge
     assert sorted(path.name for path in model.parent.iterdir()) == ["large", "model"]
 
 
+def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small, model, monkeypatch):
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    np.testing.assert_array_equal(load(model).weights, small.weights)
+    (model / "bias.npy").unlink()
+    with pytest.raises(ModelError, match=r"damaged, bias\.npy is missing"):
+        load(model)
+
+
 @pytest.mark.parametrize("step", ["textcat.files._identity", "textcat.model.storage.check_entries"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""

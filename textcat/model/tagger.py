@@ -118,23 +118,8 @@ class Tagger:
 
         Parameters
         ----------
-        corpus : Corpus
-        recipe : Recipe
-        n_jobs : int, optional
-            Blocks of topics trained at the same time; the result is the same to the bit.
-        store : path, optional
-            Folder to keep rows in, in place of memory; the result is the same to the bit.
-        stages : Stages, optional
-            Receives progress and times.
-
-        Returns
-        -------
-        Tagger
-
-        Raises
-        ------
-        TextcatError
-            If the corpus has no topic, or the recipe asks for what cannot be.
+        corpus, recipe, n_jobs, store, stages
+            As for `textcat.train`, whose short form this is; so are the errors.
         """
         import textcat  # through the front door: training knows this module, and this module must not know training
 
