@@ -436,7 +436,13 @@ class _Pipe:
 
 
 class DamagedError(TextcatError):
-    """A file or archive that is cut off, changed, or not what its name says."""
+    """A file or archive that is cut off, changed, or not what its name says.
+
+    Parameters
+    ----------
+    path : str or Path
+    reason : str or Exception
+    """
 
     def __init__(self, path: object, reason: object) -> None:
         super().__init__(f"{path} is damaged or incomplete ({reason}): fetch or copy it again.")
@@ -506,6 +512,19 @@ def read_labelled(
     """Yield the format and the record of each document, in the order in which they are stored.
 
     The source of a record is its file's name inside the input. Parameters and errors are those of `read_documents`.
+
+    Parameters
+    ----------
+    inputs : iterable of str or PathLike
+    settings : InputSettings
+        How the inputs are read.
+    wanted : callable, optional
+    opened : callable, optional
+
+    Yields
+    ------
+    (str, Record)
+        The name of the input, and its record.
     """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
     sources = find(inputs, settings)
@@ -531,6 +550,10 @@ def file_names(inputs: Iterable[str | PathLike[str]], settings: InputSettings) -
     ----------
     inputs : iterable of str or path-like
     settings : InputSettings
+
+    Returns
+    -------
+    list of str
     """
     names: list[str] = []
 

@@ -114,6 +114,15 @@ def unpacked(stream: Stream, name: str) -> Stream:
 
     Its first bytes tell, as servers unpack what they send and leave the name. Where they do not, but the name and
     what no text holds speak for a compressed file whose beginning is damaged, reading it will say so.
+
+    Parameters
+    ----------
+    stream : Stream
+    name : str
+
+    Returns
+    -------
+    Stream
     """
     head = stream.peek(_MAGIC_LENGTH, until=_LINE)
     for compression in COMPRESSIONS:

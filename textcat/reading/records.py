@@ -240,6 +240,10 @@ def reject(
         Begins the sentence.
     position, offset, length : int
         As in `Rejection`.
+
+    Returns
+    -------
+    Rejection
     """
     if settings.labels is not None:
         raise _RefusedError(source, position, subject, fault) from None
@@ -283,6 +287,10 @@ def read_spans(
     settings : InputSettings
     unit : str
         What a span is called in a sentence, with ``{}`` for its position.
+
+    Yields
+    ------
+    Record or Rejection
     """
     for span in spans:
         try:
@@ -297,17 +305,51 @@ def read_spans(
 
 
 def too_long(length: int, settings: InputSettings) -> UnreadableError:
-    """Return the error of a record that is longer than records may be."""
+    """Return the error of a record that is longer than records may be.
+
+    Parameters
+    ----------
+    length : int
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    UnreadableError
+    """
     return UnreadableError(f"has {length} bytes and is not read, as a record may have {settings.max_bytes} at most")
 
 
 def title_and_body(title: str, body: str, settings: InputSettings) -> dict[str, str]:
-    """Return the zones; an empty title is kept only with labels, so that all documents of a corpus have the same."""
+    """Return the zones; an empty title is kept only with labels, so that all documents of a corpus have the same.
+
+    Parameters
+    ----------
+    title : str
+    body : str
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    dict of str to str
+    """
     return {"title": title, "body": body} if title or settings.labels is not None else {"body": body}
 
 
 def filled(zones: dict[str, str], settings: InputSettings) -> dict[str, str]:
-    """Return the zones with a text, at least an empty body; with labels all, as for `title_and_body`."""
+    """Return the zones with a text, at least an empty body; with labels all, as for `title_and_body`.
+
+    Parameters
+    ----------
+    zones : dict of str to str
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    dict of str to str
+    """
     if settings.labels is not None:
         return zones
     return {name: text for name, text in zones.items() if text} or {"body": ""}
@@ -327,6 +369,10 @@ def text_names(
         The same, for the message.
     kind : {"column", "field"}
 
+    Returns
+    -------
+    (str, list of str)
+
     Raises
     ------
     UnreadableError
@@ -343,7 +389,17 @@ def text_names(
 
 
 def check_field(field: str, names: Container[str], known: Iterable[str], kind: str, option: str) -> None:
-    """Raise UnreadableError if a field is not among the names; parameters as of `text_names`."""
+    """Raise UnreadableError if a field is not among the names.
+
+    Parameters
+    ----------
+    field : str
+    names : container of str
+    known : iterable of str
+    kind : str
+    option : str
+        The option that names the field, for messages.
+    """
     if field not in names:
         what = {"--text-field": "texts", "--id-field": "ids", "--topics-field": "topics"}.get(option, "parts")
         raise UnreadableError(f"has no {kind} {field!r} (but {', '.join(known):.200}): name the {what}' with {option}")
@@ -359,13 +415,33 @@ def label_options(settings: InputSettings) -> list[tuple[str, str, bool]]:
 
 
 def topics_in(text: str, settings: InputSettings) -> tuple[str, ...]:
-    """Return the topics of a string, each once."""
+    """Return the topics of a string, each once.
+
+    Parameters
+    ----------
+    text : str
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    tuple of str
+    """
     parts = text.split(settings.topics_separator) if settings.topics_separator else [text]
     return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
 def checked_part(part: str, parts: Container[str] = ("", "train", "test", "unused")) -> str:
     """Return the name of a part.
+
+    Parameters
+    ----------
+    part : str
+    parts : container of str
+
+    Returns
+    -------
+    str
 
     Raises
     ------
@@ -378,7 +454,19 @@ def checked_part(part: str, parts: Container[str] = ("", "train", "test", "unuse
 
 
 def without_mark(block: Block, settings: InputSettings) -> tuple[bytes, int]:
-    """Return the data without the byte order mark that a file in UTF-8 may start with, and the data's offset."""
+    """Return the data without the byte order mark that a file in UTF-8 may start with, and the data's offset.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    (bytes, int)
+    """
     if block.offset == 0 and block.data.startswith(codecs.BOM_UTF8) and is_utf8(settings.encoding):
         return block.data[3:], 3
     return block.data, block.offset
@@ -386,6 +474,15 @@ def without_mark(block: Block, settings: InputSettings) -> tuple[bytes, int]:
 
 def text_of(span: _Span, encoding: str) -> str:
     """Decode a span.
+
+    Parameters
+    ----------
+    span : _Span
+    encoding : str
+
+    Returns
+    -------
+    str
 
     Raises
     ------

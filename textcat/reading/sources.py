@@ -76,7 +76,18 @@ class _Guess(NamedTuple):
 
 
 def by_name(name: str, settings: InputSettings) -> _Guess:
-    """Return the format that the name tells; but of what is no archive, by the settings if they say it."""
+    """Return the format that the name tells; but of what is no archive, by the settings if they say it.
+
+    Parameters
+    ----------
+    name : str
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    _Guess
+    """
     for archive, endings in ARCHIVES.items():
         if name.lower().endswith(endings):
             return _Guess(archive, "name")
@@ -94,6 +105,10 @@ def by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
     stream : Stream
     name : str
     settings : InputSettings
+
+    Returns
+    -------
+    _Guess
     """
     head = stream.peek(_HEAD, until=_LINE)
     if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
@@ -119,6 +134,10 @@ def format_of(stream: Stream, name: str, settings: InputSettings, form: str = ""
     settings : InputSettings
     form : str
         What is known of it.
+
+    Returns
+    -------
+    str
 
     Raises
     ------

@@ -34,7 +34,7 @@ READ_ERRORS = (
 
 
 def unreadable(error: BaseException) -> UnreadableError:
-    """Put an error of reading into words."""
+    """Return an error of reading in words."""
     if isinstance(error, UnreadableError):
         return error
     if isinstance(error, OSError) and error.strerror:
@@ -89,7 +89,17 @@ class Stream:
         return data
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        """Return the next bytes without using them up: `n`, or fewer at the end or when `until` is among them."""
+        """Return the next bytes without using them up: `n`, or fewer at the end or when `until` is among them.
+
+        Parameters
+        ----------
+        n : int
+        until : re.Pattern[bytes]
+
+        Returns
+        -------
+        bytes
+        """
         while len(self._kept) < n and not until.search(self._kept):
             try:
                 more = self._more()
@@ -106,7 +116,17 @@ class Stream:
             n -= passed
 
     def ahead(self, distance: int, n: int) -> bytes:
-        """Return up to `n` bytes that come after `distance` others, without using them up; none if that is costly."""
+        """Return up to `n` bytes that come after `distance` others, without using them up; none if that is costly.
+
+        Parameters
+        ----------
+        distance : int
+        n : int
+
+        Returns
+        -------
+        bytes
+        """
         return b""
 
     def seekable(self) -> IO[bytes] | None:
@@ -177,7 +197,17 @@ def of_file(file: Any) -> Stream:
 
 
 def of_pipe(pipe: Any, closes: bool = False) -> Stream:
-    """Return the stream of a pipe, such as standard input, which gives at once what is there."""
+    """Return the stream of a pipe, such as standard input, which gives at once what is there.
+
+    Parameters
+    ----------
+    pipe : Any
+    closes : bool
+
+    Returns
+    -------
+    Stream
+    """
     counted = _Counted(_Available(pipe).take)
     return Stream(counted.take, counted.count, prompt=True, close=pipe.close if closes else lambda: None)
 
@@ -280,6 +310,10 @@ def as_utf8(stream: Stream, encoding: str) -> Stream | None:
     stream : Stream
     encoding : str
         ``""``: what a byte order mark of UTF-16 or UTF-32 says.
+
+    Returns
+    -------
+    Stream, optional
     """
     encoding = exact_encoding(encoding, stream.peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
@@ -296,6 +330,10 @@ def exact_encoding(encoding: str, head: bytes) -> str:
         The one that is asked for; ``""``: UTF-16 or UTF-32 if there is a byte order mark.
     head : bytes
         The first four bytes of the file.
+
+    Returns
+    -------
+    str
     """
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):

@@ -38,7 +38,7 @@ class _Cutter(Protocol):
 
 
 def cutter(form: str, header: bytes, settings: InputSettings) -> _Cutter:
-    """Make the cutter of a file in a format of many records.
+    """Return the cutter of a file in a format of many records.
 
     Parameters
     ----------
@@ -46,6 +46,10 @@ def cutter(form: str, header: bytes, settings: InputSettings) -> _Cutter:
     header : bytes
         The first row of CSV and TSV.
     settings : InputSettings
+
+    Returns
+    -------
+    _Cutter
 
     Raises
     ------
@@ -69,6 +73,10 @@ def records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejectio
     batch : Batch
     settings : InputSettings
         By which it was read.
+
+    Yields
+    ------
+    Record or Rejection
     """
     for block in batch.blocks:
         if isinstance(block, Rejection):
@@ -78,7 +86,19 @@ def records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejectio
 
 
 def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield what a block holds; parameters as of `records`."""
+    """Yield what a block holds.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    iterator of Record or Rejection
+    """
     if block.decoded:
         settings = settings._replace(encoding="utf-8")
     return FORMATS[block.format](block, settings)

@@ -61,6 +61,10 @@ def columns(header: bytes, form: str, settings: InputSettings) -> _Columns:
     form : {"csv", "tsv"}
     settings : InputSettings
 
+    Returns
+    -------
+    _Columns
+
     Raises
     ------
     UnreadableError
@@ -113,7 +117,18 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
 
 
 def head(data: bytes, at_end: bool, quotes: bool = True) -> int:
-    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight."""
+    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight.
+
+    Parameters
+    ----------
+    data : bytes
+    at_end : bool
+    quotes : bool
+
+    Returns
+    -------
+    int
+    """
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
         end = _row_end(data, start, b",;\t|", at_end) if quotes else _line_end(data, start, at_end)
@@ -129,6 +144,17 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
     A value may stand in double quotes, which are doubled inside of it; then it may have line ends, too. Where a quote
     is not closed, or text follows the closing one, the line that the row starts on is rejected, and only this line.
     Without quotes, a row is a line, and quotes are ordinary characters.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    iterator of Record or Rejection
     """
     which = columns(block.header, block.format, settings)
     separator, n, title, body, name, topics, split, date = which

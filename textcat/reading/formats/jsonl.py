@@ -42,6 +42,17 @@ def read_lines(block: Block, settings: InputSettings) -> Iterator[Record | Rejec
     A line has its text in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their
     names; other fields are passed over, and so are fields that are null, and zones without text. A NUL that JSON's
     escapes write is part of the text; a NUL byte is no JSON.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Yields
+    ------
+    Record or Rejection
     """
     data, offset = without_mark(block, settings)
     source, limit, plain = block.source, settings.max_bytes, _plain_reader(settings)
@@ -55,7 +66,19 @@ def read_lines(block: Block, settings: InputSettings) -> Iterator[Record | Rejec
 
 
 def read_array(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield a document per object of an array, with the fields of a line."""
+    """Yield a document per object of an array, with the fields of a line.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    iterator of Record or Rejection
+    """
     return read_spans(_objects(block, settings), _parser(settings), block, settings, "Object {}")
 
 

@@ -85,6 +85,17 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
 
     Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
     has none, those of HTML without their tags. With labels, a header that is named as the field of topics holds these.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    iterator of Record or Rejection
     """
     return read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Message {}")
 

@@ -85,6 +85,10 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
     settings : InputSettings
     group, row : int
 
+    Yields
+    ------
+    _RowBlock
+
     Raises
     ------
     UnreadableError
@@ -174,7 +178,19 @@ def _packed(pa: Any, batch: Any) -> bytes:
 
 
 def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield a document per row; a row whose text is null is rejected."""
+    """Yield a document per row; a row whose text is null is rejected.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Yields
+    ------
+    Record or Rejection
+    """
     pa = arrow()
     with pa.ipc.open_stream(block.data) as stream:
         batch = stream.read_next_batch()

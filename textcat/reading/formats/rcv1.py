@@ -42,6 +42,10 @@ def wanted(name: str, labels: LabelSettings) -> bool:
     name : str
         Its path, with ``/``.
     labels : LabelSettings
+
+    Returns
+    -------
+    bool
     """
     if not _STORY.search(name):
         return False
@@ -62,6 +66,17 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
     ----------
     D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark collection for text categorization research,
     Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3 (the codes' hierarchy) and 4 (RCV1-v2).
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    iterator of Record or Rejection
     """
 
     def parse(span: _Span) -> _Content:

@@ -85,6 +85,17 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
     References
     ----------
     D. D. Lewis, README of Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    iterator of Record or Rejection
     """
     return read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Story {}")
 

@@ -44,7 +44,19 @@ class _LineCutter:
 
 
 def read_lines(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield a document per line that is not blank."""
+    """Yield a document per line that is not blank.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    iterator of Record or Rejection
+    """
 
     def parse(span: _Span) -> _Content:
         return _Content("", {"body": text_of(span, settings.encoding).strip()})
@@ -61,7 +73,19 @@ def _lines(block: Block, settings: InputSettings) -> Iterator[_Span]:
 
 
 def read_text(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield the document a file is, whose id is its source; an empty file is a document without a word."""
+    """Yield the document a file is, whose id is its source; an empty file is a document without a word.
+
+    Parameters
+    ----------
+    block : Block
+        Whole records of one file.
+    settings : InputSettings
+        How the inputs are read.
+
+    Returns
+    -------
+    iterator of Record or Rejection
+    """
 
     def parse(span: _Span) -> _Content:
         text = text_of(span, settings.encoding)
