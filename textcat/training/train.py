@@ -38,7 +38,7 @@ _UNSPACED = {
     "zh": re.compile("[\u3400-\u9fff]{5,}"),
 }
 _KANA = re.compile("[\u3040-\u30ff]")
-_N_LOOKED_AT = 500  # documents that tell the script of a corpus
+_N_SAMPLED = 500  # documents by which the script of a corpus is found
 
 
 def train(
@@ -81,7 +81,7 @@ def train(
         )
     if store is not None:
         check_target(store)
-    _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_LOOKED_AT)], recipe)
+    _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
     stages = stages or Stages()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     labels, copies = corpus.labels(corpus.train), recipe.descriptions
