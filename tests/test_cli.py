@@ -352,7 +352,7 @@ def pets():
     return "pets.csv"
 
 
-def test_all_commands_read_a_table_by_the_same_options(run, pets):
+def test_all_commands_read_a_table_by_the_same_options(run, monkeypatch, pets):
     read = (*TEXTS, *LABELS, "--test-size", "0.34", "--test-seed", "3")
     run("train", pets, *read, "--recipe", "paum", "--out", "m", "--json")
     assert (run.code, run.err) == (0, "")
@@ -369,6 +369,8 @@ def test_all_commands_read_a_table_by_the_same_options(run, pets):
     tagged = [json.loads(line) for line in run("tag", "m", pets, *TEXTS).out.splitlines()]
     assert [line["id"] for line in tagged] == [str(number) for number in range(18)]
     assert {tag["topic"] for line in tagged for tag in line["topics"]} <= {"7", "cars", "cats", "dogs"}
+    monkeypatch.chdir(_folder("elsewhere"))
+    assert json.loads(run("evaluate", "../m", "--json").out)["topics"] == trained["topics"], "read as for training"
 
 
 @pytest.mark.parametrize("command", ["train", "tune", "tag"])

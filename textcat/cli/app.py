@@ -205,8 +205,7 @@ def corpus_reader(
 
         with stages.stage("read") as bar:
             asked = None if settings == InputSettings() else settings
-            documents = open_corpus(corpus, corpus_dir, progress=bar, settings=asked)
-            return documents if test_size is None else documents.split(test_size, seed=test_seed)
+            return open_corpus(corpus, corpus_dir, progress=bar, settings=asked, test_size=test_size, seed=test_seed)
 
     return open_one
 
