@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from textcat.corpus import descriptions
 from textcat.corpus.cards import Card, card, cards, holds_documents, tree_digest
@@ -24,6 +24,9 @@ from textcat.reading.batches import DamagedError, file_names, folders_of, read_d
 from textcat.reading.records import InputSettings
 from textcat.reading.sources import is_url, matches
 from textcat.reading.streams import STEP, Stream
+
+if TYPE_CHECKING:
+    from textcat.progress import Bar
 
 __all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "reopen_corpus", "verify"]
 
@@ -37,21 +40,6 @@ _REASONS = {
     "ConnectionError": "no connection",
     "ReadTimeout": "no answer",
 }
-
-
-class _Progress(Protocol):
-    """What `fetch` reports to; pooch's protocol for progress bars."""
-
-    total: int
-
-    def update(self, n: int) -> None:
-        """Advance by `n` bytes."""
-
-    def reset(self) -> None:
-        """Go back to 0 bytes."""
-
-    def close(self) -> None:
-        """Take note of the end."""
 
 
 def cache_folder() -> Path:
@@ -123,7 +111,7 @@ def verify(card: Card, path: Path) -> None:
     contents.check_complete()
 
 
-def fetch(card: Card, progress: _Progress | None = None) -> Path:
+def fetch(card: Card, progress: Bar | None = None) -> Path:
     """Download a corpus into the user's cache, unless a whole copy is there already.
 
     The download gets its name only after it is verified, so a half one is never taken for a corpus. The licence is
@@ -132,8 +120,8 @@ def fetch(card: Card, progress: _Progress | None = None) -> Path:
     Parameters
     ----------
     card : Card
-    progress : progress bar, optional
-        For example a `textcat.progress.Bar`.
+    progress : Bar, optional
+        What draws the download, see `textcat.progress.bar_on`.
 
     Returns
     -------
@@ -176,7 +164,7 @@ def open_corpus(
     name_or_path: str | Path | Card,
     corpus_dir: str | Path | None = None,
     download: bool = True,
-    progress: _Progress | None = None,
+    progress: Bar | None = None,
     settings: InputSettings | None = None,
     test_size: float | None = None,
     seed: int = 0,
@@ -194,7 +182,7 @@ def open_corpus(
         Folder to look in first.
     download : bool
         Whether a corpus that is found nowhere is fetched.
-    progress : progress bar, optional
+    progress : Bar, optional
         Passed to `fetch`.
     settings : InputSettings, optional
         How data without a card are read; a card's own options go before them. With a format, all files are read in it.
@@ -235,7 +223,7 @@ def open_corpus(
 
 
 def reopen_corpus(
-    origin: Mapping[str, Any], corpus_dir: str | Path | None = None, progress: _Progress | None = None
+    origin: Mapping[str, Any], corpus_dir: str | Path | None = None, progress: Bar | None = None
 ) -> Corpus:
     """Open a corpus again, as that of a model that has been loaded.
 
@@ -432,7 +420,7 @@ class _Contents:
             )
 
 
-def _download(card: Card, url: str, target: Path, progress: _Progress | None) -> None:
+def _download(card: Card, url: str, target: Path, progress: Bar | None) -> None:
     from pooch import HTTPDownloader
     from pooch.downloaders import choose_downloader
 
