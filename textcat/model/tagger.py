@@ -120,6 +120,10 @@ class Tagger:
         ----------
         corpus, recipe, n_jobs, store, stages
             As for `textcat.train`, whose short form this is; so are the errors.
+
+        Returns
+        -------
+        Tagger
         """
         import textcat  # through the front door: training knows this module, and this module must not know training
 
