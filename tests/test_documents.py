@@ -127,6 +127,12 @@ def test_a_table_is_read_by_its_columns():
     assert (corpus.name, corpus.topics) == ("own", ())
     assert corpus.train == [Document("1", {"title": "A", "body": "Corn."}, ("1",), split="train")]
     assert corpus.test == [Document("2", {"title": "B", "body": ""}, ("2",), split="test")]
+    odd = pandas.DataFrame(
+        {"text": pandas.array(["Corn.", pandas.NA]), "title": "", "date": pandas.to_datetime(["2024-03-01", None])}
+    ).assign(split="dev", topics=[{"corn"}, ("corn", "tin")])
+    corn, tin = Corpus.from_frame(odd, split="").train
+    assert (corn.topics, corn.date[:10]) == (("corn",), "2024-03-01")
+    assert tin == Document("2", {"title": "", "body": ""}, ("corn", "tin"))
     with pytest.raises(TextcatError, match="A list is not a table"):
         Corpus.from_frame([{"text": "a"}])
 

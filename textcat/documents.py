@@ -23,6 +23,7 @@ TOPIC_RULES = ("both", "train", "described")
 PARTS = ("train", "test", "unused")
 
 _TOPICS_SHOWN = 20
+_MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for none
 _SEPARATORS = re.compile(r"[\W_]+")
 
 
@@ -196,7 +197,7 @@ class Corpus:
             The fields that hold the text, in order. ``title`` is the zone title, the others are joined to the body.
         id, topics, split : str
             The fields of the id (by default the number of the record, from 1), of the topics (a list of names, or one
-            name; whole numbers are names, too) and of the part ("train", "test" or "unused").
+            name; whole numbers are names, too) and of the part ("train", "test" or "unused"); ``""``: there is none.
         topics_separator : str
             What stands between the topics of a single string; ``""``: the string is one topic.
         topic_rule : {"train", "both", "described"}
@@ -214,14 +215,16 @@ class Corpus:
             If a record lacks a field that was named, a field is of another type, two records have the same id, or no
             record is for training.
         """
-        named = [field for field, default in ((id, "id"), (topics, "topics"), (split, "split")) if field != default]
+        named = [
+            field for field, default in ((id, "id"), (topics, "topics"), (split, "split")) if field not in ("", default)
+        ]
         documents: list[Document] = []
         number_of: dict[str, int] = {}
         for number, record in enumerate(records, start=1):
             if not isinstance(record, Mapping):
                 raise TextcatError(f"Record {number} is a {type(record).__name__}: give a dict of fields.")
             _check_fields(record, named, number)
-            identifier, part = _value(record, id), _text(record, split, number)
+            identifier, date, part = _value(record, id), _value(record, "date"), _text(record, split, number)
             identifier = str(number if identifier is None else identifier)
             if number_of.setdefault(identifier, number) != number:
                 numbers = f"{number_of[identifier]} and {number}"
@@ -230,7 +233,7 @@ class Corpus:
                 raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
             zones = texts_of_record(record, text, number)
             names = _topics(record, topics, topics_separator, number)
-            documents.append(Document(identifier, zones, names, _text(record, "date", number), part))
+            documents.append(Document(identifier, zones, names, "" if date is None else str(date), part))
         return cls.from_documents(name, documents, topic_rule, descriptions)
 
     @classmethod
@@ -444,12 +447,12 @@ def _topics(record: Mapping[str, Any], field: str, separator: str, number: int) 
     if isinstance(value, str):
         names = [name.strip() for name in (value.split(separator) if separator else [value])]
         return tuple(dict.fromkeys(filter(None, names)))
-    values = [] if value is None else [value] if isinstance(value, Integral) else value
-    if not isinstance(values, Iterable) or any(
+    values = [value] if isinstance(value, Integral) else list(value) if isinstance(value, Iterable) else [value]
+    if value is not None and any(
         isinstance(name, bool) or not isinstance(name, (str, Integral)) or not str(name).strip() for name in values
     ):
         raise TextcatError(f"Record {number} has the {field} {value!r:.60}: they must be a list of names, or one name.")
-    return tuple(dict.fromkeys(map(str, values)))
+    return () if value is None else tuple(dict.fromkeys(map(str, values)))
 
 
 def _text(record: Mapping[str, Any], field: str, number: int) -> str:
@@ -460,9 +463,9 @@ def _text(record: Mapping[str, Any], field: str, number: int) -> str:
 
 
 def _value(record: Mapping[str, Any], field: str) -> Any:
-    """Return a field's value; None if it is missing, which tables show as NaN."""
+    """Return a field's value; None if it is missing, which tables show as NaN, NaT or NA."""
     value = record.get(field)
-    return None if isinstance(value, float) and value != value else value
+    return None if type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) else value
 
 
 def _stratified(topics: Sequence[tuple[str, ...]], fraction: float, seed: int) -> set[int]:
