@@ -32,7 +32,7 @@ from textcat.reading.records import (
     reject,
     too_long,
 )
-from textcat.reading.sources import ARCHIVES, Source, by_name, find, format_of, plain_name
+from textcat.reading.sources import ARCHIVES, Source, find, format_of, is_archive, plain_name
 from textcat.reading.streams import Stream, _LookAhead, as_utf8, sought_in
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,6 @@ _OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of e
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
 _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
-_ARCHIVE_ENDINGS = tuple(ending for endings in ARCHIVES.values() for ending in endings)
 _BY_PLACE = frozenset({"text", "lines", "mbox"})  # formats whose topics are told by where their files lie
 
 
@@ -174,13 +173,13 @@ class _Walk:
     ) -> Iterator[_Step]:
         """Yield what a file holds; its format is told by its name or content unless it is given."""
         self.on_disk = name if depth == 0 else self.on_disk
-        is_archive = by_name(name, self._settings).format in ARCHIVES
-        if self._wanted is not None and not is_archive and not self._wanted(self.inside(name)):
+        is_document = self._settings.labels is not None and not is_archive(name)
+        if self._wanted is not None and is_document and not self._wanted(self.inside(name)):
             return
         try:
             with closing(open_stored()) as stored:
                 stream: Stream | None = unpacked(stored, name)
-                if self._opened is not None and not is_archive:
+                if self._opened is not None and is_document:
                     stream = self._opened(self.inside(name), stream)  # type: ignore[arg-type]
                 if stream is None:
                     return
@@ -607,7 +606,7 @@ def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
 
 def folders_of(name: str) -> list[str]:
     """Return the folders that a file lies in, without the archives."""
-    return [folder for folder in name.split("/")[:-1] if not folder.lower().endswith(_ARCHIVE_ENDINGS)]
+    return [folder for folder in name.split("/")[:-1] if not is_archive(folder)]
 
 
 def _part_by_place(name: str, form: str) -> str:

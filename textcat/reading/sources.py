@@ -60,6 +60,7 @@ ARCHIVES = {
     "zip": (".zip",),
     "tar": (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar.zst", ".tzst"),
 }
+_ARCHIVE_ENDINGS = tuple(ending for endings in ARCHIVES.values() for ending in endings)
 
 
 # What file systems call that which changes when a file does.
@@ -88,9 +89,8 @@ def by_name(name: str, settings: InputSettings) -> _Guess:
     -------
     _Guess
     """
-    for archive, endings in ARCHIVES.items():
-        if name.lower().endswith(endings):
-            return _Guess(archive, "name")
+    if is_archive(name):
+        return _Guess("zip" if name.lower().endswith(ARCHIVES["zip"]) else "tar", "name")
     if settings.format:
         return _Guess(_or_lines(settings.format, settings), "option")
     form = _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
@@ -163,8 +163,14 @@ def _start(head: bytes, settings: InputSettings) -> bytes:
 
 def plain_name(name: str) -> str:
     """Return a name without the ending that says how it is compressed."""
-    ending = next((ending for ending in _COMPRESSED if name.lower().endswith(ending)), "")
-    return name[: len(name) - len(ending)]
+    if not name.lower().endswith(_COMPRESSED):
+        return name
+    return name[: len(name) - next(len(ending) for ending in _COMPRESSED if name.lower().endswith(ending))]
+
+
+def is_archive(name: str) -> bool:
+    """Return whether a name is that of a zip or tar."""
+    return name.lower().endswith(_ARCHIVE_ENDINGS)
 
 
 def _or_lines(form: str, settings: InputSettings) -> str:
