@@ -167,10 +167,11 @@ class _Language:
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""
+        return self._tokens(replace_surrogates(text))
+
+    def _tokens(self, text: str) -> list[str]:
         with self._nlp.memory_zone():
-            orths, positions = np.unique(
-                self._nlp.make_doc(replace_surrogates(text)).to_array("ORTH"), return_inverse=True
-            )
+            orths, positions = np.unique(self._nlp.make_doc(text).to_array("ORTH"), return_inverse=True)
             strings = [self._nlp.vocab.strings[orth] for orth in orths.tolist()]
         return [strings[position] for position in positions.tolist()]
 
@@ -191,7 +192,7 @@ class _Language:
         """Tokenize many spans as the lines of one text."""
         if not spans:
             return
-        tokens = self.cut_text(_SEPARATOR.join(spans))
+        tokens = self._tokens(_SEPARATOR.join(spans))
         start = 0
         for _ in range(len(spans) - 1):
             stop = tokens.index(_SEPARATOR, start)
