@@ -27,7 +27,7 @@ BUILD_TOOLS = ("Cython", "setuptools", "pip")
 
 @pytest.mark.parametrize("name", textcat.__all__)
 def test_every_main_name_is_there(name):
-    assert getattr(textcat, name).__name__ == name
+    assert getattr(textcat, name).__name__.rpartition(".")[2] == name  # a module has its folders in its name
     assert name in dir(textcat)
 
 
