@@ -10,8 +10,8 @@ import typer
 
 from textcat.cli.app import (
     AsJson,
-    Interrupted,
     ModelFolder,
+    _Interrupted,
     console,
     input_settings,
     number_of_jobs,
@@ -166,8 +166,8 @@ def _log_to(path: Path | None) -> Iterator[None]:
 def _resumable(out: Path | None) -> Iterator[None]:
     try:
         yield
-    except Interrupted:
-        raise Interrupted("the same command, without --restart, resumes the run" if out else "") from None
+    except _Interrupted:
+        raise _Interrupted("the same command, without --restart, resumes the run" if out else "") from None
 
 
 def _progress_console(out: Path | None, *, quiet: bool) -> "Console | None":
