@@ -11,13 +11,11 @@ from pathlib import Path
 import joblib
 import numpy as np
 import texts
-from rich.console import Console
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
-from textcat.cli import _tables as tables
 from textcat.corpus.catalogue import open_corpus
 from textcat.evaluation import export
 from textcat.evaluation.ranking import evaluate
@@ -32,7 +30,7 @@ def main(name: str, folder: Path, backend: str) -> None:
     scores = model.decision_function(texts.plain(corpus.test))
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     evaluation = evaluate(scores, corpus.labels(corpus.test), corpus.topics, sizes, len(corpus.train))
-    tables.show(Console(), tables.band_rows(evaluation))
+    print(evaluation)
     folder.mkdir(exist_ok=True)
     joblib.dump(model, folder / "model.joblib")
     (folder / "evaluation.json").write_text(export.to_json(evaluation))

@@ -57,8 +57,8 @@ def fetch(
 @with_options(read=corpus_reader)
 def show(corpus: CorpusName, read: "Callable[..., Corpus]", as_json: AsJson = False) -> None:
     """Count a corpus' documents, topics and tokens."""
+    from textcat import Tokens
     from textcat.cli import _tables
-    from textcat.features.tokens import Tokens
 
     stages = new_stages()
     documents = read(corpus, stages)

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from textcat import read_recipe
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions, macro_average
@@ -30,7 +31,6 @@ from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
 from textcat.papers.baselines import HARD
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
-from textcat.recipe import read_recipe
 from textcat.training.examples import Examples
 from textcat.training.selection import folds, out_of_fold_scores
 
