@@ -1,10 +1,11 @@
 """Imports run downwards only."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
+
+from textcat import _HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
@@ -45,7 +46,26 @@ class RuntimeImports(ast.NodeVisitor):
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_imports_run_downwards_only(module):
     part = module.with_suffix("").parts[1]
-    used = {name.split(".")[1] for name in RuntimeImports(module).names if re.match(r"textcat\.[a-z]", name)}
+    names = [name for name in RuntimeImports(module).names if name.startswith("textcat.")]
+    # A name of the front door counts as the module that it stands for.
+    paths = [_HOMES.get(name.split(".")[1], name.partition(".")[2]) for name in names]
+    used = {path.split(".")[0] for path in paths if path[0].islower()}
     for other in used - {part}:
         assert LAYER_OF[other] <= LAYER_OF[part], f"{module} imports upwards: textcat.{other}"
         assert not {part, other} <= STRANGERS, f"{module} must not know textcat.{other}"
+
+
+def test_no_two_modules_import_each_other_even_by_way_of_others():
+    def name_of(path):
+        return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+    modules = {name_of(path): path for path in MODULES}
+    # What a folder's __init__ gathers of its own folder is no use of it by others.
+    uses = {
+        name: {used if used in modules else used.rpartition(".")[0] for used in RuntimeImports(path).names}
+        - {name, *(other for other in modules if path.stem == "__init__" and other.startswith(f"{name}."))}
+        for name, path in modules.items()
+    }
+    while bottom := {name for name in uses if not uses[name] & uses.keys()}:
+        uses = {name: used for name, used in uses.items() if name not in bottom}
+    assert not uses, f"a circle among {', '.join(sorted(uses))}"

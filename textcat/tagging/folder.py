@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from textcat import files
 from textcat.errors import TextcatError
@@ -21,7 +21,7 @@ from textcat.files import UNFINISHED, Journal
 from textcat.reading.batches import PipeState
 from textcat.reading.records import Checkpoint
 from textcat.tagging.output import OutputSettings, file_format
-from textcat.tagging.summary import Counts
+from textcat.tagging.summary import Counts, RunState
 
 FORMAT = 1
 JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
@@ -36,34 +36,6 @@ _ANEW = "start anew with --restart, or name another folder"
 
 Facts = dict[str, Any]
 Line = dict[str, Any]
-
-
-class RunState(NamedTuple):
-    """How far a run has come, as its journal says.
-
-    Parameters
-    ----------
-    counts : Counts
-    shards : int
-        Their number; the next one gets it for its name.
-    checkpoint : Checkpoint, optional
-        Where the input is to be read from; None is its beginning.
-    read : int
-        Bytes of the inputs up to there.
-    rejected_bytes : int
-        Length of the file of rejections.
-    finished : bool
-    pipes : dict of str to PipeState
-        What had been read of each pipe among the inputs.
-    """
-
-    counts: Counts
-    shards: int = 0
-    checkpoint: Checkpoint | None = None
-    read: int = 0
-    rejected_bytes: int = 0
-    finished: bool = False
-    pipes: Mapping[str, PipeState] = {}
 
 
 @contextmanager

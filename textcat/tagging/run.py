@@ -20,10 +20,10 @@ from textcat.progress import peak_memory
 from textcat.reading.batches import Pipes, read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Rejection
 from textcat.reading.sources import Source, find, is_url
-from textcat.tagging.folder import RunState, open_folder, open_shards
+from textcat.tagging.folder import open_folder, open_shards
 from textcat.tagging.job import Job, _TaggedBatch, process_name, tag_batch
 from textcat.tagging.output import OutputSettings, check_output, encode_rejection, file_format, library_versions
-from textcat.tagging.summary import Counts, RunProgress, ShowProgress, Summary
+from textcat.tagging.summary import Counts, RunProgress, RunState, ShowProgress, Summary
 from textcat.tagging.workers import open_workers, ordered_map
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,9 @@ from textcat.progress import bar_on
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from textcat.reading.batches import PipeState
+    from textcat.reading.records import Checkpoint
     from textcat.reading.sources import Source
-    from textcat.tagging.folder import RunState
 
 log = logging.getLogger(__name__)
 
@@ -176,6 +177,34 @@ def _p_value(g: float) -> float:
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
+
+
+class RunState(NamedTuple):
+    """How far a run has come, as its journal says.
+
+    Parameters
+    ----------
+    counts : Counts
+    shards : int
+        Their number; the next one gets it for its name.
+    checkpoint : Checkpoint, optional
+        Where the input is to be read from; None is its beginning.
+    read : int
+        Bytes of the inputs up to there.
+    rejected_bytes : int
+        Length of the file of rejections.
+    finished : bool
+    pipes : dict of str to PipeState
+        What had been read of each pipe among the inputs.
+    """
+
+    counts: Counts
+    shards: int = 0
+    checkpoint: Checkpoint | None = None
+    read: int = 0
+    rejected_bytes: int = 0
+    finished: bool = False
+    pipes: Mapping[str, PipeState] = {}
 
 
 class Summary(NamedTuple):
