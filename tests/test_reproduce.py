@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from textcat import cli, papers
 from textcat.cli import _tables as tables
 from textcat.errors import TextcatError
-from textcat.papers import baselines, datasets, experiments
+from textcat.papers import datasets, experiments, micra
 from textcat.papers.datasets import MissingData
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
 
@@ -275,9 +275,9 @@ def test_ctrl_c_ends_a_library_at_work_and_keeps_the_finished_tasks(tmp_path):
     program = """
 import sys
 from textcat import papers
-from textcat.papers import baselines
+from textcat.papers import micra
 from textcat.papers.experiments import Experiment, Row, Task
-tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: baselines.apart(open, "pipe"))
+tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: micra.apart(open, "pipe"))
 papers.known_experiments = lambda: {"toy": Experiment("toy", "Toy", (), 1, tasks)}
 sys.argv = ["textcat", "reproduce", "toy", "--results", "results"]
 from textcat.cli import main
@@ -379,15 +379,15 @@ def test_the_published_figures_are_there_for_every_table():
 
 def test_libsvm_finds_the_margin_of_two_points():
     rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0]])), np.array([-1, 1])
-    margin, seconds = baselines.libsvm_margin(rows, labels)
+    margin, seconds = micra.libsvm_margin(rows, labels)
     assert margin == pytest.approx(2.5)
     assert seconds > 0
     # The private coordinates stand at right angles to all others: the points move apart by Δ√2.
-    assert baselines.libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
+    assert micra.libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
 
 
 def test_a_large_svm_is_trained_apart_with_the_same_answer(monkeypatch):
     rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0], [0.0, 1.0]])), np.array([-1, 1, -1])
-    here = baselines.libsvm_margin(rows, labels, 1.0)[0]
-    monkeypatch.setattr(baselines, "_AT_ONCE", 2)
-    assert baselines.libsvm_margin(rows, labels, 1.0)[0] == here
+    here = micra.libsvm_margin(rows, labels, 1.0)[0]
+    monkeypatch.setattr(micra, "_LARGE", 2)
+    assert micra.libsvm_margin(rows, labels, 1.0)[0] == here

@@ -14,10 +14,9 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PAM, LMargitron, Rule, TMargitron
 from textcat.margin.solve import solve
 from textcat.papers import datasets
-from textcat.papers.baselines import libsvm_margin
 from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
-from textcat.papers.micra import UNTIL_DONE, _squared_radius
+from textcat.papers.micra import UNTIL_DONE, _squared_radius, libsvm_margin
 
 ACCURACY = 1e-3  # LIBSVM's
 MEMORY = 2000  # MB of kernel rows that LIBSVM may keep

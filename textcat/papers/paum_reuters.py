@@ -29,8 +29,8 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
-from textcat.papers.baselines import HARD
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
+from textcat.papers.micra import HARD
 from textcat.training.examples import Examples
 from textcat.training.selection import folds, out_of_fold_scores
 

@@ -13,9 +13,9 @@ from textcat.margin.problems import Problem
 from textcat.margin.rules import ALMA, PA, PAM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
-from textcat.papers.baselines import HARD
 from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Figure, Row, Settings, Task, described, published
+from textcat.papers.micra import HARD
 
 SIGMA = 3.5
 N_ORDERS = 10
