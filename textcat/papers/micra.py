@@ -332,10 +332,31 @@ def apart(function: Callable[..., Answer], *arguments: Any) -> Answer:
     object
         What the function returns.
     """
-    # A new process that starts from nothing (spawn) knows nothing of our threads and locks.
+    # A new process that starts from nothing (spawn) knows nothing of our threads and locks; and no pool, whose locks a
+    # worker that is ended may take with it.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(1, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-        return pool.apply(function, arguments)
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_result, args=(sender, function, arguments), daemon=True)
+    process.start()
+    sender.close()  # the process has its own: when that ends, so does the pipe
+    try:
+        succeeded, result = receiver.recv()
+    except EOFError:
+        raise RuntimeError(f"The process that was to call {function.__name__} ended before it.") from None
+    finally:
+        process.kill()
+        process.join()
+    if not succeeded:
+        raise result
+    return result
+
+
+def _send_result(sender: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        sender.send((True, function(*arguments)))
+    except Exception as error:
+        sender.send((False, error))
 
 
 def _extended(X: sp.csr_array, delta: float) -> sp.csr_array:
