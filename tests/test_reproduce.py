@@ -291,9 +291,12 @@ main()
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
-        written = opened(tmp_path / "pipe", process)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        try:
+            written = opened(tmp_path / "pipe", process)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()  # else a failure would wait for it forever
         os.close(written)
     # before it, without matplotlib, a warning that no picture is drawn
     assert (process.returncode, err.splitlines()[-1]) == (130, "textcat: interrupted; no file was left half written.")
