@@ -15,16 +15,10 @@ FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 MAY_BE = frozenset({f"{CALIBRATION}.npy"})
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
-    "versions": dict,
-    "corpus": str,
-    "recipe": dict,
+    **dict.fromkeys(("versions", "recipe", "facts", "features", "files"), dict),
+    **dict.fromkeys(("topics", "train_sizes"), list),
+    **dict.fromkeys(("corpus", SUM), str),
     "train_documents": int,
-    "topics": list,
-    "train_sizes": list,
-    "facts": dict,
-    "features": dict,
-    "files": dict,
-    SUM: str,
 }
 
 
@@ -45,31 +39,20 @@ MODEL = FolderFormat(
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what a model says of itself, without its arrays.
-
-    Raises
-    ------
-    TextcatError
-        If the folder is no model, the manifest is damaged, or its format is newer than this version knows.
-    """
+    """Read what a model says of itself, without its arrays; raise ModelError if it cannot be read."""
     with MODEL.open(folder) as (manifest, _):
         check_entries(folder, manifest)
         return manifest
 
 
 def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
-    """Check that a manifest has the entries of a model's.
+    """Check that a manifest has the entries of a model's, and raise ModelError if one is missing or of another type.
 
     Parameters
     ----------
     folder : path
         For the message.
     manifest : dict
-
-    Raises
-    ------
-    TextcatError
-        If an entry is missing or of another type.
     """
     wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
     if wrong or set(manifest["files"]) - MAY_BE != FILES:

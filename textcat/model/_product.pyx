@@ -15,17 +15,9 @@ def product(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const float[:, ::1] weights,
     const float[::1] bias,
 ):
-    """Give the product of rows in CSR form and weights, plus bias: shape (n_rows, n_topics), float32.
+    """Return the product of rows in CSR form and weights, plus bias: shape (n_rows, n_topics), float32.
 
     Each number is summed in the order of the row's entries, from 0, and the bias added at last.
-
-    Parameters
-    ----------
-    indptr : ndarray of shape (n_rows + 1,), int64
-    indices : ndarray of shape (n_entries,), int32
-    data : ndarray of shape (n_entries,), float32
-    weights : ndarray of shape (n_columns, n_topics), float32
-    bias : ndarray of shape (n_topics,), float32
     """
     cdef ptrdiff_t i, n = indptr.shape[0] - 1, m = bias.shape[0]
     scores = np.empty((n, m), np.float32)

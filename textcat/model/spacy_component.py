@@ -40,9 +40,8 @@ class TopicTagger(Pipe):
     name : str
         That of the component in its pipeline.
     threshold : float, optional
-        A document has the topics whose value in `doc.cats` is above it, and the scorer counts these as predicted: a
-        probability in [0, 1], or any number for a model without probabilities. By default the model's own thresholds
-        decide, one per topic, and the scorer takes 0.5.
+        A document has the topics whose value in `doc.cats` is above it, and the scorer counts these as predicted. By
+        default the model's own thresholds decide, one per topic, and the scorer takes 0.5.
     labels : list of str, optional
         Leave out all other topics.
 
@@ -114,7 +113,7 @@ class TopicTagger(Pipe):
                 yield from docs
 
     def score(self, examples: Iterable[Any], **settings: Any) -> dict[str, Any]:
-        """Return measures of the topics of annotated documents, as `nlp.evaluate` asks for them.
+        """Return what `Scorer.score_cats` measures of annotated documents, as `nlp.evaluate` asks for it.
 
         Parameters
         ----------
@@ -125,14 +124,10 @@ class TopicTagger(Pipe):
         Returns
         -------
         dict of str to object
-            As `spacy.scorer.Scorer.score_cats` returns it.
         """
+        threshold = 0.5 if self.threshold is None else self.threshold
         measures: dict[str, Any] = Scorer.score_cats(
-            examples,
-            "cats",
-            labels=self.labels,
-            multi_label=True,
-            threshold=0.5 if self.threshold is None else self.threshold,
+            examples, "cats", labels=self.labels, multi_label=True, threshold=threshold
         )
         return measures
 
@@ -148,23 +143,16 @@ class TopicTagger(Pipe):
         storage.save(self.tagger, path)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TopicTagger":
-        """Read the model from a folder that `to_disk` has written.
+        """Read the model from a folder that `to_disk` has written, and return the component.
 
         Parameters
         ----------
-        path : path
-        exclude : iterable of str
-            Is ignored: a model is read whole.
+        path, exclude
+            As for `to_disk`.
 
         Returns
         -------
         TopicTagger
-            The component itself.
-
-        Raises
-        ------
-        TextcatError
-            If the folder is no model, or the component's topics or threshold do not fit it.
         """
         self._take(storage.load(path))
         return self
@@ -177,7 +165,7 @@ class TopicTagger(Pipe):
         return written
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "TopicTagger":
-        """Read the model from what `to_bytes` has returned.
+        """Read the model from what `to_bytes` has returned, and return the component.
 
         Parameters
         ----------
@@ -188,7 +176,6 @@ class TopicTagger(Pipe):
         Returns
         -------
         TopicTagger
-            The component itself.
         """
         with tempfile.TemporaryDirectory() as folder:
             names = {MANIFEST, *FILES, *MAY_BE}
@@ -236,11 +223,7 @@ class TopicTagger(Pipe):
     default_score_weights=_SCORES,
 )
 def make(
-    nlp: Language,
-    name: str,
-    model: str | None,
-    threshold: float | None,
-    labels: list[str] | None,
+    nlp: Language, name: str, model: str | None, threshold: float | None, labels: list[str] | None
 ) -> Callable[[Doc], Doc]:
     """Return the component with the model in a folder.
 
@@ -249,21 +232,13 @@ def make(
     Parameters
     ----------
     nlp : Language
-    name : str
-        That of the component in its pipeline.
-    model : str, optional
-        The model's folder.
-    threshold, labels
+    model : path, optional
+    name, threshold, labels
         As for `TopicTagger`.
 
     Returns
     -------
     TopicTagger
-
-    Raises
-    ------
-    TextcatError
-        If the folder is no model, or the topics or the threshold do not fit it.
     """
     # spaCy's only word that it is loading a pipeline: the components that the pipeline's meta.json names.
     saved = name in getattr(nlp, "_meta", {}).get("components", ())

@@ -32,8 +32,6 @@ _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, Recu
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     """Write a tagger as a folder, whole or not at all.
 
-    The files are written into a temporary sibling, which then takes the folder's place.
-
     Parameters
     ----------
     tagger : Tagger
@@ -59,12 +57,8 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 
 def _write(tagger: Tagger, folder: Path) -> None:
-    arrays = {
-        "weights": tagger.weights,
-        "bias": tagger.bias,
-        "thresholds": tagger.thresholds,
-        "idf": tagger.features.idf_,
-    }
+    arrays = {name: getattr(tagger, name) for name in ("weights", "bias", "thresholds")}
+    arrays["idf"] = tagger.features.idf_
     if tagger.calibration is not None:
         arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
     for name, array in arrays.items():
@@ -84,8 +78,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     prepare : bool, default=True
         Load the language's tokenizer, too; False leaves that to the first document.
     mapped : bool, default=True
-        Map the arrays into memory, so that several processes share them; False copies them, for a folder that will be
-        deleted.
+        Map the arrays into memory, which several processes share; False copies them, for a folder soon deleted.
 
     Returns
     -------
@@ -144,37 +137,35 @@ def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
 
 
 def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], mapped: bool) -> Tagger:
+    def damaged(what: str) -> ModelError:
+        return ModelError(f"The model {folder} is damaged{what}: train the model again.")
+
     try:
         for name, expected in manifest["files"].items():
             if name not in files:
-                raise ModelError(f"The model {folder} is damaged, {name} is missing: train the model again.")
+                raise damaged(f", {name} is missing")
             if sha256_of_file(files[name]) != expected:
-                raise ModelError(
-                    f"The model {folder} is damaged, {name} is not as it was written: train the model again."
-                )
+                raise damaged(f", {name} is not as it was written")
             files[name].seek(0)
-        names = [*ARRAYS, *([CALIBRATION] if f"{CALIBRATION}.npy" in manifest["files"] else [])]
-        arrays: dict[str, np.ndarray] = {
-            name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names
-        }
+        names = [name for name in (*ARRAYS, CALIBRATION) if f"{name}.npy" in manifest["files"]]
+        arrays: dict[str, Any] = {name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names}
         terms = json.loads(files[VOCABULARY].read())
-        recipe = Recipe(name=folder.name, **manifest["recipe"])
+        recipe, statistics = Recipe(name=folder.name, **manifest["recipe"]), manifest["features"]
         if not _fit_together(manifest, terms, arrays):
-            raise ModelError(f"The model {folder} is damaged, its files do not fit together: train the model again.")
+            raise damaged(", its files do not fit together")
         if not mapped:  # only now, as a damaged file may claim any size
             arrays = {name: np.array(array) for name, array in arrays.items()}
+        averages = statistics.get("average_lengths")  # format 1 has none
+        calibration = arrays.pop(CALIBRATION, None)
         return Tagger(
-            features=_features(recipe, terms, arrays["idf"], manifest["features"]),
-            weights=arrays["weights"],
-            bias=arrays["bias"],
-            thresholds=arrays["thresholds"],
-            calibration=Calibration(*arrays[CALIBRATION]) if CALIBRATION in arrays else None,
+            Vectorizer.restore(
+                terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
+            ),
+            **arrays,
+            calibration=None if calibration is None else Calibration(*calibration),
             topics=tuple(manifest["topics"]),
             train_sizes=np.array(manifest["train_sizes"], int),
-            train_documents=manifest["train_documents"],
-            facts=manifest["facts"],
-            recipe=manifest["recipe"],
-            corpus=manifest["corpus"],
+            **{name: manifest[name] for name in ("train_documents", "facts", "recipe", "corpus")},
             origin=dict(manifest.get("origin", {})),
             evaluation=_evaluation(manifest),
         )
@@ -183,7 +174,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
     except OSError as error:
         raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
     except (*_DAMAGES, TextcatError) as error:
-        raise ModelError(f"The model {folder} is damaged ({error}): train the model again.") from error
+        raise damaged(f" ({error})") from error
 
 
 def _map_array(path: Path, file: BinaryIO) -> np.memmap:
@@ -194,8 +185,7 @@ def _map_array(path: Path, file: BinaryIO) -> np.memmap:
         shape, fortran_order, dtype = npy.read_array_header_1_0(file)
         if dtype not in _NUMBERS:
             raise ValueError(f"numbers of type {dtype}")
-        order: Any = "F" if fortran_order else "C"
-        array = np.memmap(file, dtype, "r", file.tell(), shape, order)
+        array = np.memmap(file, dtype, "r", file.tell(), shape, "F" if fortran_order else "C")
     except OSError:
         raise
     except Exception as error:  # numpy takes the header for Python, and lets through what comes of that
@@ -205,7 +195,7 @@ def _map_array(path: Path, file: BinaryIO) -> np.memmap:
 
 
 def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.ndarray]) -> bool:
-    """Tell whether what the files hold is what `save` writes: a model may be changed, and its sums made to fit."""
+    """Return whether what the files hold is what `save` writes: a model may be changed, and its sums made to fit."""
     n_topics, statistics = len(manifest["topics"]), manifest["features"]
     n_terms = statistics["n_terms"] if terms is None else len(terms)
     shapes = {"weights": (n_terms, n_topics), "bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
@@ -225,17 +215,6 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.
 
 
 def _are_names(names: Any) -> bool:
-    """Tell whether this is a list of different texts.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an entry is no text, or one that cannot be written.
-    """
+    """Return whether this is a list of different texts; raise if an entry is no text, or one that cannot be written."""
     "".join(names).encode()
     return isinstance(names, list) and len(set(names)) == len(names)
-
-
-def _features(recipe: Recipe, terms: list[str] | None, idf: np.ndarray, statistics: dict[str, Any]) -> Vectorizer:
-    averages = statistics.get("average_lengths")  # format 1 has none
-    return Vectorizer.restore(terms, idf, statistics["n_documents"], averages, **recipe.feature_settings())

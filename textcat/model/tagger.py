@@ -51,7 +51,7 @@ class Tagger:
     Parameters
     ----------
     features : Vectorizer
-        From documents to rows: a fitted `TfIdf`, or what was saved of one.
+        A fitted `TfIdf`, or what was saved of one.
     weights : ndarray of shape (n_features, n_topics), float32
     bias : ndarray of shape (n_topics,), float32
     thresholds : ndarray of shape (n_topics,), float32
@@ -65,7 +65,6 @@ class Tagger:
     facts : dict of str to sequence of length n_topics
         What training knows of each topic: tau_pos, epochs, updates, support, stopped.
     recipe : dict
-        The recipe it was trained by.
     corpus : str
         Name of the corpus it was trained on.
     origin : dict of str to object
@@ -92,10 +91,9 @@ class Tagger:
         return f"Tagger({len(self.topics):,} topics, {self._description()})"
 
     def _repr_html_(self) -> str:
-        rows = (
-            (self.topics[j], f"{self.train_sizes[j]:,}", ", ".join(term for term, _ in self.terms(self.topics[j], 5)))
-            for j in np.argsort(-self.train_sizes, kind="stable").tolist()
-        )
+        order = np.argsort(-self.train_sizes, kind="stable").tolist()
+        sizes = {self.topics[j]: f"{self.train_sizes[j]:,}" for j in order}
+        rows = ((topic, size, ", ".join(term for term, _ in self.terms(topic, 5))) for topic, size in sizes.items())
         caption = f"Tagger: {len(self.topics):,} topics, {self._description()}"
         return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
 
@@ -114,12 +112,12 @@ class Tagger:
         store: str | os.PathLike[str] | None = None,
         stages: Stages | None = None,
     ) -> Tagger:
-        """Train a tagger on the training documents of a corpus.
+        """Train a tagger on the training documents of a corpus: short for `textcat.train`.
 
         Parameters
         ----------
         corpus, recipe, n_jobs, store, stages
-            As for `textcat.train`, whose short form this is; so are the errors.
+            As there; so are the errors.
 
         Returns
         -------
@@ -135,9 +133,8 @@ class Tagger:
         Parameters
         ----------
         documents : iterable of str, of documents with `zones`, or of dict
-            Of a dict, the text is taken as in `Corpus.from_records`.
         text : str or sequence of str
-            The fields of a dict that hold its text.
+            The fields of a dict that hold its text, as in `Corpus.from_records`.
 
         Returns
         -------
@@ -166,12 +163,6 @@ class Tagger:
         Returns
         -------
         probabilities : ndarray of shape (n_documents, n_topics), float64
-            In [0, 1].
-
-        Raises
-        ------
-        TextcatError
-            If the model has no probabilities, and as for `scores`.
         """
         if self.calibration is None:
             raise TextcatError(
@@ -206,17 +197,11 @@ class Tagger:
         documents, text
             As for `scores`.
         batch : int, default=1024
-            How many documents are read before their tags are yielded. Large batches are fast; 1 yields the tags of a
-            document before the next one is asked for.
+            How many documents are read before their tags are yielded: many are fast; 1 reads none ahead.
 
         Yields
         ------
         list of Tag
-
-        Raises
-        ------
-        TextcatError
-            If `batch` is below 1, and as for `scores`.
         """
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
@@ -232,21 +217,14 @@ class Tagger:
         Parameters
         ----------
         scores : ndarray of shape (n_documents, n_topics), float32
-            From `scores`.
         top : int, optional
-            Give each document that many topics, those of highest score (with one topic a document: probability),
-            whatever the thresholds are; all of them if there are no more.
+            Give each document that many topics, those of highest score (with one topic a document: probability).
         everything : bool, default=False
             Give each document all topics.
 
         Returns
         -------
         list of list of Tag
-
-        Raises
-        ------
-        TextcatError
-            If `top` is below 1, or both `top` and `everything` are given.
         """
         rows, columns = self._ranked(scores, top, everything)
         values = scores[rows, columns]
@@ -284,7 +262,7 @@ class Tagger:
         return one_topic(self._comparable(scores)) if self.single else self.thresholds
 
     def _comparable(self, scores: np.ndarray) -> np.ndarray:
-        """Return values that order a document's topics: scores, or with one topic a document the log odds."""
+        """Return what orders a document's topics: scores, or with one topic a document the log odds."""
         if not self.single or self.calibration is None:
             return scores
         return np.asarray(scores * self.calibration.a + self.calibration.b)  # probabilities may all round to 1
@@ -295,16 +273,11 @@ class Tagger:
         Parameters
         ----------
         topic : str
-        n : int
+        n : int, default=20
 
         Returns
         -------
         list of (str, float)
-
-        Raises
-        ------
-        TextcatError
-            If the model does not know the topic.
         """
         weights = self.weights[:, self._column(topic)]
         names = self.features.get_feature_names_out()
@@ -318,27 +291,20 @@ class Tagger:
         Parameters
         ----------
         document : str, document with `zones`, or dict
-            As one of those for `scores`.
         topic : str
-        n : int
+        n : int, default=10
 
         Returns
         -------
         list of Reason
-
-        Raises
-        ------
-        TextcatError
-            If the model does not know the topic.
         """
         row = self.features.transform(_stream([document], "text"))
         weights = self.weights[row.indices, self._column(topic)]
         contributions = row.data * weights
         strongest = np.argsort(-np.abs(contributions), kind="stable")[:n]
-        terms = self.features.get_feature_names_out()[row.indices]
-        return [
-            Reason(terms[k], float(row.data[k]), float(weights[k]), float(contributions[k])) for k in strongest.tolist()
-        ]
+        terms = self.features.get_feature_names_out()[row.indices[strongest]]
+        values = (array[strongest].tolist() for array in (row.data, weights, contributions))
+        return list(map(Reason, terms, *values))
 
     def _column(self, topic: str) -> int:
         if topic not in self.topics:
@@ -350,9 +316,8 @@ class Tagger:
     ) -> Evaluation:
         """Measure the ranking of a corpus' test documents.
 
-        Bands are made by the training sizes the model knows. A topic that the corpus does not have counts as one
-        without a positive document. Of the corpus that the model was trained on, if it has no test documents, what was
-        measured after training is returned: its `measured_on` says how.
+        Bands are made by the training sizes the model knows. Of the corpus that the model was trained on, if it has no
+        test documents, what was measured after training is returned: its `measured_on` says how.
 
         Parameters
         ----------
@@ -369,16 +334,10 @@ class Tagger:
         Raises
         ------
         TextcatError
-            If the corpus has no test documents and is not the one whose evaluation was kept, or shares no topic with
-            the model.
+            If the corpus has no test documents, and no evaluation on it was kept; or shares no topic with the model.
         """
         if not corpus.test:
-            trained_on = (corpus.name, corpus.topics, len(corpus.train))
-            if self.evaluation is not None and trained_on == (self.corpus, self.topics, self.train_documents):
-                return self._kept_evaluation(self.evaluation, bands)
-            raise TextcatError(
-                f"Corpus {corpus.name} has no test documents to evaluate on; give it a split in its card."
-            )
+            return self._kept_evaluation(corpus, bands)
         relevant = self.relevant(corpus)
         if not relevant.nnz:
             theirs = sorted({topic for document in corpus.test for topic in document.topics})
@@ -389,16 +348,20 @@ class Tagger:
         with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
             return self.measure(self.scores(counted(corpus.test, advance)), relevant, bands=bands)
 
-    @staticmethod
-    def _kept_evaluation(evaluation: Evaluation, spec: str | Iterable[str] | None) -> Evaluation:
+    def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
         """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""
-        names = [row.band for row in evaluation.bands]
+        kept, trained_on = self.evaluation, (self.corpus, self.topics, self.train_documents)
+        if kept is None or trained_on != (corpus.name, corpus.topics, len(corpus.train)):
+            raise TextcatError(
+                f"Corpus {corpus.name} has no test documents to evaluate on; give it a split in its card."
+            )
+        names = [row.band for row in kept.bands]
         if spec is not None and [spec] != names and [*spec] != names:
             raise TextcatError(
-                f"The corpus has no test documents, and what was measured after training on {evaluation.measured_on} "
+                f"The corpus has no test documents, and what was measured after training on {kept.measured_on} "
                 f"was kept of {', '.join(names)} alone: train again with other bands."
             )
-        return evaluation
+        return kept
 
     def measure(
         self,
@@ -412,29 +375,18 @@ class Tagger:
 
         Parameters
         ----------
-        scores : ndarray of shape (n_documents, n_topics)
-            On the model's scale.
-        relevant : sparse of shape (n_documents, n_topics), 0/1
-        bands : str or iterable of str, optional
-            As in `evaluate`.
-        measured_on : str, default "test documents"
-            Which documents these are.
+        scores, relevant : ndarray and sparse 0/1, of shape (n_documents, n_topics)
+            Scores are on the model's scale.
+        bands, measured_on
+            As in `evaluate`; which documents these are.
 
         Returns
         -------
         Evaluation
         """
-        return evaluate(
-            scores,
-            relevant,
-            self.topics,
-            self.train_sizes,
-            self.train_documents,
-            spec=bands,
-            threshold=self._cut(scores),
-            facts=self.facts,
-            measured_on=measured_on,
-        )
+        known = self.topics, self.train_sizes, self.train_documents
+        options: dict[str, Any] = {"threshold": self._cut(scores), "facts": self.facts, "measured_on": measured_on}
+        return evaluate(scores, relevant, *known, spec=bands, **options)
 
     def relevant(self, corpus: Corpus) -> Any:
         """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""
