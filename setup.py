@@ -1,5 +1,6 @@
 """Build the compiled kernels, and put the cards, recipes and the small corpus into the wheel."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ SHIPPED = ("corpora", "models")  # top-level folders that travel inside the whee
 
 # -ffp-contract=off: no fused multiply-add, so that every instruction set gives the same bits.
 FLAGS = ["/O2"] if sys.platform == "win32" else ["-O2", "-fopenmp-simd", "-ffp-contract=off"]
+if "-O2" in FLAGS and "-O" in os.environ.get("CFLAGS", ""):
+    FLAGS.remove("-O2")  # whoever builds has chosen a level, and the last one named would win
 
 
 class BuildWithShipped(build_py):
