@@ -9,7 +9,7 @@ import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.recipe import Recipe
-from textcat.training.examples import documents_to_count, make_examples
+from textcat.training.examples import make_examples
 
 DOCUMENTS = [
     Document("1", {"title": "", "body": "maize and corn prices"}, ("corn",)),
@@ -45,11 +45,11 @@ def test_each_description_is_a_positive_of_its_topic_and_nothing_to_the_others(c
 
 
 def test_without_descriptions_nothing_changes(corpus):
-    _, (rows, labels, left_out) = examples(corpus, 0)
+    features, (rows, labels, left_out) = examples(corpus, 0)
     assert rows.shape[0] == 3
     assert (labels != corpus.labels(corpus.train)).nnz == 0
     assert left_out is None
-    assert documents_to_count(corpus, corpus.train, 0) is corpus.train
+    assert features.n_documents_ == len(corpus.train)
 
 
 def test_only_the_descriptions_of_topics_without_documents_are_counted(corpus):

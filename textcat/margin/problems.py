@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from textcat.margin.rules import PA, PAM, PAUM, RULES, Rule
 
@@ -139,6 +140,12 @@ class Solution:
 
 
 NumberedProblem = tuple[int, Problem]
+
+
+def rows_by_column(indicator: Any) -> list[np.ndarray]:
+    """Return the rows in which each column of a sparse matrix has an entry, as int32 in ascending order."""
+    columns = sp.csc_array(indicator)
+    return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
 
 
 def _reason(n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby, product
@@ -18,40 +18,40 @@ from textcat.evaluation.metrics import average_precisions
 from textcat.evaluation.ranking import DEFAULT_BANDS, Band, bands
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
-from textcat.margin.problems import NO_ROWS, Problem, Solution
+from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
+from textcat.progress import Advance
 from textcat.recipe import Recipe
 from textcat.training.examples import Examples, examples_without
 
 # What the study of margins compares: every fixed pair, and every adapted one.
-TAU_NEG = (-1.0, -0.5, -0.1, 0.5, 1.0)
-TAU_POS = (1.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-KAPPA = (-50.0, -20.0, -10.0, -5.0, 5.0)
-SCALE = (50.0, 100.0, 200.0, 400.0)
-ADAPTED_TAU_NEG = (-1.0, -0.5, -0.1)
+_FIXED = product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
+_ADAPTED = product((-1.0, -0.5, -0.1), (-50.0, -20.0, -10.0, -5.0, 5.0), (50.0, 100.0, 200.0, 400.0))
+_MARGINS = [
+    *({"tau_neg": tau_neg, "tau_pos": tau_pos} for tau_neg, tau_pos in _FIXED),
+    *(
+        {"tau_neg": tau_neg, "tau_pos": "prevalence", "kappa": kappa, "scale": scale}
+        for tau_neg, kappa, scale in _ADAPTED
+    ),
+]
 
 # The rarest topics have too few positives to be cross-validated: their averages are mostly noise. They are simulated:
 # topics of at least _MIN_COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on
 # all held-out ones.
-RARE = "RARE"
+RARE, EXPECTED, POOLED = "RARE", "EXPECTED", "POOLED"
 _MIN_COMMON = 15
 _N_RARE = 30
 
-EXPECTED = "EXPECTED"
-POOLED = "POOLED"
-
-# Settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress.
-_BATCH = 12
+_BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The cross-validated quality of one setting.
+    """The cross-validated quality of a recipe.
 
     Attributes
     ----------
     recipe : Recipe
-        The setting.
     macro_average_precision : dict of str to float
         Per band: the average over topics, then over folds. A topic counts in the folds where it has positives on both
         sides. "RARE" is the average over common topics trained with as few positives as the rarest topics have,
@@ -77,12 +77,7 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
     name = recipe.learner.get("name", "paum")
     if name != "paum":
         raise TextcatError(f"Recipe {recipe.name} trains {name}; only paum has margins to compare.")
-    fixed = [{"tau_neg": tau_neg, "tau_pos": tau_pos} for tau_neg, tau_pos in product(TAU_NEG, TAU_POS)]
-    adapted = [
-        {"tau_neg": tau_neg, "tau_pos": "prevalence", "kappa": kappa, "scale": scale}
-        for tau_neg, kappa, scale in product(ADAPTED_TAU_NEG, KAPPA, SCALE)
-    ]
-    return [recipe.changed(**margins) for margins in fixed + adapted]
+    return [recipe.changed(**margins) for margins in _MARGINS]
 
 
 def is_the_papers(recipe: Recipe) -> bool:
@@ -97,8 +92,7 @@ def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
     Parameters
     ----------
     labels : sparse of shape (n_documents, n_topics), 0/1
-    n_folds : int
-    seed : int
+    n_folds, seed : int
 
     Returns
     -------
@@ -126,11 +120,7 @@ def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
 
 
 def out_of_fold_scores(
-    examples: Examples,
-    learner: MarginClassifier,
-    fold_of: np.ndarray,
-    *,
-    progress: Callable[[int], None] | None = None,
+    examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
     """Score every document by rankers that were not trained on it: what thresholds and settings are chosen from.
 
@@ -157,18 +147,12 @@ def out_of_fold_scores(
     labels = examples.labels[:n_documents]
     parts = [Fold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
     problems = [problem for part in parts for problem in part.problems(learner, examples)]
-    order, n_jobs = learner.random_state, learner.n_jobs
-    solved = solve(examples.rows, problems, n_jobs=n_jobs, seed=order, keep_weights=False, progress=progress)
-    solutions = iter(solved)
+    n_jobs, seed = learner.n_jobs, learner.random_state
+    solutions = iter(solve(examples.rows, problems, n_jobs=n_jobs, seed=seed, keep_weights=False, progress=progress))
     scores = np.empty((n_documents, n_topics), examples.rows.dtype)
     for part in parts:
         scores[part.held_out] = part.scores([next(solutions) for _ in range(n_topics)])
     return scores
-
-
-def _rows_of(indicator: sp.csc_matrix) -> list[np.ndarray]:
-    columns = sp.csc_matrix(indicator)
-    return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
 
 
 def cross_validate(
@@ -179,7 +163,7 @@ def cross_validate(
     n_repeats: int = 1,
     seed: int = 0,
     n_jobs: int | None = None,
-    advance: Callable[[int], None] = lambda count: None,
+    advance: Advance = lambda count: None,
 ) -> Iterator[Trial]:
     """Measure recipes by k-fold cross-validation on the training documents of a corpus.
 
@@ -195,7 +179,7 @@ def cross_validate(
     recipes : iterable of Recipe
     n_folds : int
     n_repeats : int
-        Repeat with as many other splits into folds: a split alone says little about topics of a few documents.
+        Splits into folds: one alone says little about topics of a few documents.
     seed : int
         Of the first split; the next ones take the numbers after it.
     n_jobs : int, optional
@@ -242,7 +226,7 @@ def cross_validate(
 
 
 def feature_key(recipe: Recipe) -> str:
-    """Return a text that recipes share which have the same rows."""
+    """Return a text that is the same for recipes with the same rows."""
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
@@ -252,9 +236,8 @@ def splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> It
     Parameters
     ----------
     labels : sparse of shape (n_documents, n_topics), 0/1
-    n_folds, n_repeats : int
-    seed : int
-        Of the first split; those of the next ones follow.
+    n_folds, n_repeats, seed : int
+        As in `cross_validate`.
 
     Yields
     ------
@@ -334,13 +317,11 @@ class Fold:
     def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator | None = None):
         self.held_out = held_out.astype(np.int32)
         self.labels = labels.tocsr()
-        self.positives = _rows_of(labels)
+        self.positives = rows_by_column(labels)
         self.sizes = np.array([len(rows) for rows in self.positives])
-        self.trained = (
-            self.sizes - np.asarray(self.labels[held_out].sum(axis=0)).ravel()
-        )  # positives left to train on, per topic
-        self.rare_topics = [] if random is None else list(self._simulate(random))
         self._held_out_labels = self.labels[held_out]
+        self.trained = self.sizes - np.asarray(self._held_out_labels.sum(axis=0)).ravel()  # positives, per topic
+        self.rare_topics = [] if random is None else list(self._simulate(random))
         self._rare_labels = self._held_out_labels[:, [rare.topic for rare in self.rare_topics]]
 
     def _simulate(self, random: np.random.Generator) -> Iterable[_RareTopic]:
@@ -355,13 +336,11 @@ class Fold:
     def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
         """Yield a learner's problem for each topic, then for each simulated one.
 
-        The rows after those of the documents are never held out, and are examples of simulated topics, too.
-
         Parameters
         ----------
         learner : MarginClassifier
         examples : Examples
-            The documents first.
+            The rows after those of documents are never held out, and are examples of simulated topics, too.
 
         Yields
         ------
@@ -369,31 +348,20 @@ class Fold:
         """
         n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
         n_topics = len(self.positives)
-        never = [NO_ROWS] * n_topics if examples.left_out is None else _rows_of(examples.left_out)
-        further = [
-            np.setdiff1d(rows[rows >= n_documents], out)
-            for rows, out in zip(_rows_of(examples.labels), never, strict=True)
-        ]
-        topics = [
-            (k, positives, self.held_out, n)
-            for k, (positives, n) in enumerate(zip(self.positives, self.trained, strict=True))
-        ]
+        never = [NO_ROWS] * n_topics if examples.left_out is None else rows_by_column(examples.left_out)
+        labelled = zip(rows_by_column(examples.labels), never, strict=True)
+        further = [np.setdiff1d(rows[rows >= n_documents], out) for rows, out in labelled]
+        topics = [(k, rows, self.held_out, self.trained[k]) for k, rows in enumerate(self.positives)]
         topics += [(rare.topic, rare.positives, rare.left_out, len(rare.positives)) for rare in self.rare_topics]
         parts = [
             (np.append(positives, further[k]), np.append(left_out, never[k]), int(n_trained) + len(further[k]))
             for k, positives, left_out, n_trained in topics
         ]
         prevalence = np.array([n_trained / max(1, n_rows - len(left_out)) for _, left_out, n_trained in parts])
+        rho = 1.0 if isinstance(learner.rho, str) else learner.rho  # rows have unit length
+        limits = learner.lambda_, rho, learner.max_epochs, learner.mini_epochs
         for (positives, left_out, _), rule in zip(parts, learner.rules_for(prevalence), strict=True):
-            yield Problem(
-                positives,
-                rule,
-                left_out=left_out,
-                lambda_=learner.lambda_,
-                rho=1.0 if isinstance(learner.rho, str) else learner.rho,  # rows have unit length
-                max_epochs=learner.max_epochs,
-                mini_epochs=learner.mini_epochs,
-            )
+            yield Problem(positives, rule, left_out, *limits)
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
@@ -401,7 +369,7 @@ class Fold:
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the macro-averaged precision over each band; nan for one without a topic to average over.
+        """Return the macro-averaged precision over each band.
 
         Parameters
         ----------
@@ -412,21 +380,21 @@ class Fold:
         Returns
         -------
         dict of str to float
-            RARE and EXPECTED among them.
+            RARE and EXPECTED among them; nan for a band without a topic to average over.
         """
         precisions = average_precisions(self._held_out_labels, self.scores(solutions))
         precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
         figures = {band.name: _nanmean(precisions[list(band.topics)]) for band in chosen}
-        figures[RARE] = _nanmean(self._rare_quality(solutions[len(self.positives) :]))
-        figures[EXPECTED] = self._expected(precisions, figures)
-        return figures
-
-    def _expected(self, precisions: np.ndarray, figures: dict[str, float]) -> float:
+        scores = np.zeros(self._rare_labels.shape, np.float32)
+        for k, (rare, solution) in enumerate(zip(self.rare_topics, solutions[len(self.positives) :], strict=True)):
+            scores[:, k] = solution.held_out[np.searchsorted(rare.left_out, self.held_out)]
+        figures[RARE] = _nanmean(average_precisions(self._rare_labels, scores))
+        figures[EXPECTED] = figures["ALL"]
         n = len(precisions)
-        if n <= _N_RARE or not np.isfinite(figures[RARE]):
-            return figures["ALL"]
-        common = _nanmean(precisions[np.argsort(-self.sizes, kind="stable")[:-_N_RARE]])
-        return ((n - _N_RARE) * common + _N_RARE * figures[RARE]) / n
+        if n > _N_RARE and np.isfinite(figures[RARE]):
+            common = _nanmean(precisions[np.argsort(-self.sizes, kind="stable")[:-_N_RARE]])
+            figures[EXPECTED] = ((n - _N_RARE) * common + _N_RARE * figures[RARE]) / n
+        return figures
 
     def sparsity(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
         """Return the mean number of support documents over each band.
@@ -442,12 +410,6 @@ class Fold:
         """
         support = np.array([len(solution.support) for solution in solutions])
         return {band.name: float(support[list(band.topics)].mean()) for band in chosen}
-
-    def _rare_quality(self, solutions: Sequence[Solution]) -> np.ndarray:
-        scores = np.zeros((len(self.held_out), len(solutions)), np.float32)
-        for k, (rare, solution) in enumerate(zip(self.rare_topics, solutions, strict=True)):
-            scores[:, k] = solution.held_out[np.searchsorted(rare.left_out, self.held_out)]
-        return average_precisions(self._rare_labels, scores)
 
 
 def _nanmean(values: np.ndarray) -> float:

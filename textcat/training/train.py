@@ -6,8 +6,8 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,13 @@ from textcat.evaluation.thresholds import choose
 from textcat.features.store import check_target
 from textcat.margin.learners import MarginClassifier
 from textcat.model.tagger import Tagger
-from textcat.progress import Advance, Stages
+from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.examples import make_examples
 from textcat.training.selection import folds, out_of_fold_scores
 
-N_FOLDS = 5
-CROSS_VALIDATED = "training documents, by cross-validation"
+_N_FOLDS = 5
+_CROSS_VALIDATED = "training documents, by cross-validation"
 _N_NAMED = 5  # topics that a sentence names
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
 _UNSPACED = {
@@ -60,7 +60,6 @@ def train(
     store : path, optional
         Folder to keep rows in, in place of memory; the result is the same to the bit.
     stages : Stages, optional
-        Receives progress and times.
 
     Returns
     -------
@@ -72,13 +71,12 @@ def train(
         If the corpus has no topic, or the recipe cannot be followed.
     """
     if not corpus.topics:
-        in_training = topic_counts(corpus.train)
-        raise TextcatError(
-            f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn."
-            if not in_training
-            else f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
-            f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
-        )
+        if in_training := topic_counts(corpus.train):
+            raise TextcatError(
+                f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
+                f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
+            )
+        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
     if store is not None:
         check_target(store)
     _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
@@ -193,9 +191,10 @@ def unevaluated_topics(corpus: Corpus) -> str:
         return ""
     named = ", ".join(topics[:_N_NAMED]) + (f" and {len(topics) - _N_NAMED} more" if len(topics) > _N_NAMED else "")
     trained = "trained but not" if set(topics) <= set(corpus.topics) else "neither trained nor"
-    if len(topics) == 1:
-        return f"1 topic of the training part has no test document, and is {trained} evaluated: {named}."
-    return f"{len(topics)} topics of the training part have no test document, and are {trained} evaluated: {named}."
+    topic, have, are = ("topic", "has", "is") if len(topics) == 1 else ("topics", "have", "are")
+    return (
+        f"{len(topics)} {topic} of the training part {have} no test document, and {are} {trained} evaluated: {named}."
+    )
 
 
 def _units(learner: MarginClassifier) -> np.ndarray:
@@ -209,8 +208,7 @@ def cross_evaluate(
     recipe: Recipe,
     *,
     bands: str | Iterable[str] | None = None,
-    n_folds: int = N_FOLDS,
-    seed: int = 0,
+    n_folds: int = _N_FOLDS,
     n_jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
     stages: Stages | None = None,
@@ -225,17 +223,12 @@ def cross_evaluate(
     tagger : Tagger
         Trained on the corpus by the recipe. Its thresholds are those that F1 is measured at; if they were chosen by
         cross-validation, that was on the same documents, and a fresh document is decided on a little worse.
-    corpus : Corpus
-        Only its training documents are used.
-    recipe : Recipe
-    bands, stages
+    corpus, recipe, n_jobs, stages
+        As in `train`.
+    bands : str or iterable of str, optional
         As in `Tagger.evaluate`.
     n_folds : int
         At most one per document.
-    seed : int
-        Of the split into folds.
-    n_jobs : int, optional
-        The result is the same to the bit.
     store : path, optional
         Keep rows beside this folder until they are not needed any more, in place of memory.
 
@@ -249,48 +242,25 @@ def cross_evaluate(
         If a band cannot be understood.
     """
     labels = corpus.labels(corpus.train)
-    fold_of = folds(labels, min(n_folds, len(corpus.train)), seed)
+    fold_of = folds(labels, min(n_folds, len(corpus.train)), seed=0)
     scores = np.zeros(labels.shape, np.float32)
     with (stages or Stages()).stage("cross-validate", n_folds * len(corpus.topics)) as advance:
         for number in range(fold_of.max() + 1):
-            with _beside(store) as folder:
-                held_out = fold_of == number
-                scores[held_out] = _held_out_scores(corpus, recipe, labels, held_out, n_jobs, folder, advance)
+            held_out = fold_of == number
+            trained, tested = ([corpus.train[i] for i in np.flatnonzero(part)] for part in (~held_out, held_out))
+            if not trained:
+                continue
+            features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
+            with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
+                rows = folder and Path(folder, "rows")
+                examples = make_examples(corpus, trained, features, labels[~held_out], recipe.descriptions, store=rows)
+                if not examples.rows.shape[1]:
+                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)  # training the tagger has warned of it
+                    learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
+                scores[held_out] = learner.decision_function(features.transform(tested)) / _units(learner)
+            del features, learner, examples  # one fold at a time in memory
     known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
     relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
-    return tagger.measure(scores, relevant, bands=bands, measured_on=CROSS_VALIDATED)
-
-
-@contextmanager
-def _beside(store: str | os.PathLike[str] | None) -> Iterator[Path | None]:
-    """Yield a folder for rows beside another one, and remove it with them; yield None where they stay in memory."""
-    if store is None:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
-        yield Path(folder, "rows")
-
-
-def _held_out_scores(
-    corpus: Corpus,
-    recipe: Recipe,
-    labels: sparse.csc_matrix,
-    held_out: np.ndarray,
-    n_jobs: int | None,
-    store: Path | None,
-    advance: Advance,
-) -> np.ndarray:
-    """Train on the other documents, features and all, and score the held-out ones."""
-    trained = [document for document, out in zip(corpus.train, held_out, strict=True) if not out]
-    tested = [document for document, out in zip(corpus.train, held_out, strict=True) if out]
-    features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
-    nothing = np.zeros((len(tested), labels.shape[1]), np.float32)
-    if not trained:
-        return nothing
-    examples = make_examples(corpus, trained, features, labels[~held_out], recipe.descriptions, store=store)
-    if not examples.rows.shape[1]:
-        return nothing
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # training the tagger has warned of it
-        learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
-    return np.asarray(learner.decision_function(features.transform(tested)) / _units(learner))
+    return tagger.measure(scores, relevant, bands=bands, measured_on=_CROSS_VALIDATED)

@@ -21,7 +21,7 @@ from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.selection import EXPECTED, Trial, cross_validate, feature_key, margin_settings
 
-SAMPLERS = ("grid", "random", "tpe")
+_SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
 _BATCH = 12  # recipes that TPE suggests before it gets their figures
 
@@ -51,25 +51,13 @@ class _Range:
 
 
 @dataclass(frozen=True)
-class Space:
+class _Space:
     """What may vary: per section of a recipe and parameter, a list of choices or a range."""
 
     varied: Mapping[tuple[str, str], Sequence[Any] | _Range]
 
     def recipe(self, start: Recipe, values: Sequence[Any]) -> Recipe:
-        """Return a recipe with a value for each parameter that varies.
-
-        Parameters
-        ----------
-        start : Recipe
-            What does not vary.
-        values : sequence
-            In the order of `varied`.
-
-        Returns
-        -------
-        Recipe
-        """
+        """Return a recipe with a value for each parameter that varies, in their order, and all else from the start."""
         sections: dict[str, Any] = {name: dict(getattr(start, name)) for name in _SECTIONS}
         for (section, key), value in zip(self.varied, values, strict=True):
             sections[section][key] = value
@@ -86,19 +74,7 @@ class Space:
         return [self.recipe(start, values) for values in itertools.product(*self.varied.values())]  # type: ignore[arg-type]
 
     def sample(self, start: Recipe, n: int, seed: int) -> list[Recipe]:
-        """Draw recipes.
-
-        Parameters
-        ----------
-        start : Recipe
-            What does not vary.
-        n, seed : int
-
-        Returns
-        -------
-        list of Recipe
-            Those with the same features follow each other.
-        """
+        """Draw n recipes; those with the same features follow each other."""
         random = np.random.default_rng(seed)
 
         def draw(values: Sequence[Any] | _Range) -> Any:
@@ -106,8 +82,19 @@ class Space:
 
         return sorted((self.recipe(start, list(map(draw, self.varied.values()))) for _ in range(n)), key=feature_key)
 
+    def suggested(self, start: Recipe, trial: Any) -> Recipe:
+        """Return the recipe that a trial of optuna suggests."""
+        return self.recipe(start, [_suggested(trial, ".".join(name), values) for name, values in self.varied.items()])
 
-def read_space(path: Path) -> Space:
+
+def _suggested(trial: Any, name: str, values: Sequence[Any] | _Range) -> Any:
+    if not isinstance(values, _Range):  # by number: optuna takes no lists and tables as choices
+        return values[trial.suggest_int(name, 0, len(values) - 1)]
+    suggest = trial.suggest_int if values.whole else trial.suggest_float
+    return suggest(name, values.low, values.high, log=values.log)
+
+
+def read_space(path: Path) -> _Space:
     """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``.
 
     Raises
@@ -116,16 +103,18 @@ def read_space(path: Path) -> Space:
         If there is no such file, or it is not one of a space.
     """
     entries = read_toml(path, "space")
-    varied: dict[tuple[str, str], Sequence[Any] | _Range] = {}
+    known = ", ".join(_SECTIONS)
     for section, parameters in entries.items():
         if section not in _SECTIONS or not isinstance(parameters, dict):
-            known = ", ".join(_SECTIONS)
             raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {known}.")
-        for key, values in parameters.items():
-            varied[section, key] = _values(path, section, key, values)
+    varied = {
+        (section, key): _values(path, section, key, values)
+        for section, parameters in entries.items()
+        for key, values in parameters.items()
+    }
     if not varied:
-        raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {', '.join(_SECTIONS)}.")
-    return Space(varied)
+        raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {known}.")
+    return _Space(varied)
 
 
 def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | _Range:
@@ -149,9 +138,7 @@ class _Study:
     corpus: Corpus
     kept: KeptResults
     advance: Callable[[int], None]
-    n_folds: int
-    n_repeats: int
-    seed: int
+    split: dict[str, int]  # n_folds, n_repeats and seed
     n_jobs: int | None
 
     def trials(self, recipes: Iterable[Recipe]) -> Iterator[Trial]:
@@ -161,29 +148,29 @@ class _Study:
             key = self._key(recipe)
             figures = self.kept.get(key)
             if figures or key in new:
-                self.advance(self.n_folds * self.n_repeats)
+                self.advance(self.split["n_folds"] * self.split["n_repeats"])
             if figures:
                 yield Trial(recipe, figures["macro_average_precision"], figures["average_sparsity"])
             else:
                 new.setdefault(key, []).append(recipe)
-        split = {"n_folds": self.n_folds, "n_repeats": self.n_repeats, "seed": self.seed}
         different = [alike[0] for alike in new.values()]
-        measured = cross_validate(self.corpus, different, **split, n_jobs=self.n_jobs, advance=self.advance)
+        measured = cross_validate(self.corpus, different, **self.split, n_jobs=self.n_jobs, advance=self.advance)
         for trial, (key, alike) in zip(measured, new.items(), strict=True):
             self.kept.add(key, {**asdict(trial), "recipe": trial.recipe.as_dict()})
             yield from (replace(trial, recipe=recipe) for recipe in alike)
 
-    def suggested(self, space: Space, start: Recipe, n: int) -> Iterator[Trial]:
+    def suggested(self, space: _Space, start: Recipe, n: int) -> Iterator[Trial]:
         """Yield n trials of recipes that the TPE sampler of optuna suggests, in batches, from the figures before."""
         try:
             import optuna
         except ImportError as error:
             raise TextcatError(f"The sampler tpe needs optuna: {install_hint('tune')}, or choose random.") from error
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=self.seed))
+        sampler = optuna.samplers.TPESampler(seed=self.split["seed"])
+        study = optuna.create_study(direction="maximize", sampler=sampler)
         for first in range(0, n, _BATCH):
             asked = [study.ask() for _ in range(min(_BATCH, n - first))]
-            recipes = [space.recipe(start, [_suggested(one, *item) for item in space.varied.items()]) for one in asked]
+            recipes = [space.suggested(start, one) for one in asked]
             asked_for = {id(recipe): one for recipe, one in zip(recipes, asked, strict=True)}
             for trial in self.trials(sorted(recipes, key=feature_key)):
                 study.tell(asked_for[id(trial.recipe)], trial.macro_average_precision[EXPECTED])
@@ -191,10 +178,9 @@ class _Study:
 
     def _key(self, recipe: Recipe) -> str:
         """Return the key of a trial: what its figures depend on."""
-        split = {"n_folds": self.n_folds, "n_repeats": self.n_repeats, "seed": self.seed}
         data = {"corpus": self.corpus.name, "documents": len(self.corpus.train), "version": __version__}
         settings = {name: getattr(recipe, name) for name in _SECTIONS}
-        text = json.dumps([{**data, **split}, settings], sort_keys=True, ensure_ascii=False)
+        text = json.dumps([{**data, **self.split}, settings], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
@@ -221,14 +207,12 @@ def study(
         What the space does not vary.
     space_file : Path, optional
         None: the margins of `margin_settings`.
-    sampler : str
-        "grid", "random" or "tpe".
+    sampler : "grid", "random" or "tpe"
     n_trials : int
         For "random" and "tpe".
     folder : Path, optional
         Where trials are kept, in the file ``trials.jsonl``; None: they are not.
     stages : Stages
-        Receives progress and times.
     n_folds, n_repeats, seed, n_jobs
         As for `cross_validate`; the seed is that of the sampler, too.
 
@@ -241,8 +225,8 @@ def study(
     TextcatError
         If there is no such space or sampler, or a recipe cannot be followed.
     """
-    if sampler not in SAMPLERS:
-        raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")
+    if sampler not in _SAMPLERS:
+        raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(_SAMPLERS)}.")
     space = None if space_file is None else read_space(space_file)
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")
@@ -255,23 +239,13 @@ def study(
         recipe.make_features()
         recipe.make_learner()
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
+    split = {"n_folds": n_folds, "n_repeats": n_repeats, "seed": seed}
     with stages.stage("cross-validate", (len(recipes) or n_trials) * n_folds * n_repeats) as advance:
-        trying = _Study(corpus, kept, advance, n_folds, n_repeats, seed, n_jobs)
+        trying = _Study(corpus, kept, advance, split, n_jobs)
         trials = list(
-            trying.suggested(space, start, n_trials)
-            if space is not None and sampler == "tpe"
-            else trying.trials(recipes)
+            trying.suggested(space, start, n_trials) if space and sampler == "tpe" else trying.trials(recipes)
         )
     return sorted(trials, key=lambda trial: -trial.macro_average_precision[EXPECTED])
-
-
-def _suggested(trial: Any, parameter: tuple[str, str], values: Sequence[Any] | _Range) -> Any:
-    name = ".".join(parameter)
-    if not isinstance(values, _Range):  # by number: optuna takes no lists and tables as choices
-        return values[trial.suggest_int(name, 0, len(values) - 1)]
-    if values.whole:
-        return trial.suggest_int(name, int(values.low), int(values.high), log=values.log)
-    return trial.suggest_float(name, values.low, values.high, log=values.log)
 
 
 def to_toml(recipe: Recipe) -> str:
