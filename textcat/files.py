@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, Union, get_args, get_origin
+from typing import Any, BinaryIO, NamedTuple, TextIO, Union, get_args, get_origin
 
 from textcat.errors import TextcatError
 
@@ -64,7 +64,7 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Read a TOML file.
+    """Read a TOML file; raise a TextcatError if that cannot be done.
 
     Parameters
     ----------
@@ -75,11 +75,6 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     Returns
     -------
     dict
-
-    Raises
-    ------
-    TextcatError
-        If the file cannot be read or is not valid TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -105,16 +100,11 @@ def parse_value(text: str, annotation: Any) -> Any:
     text : str
         Quotes around a text may be left out.
     annotation : type
-        As for `has_type`.
+        As for `has_type`; a ValueError says so if neither value is of it.
 
     Returns
     -------
     object
-
-    Raises
-    ------
-    ValueError
-        If neither is of that type.
     """
     candidates: list[Any] = [text]
     for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too
@@ -126,9 +116,9 @@ def parse_value(text: str, annotation: Any) -> Any:
     raise ValueError(f"give {describe_type(annotation)}")
 
 
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-_COLLECTIONS = {dict: "a table", Mapping: "a table", list: "a list", Sequence: "a list", tuple: "a list"}
-_ENTRIES = {int: "integers", float: "numbers", str: "strings"}
+_WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+_WORDS |= {dict: "a table", Mapping: "a table", list: "a list", Sequence: "a list", tuple: "a list"}
+_PLURALS = {int: "integers", float: "numbers", str: "strings"}
 
 
 def format_value(value: Any) -> str:
@@ -141,9 +131,7 @@ def format_value(value: Any) -> str:
 
 
 def has_type(value: Any, annotation: Any) -> bool:
-    """Return whether a value of a TOML file has the type of a parameter.
-
-    A whole number passes for a float, but true and false do not pass for numbers.
+    """Return whether a value of a TOML file has a type; whole numbers pass for floats, true and false for no number.
 
     Parameters
     ----------
@@ -155,36 +143,30 @@ def has_type(value: Any, annotation: Any) -> bool:
     -------
     bool
     """
-    for kind in _alternatives(annotation):
-        origin, arguments = get_origin(kind) or kind, get_args(kind)
-        if kind is Any or (origin is float and type(value) is int):
-            return True
-        if origin in _COLLECTIONS:
-            plain = dict if _COLLECTIONS[origin] == "a table" else list
-            entries = value.values() if isinstance(value, dict) else value
-            if type(value) is plain and (not arguments or all(has_type(e, arguments[plain is dict]) for e in entries)):
+    for kind, words, entry_type in _kinds(annotation):
+        plain = {"a table": dict, "a list": list}.get(words, kind)
+        if kind is Any or type(value) is plain or (kind is float and type(value) is int):
+            entries = value.values() if plain is dict else value if plain is list else ()
+            if all(has_type(entry, entry_type) for entry in entries):
                 return True
-        elif type(value) is origin:
-            return True
     return False
 
 
 def describe_type(annotation: Any) -> str:
     """Return a type in words, such as "a number or a text" or "a list of strings"."""
-    words = []
-    for kind in _alternatives(annotation):
-        origin, arguments = get_origin(kind) or kind, get_args(kind)
-        if origin in _COLLECTIONS:
-            collection = _COLLECTIONS[origin]
-            entries = _ENTRIES.get(arguments[collection == "a table"]) if arguments else None
-            words.append(f"{collection} of {entries}" if entries else collection)
-        elif kind is not type(None):
-            words.append(_KINDS.get(kind, "a value"))
-    return " or ".join(words)
+    return " or ".join(
+        f"{words} of {_PLURALS[entry_type]}" if entry_type in _PLURALS else words
+        for kind, words, entry_type in _kinds(annotation)
+        if kind is not type(None)
+    )
 
 
-def _alternatives(annotation: Any) -> Sequence[Any]:
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+def _kinds(annotation: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Yield the types that an annotation allows, in words too, and of lists and tables the type of their entries."""
+    for kind in get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,):
+        plain, arguments = get_origin(kind) or kind, get_args(kind)
+        words = _WORDS.get(plain, "a value")
+        yield plain, words, arguments[words == "a table"] if arguments else Any
 
 
 # --- a file that is replaced whole -----------------------------------------------------------------------------------
@@ -194,64 +176,41 @@ def _alternatives(annotation: Any) -> Sequence[Any]:
 def replacing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """Open a temporary sibling of a file for writing, and rename it to the file when the block ends well.
 
-    Parent folders are made. If the block raises, the sibling is removed and the file stays as it was. What is there but
-    is no regular file (a pipe, ``/dev/stdout``) cannot be renamed over and is written directly.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file to write, in UTF-8, its lines ending in a line feed on every system.
-
-    Yields
-    ------
-    TextIO
-
-    Raises
-    ------
-    TextcatError
-        If nothing can be written there.
+    If the block raises, the sibling is removed and the file stays as it was. What is there but is no regular file (a
+    pipe, ``/dev/stdout``) cannot be renamed over and is written directly. A TextcatError says if that cannot be done.
+    Parent folders are made, the encoding is UTF-8, and lines end in a line feed on every system.
     """
     path = Path(path)
-    if path.exists() and not path.is_file():
-        with _open_to_write(path, "w") as file:
-            yield file
-        return
+    direct = path.exists() and not path.is_file()
     # The file a symbolic link points to is replaced, the link stays.
-    path = path.resolve()
-    sibling = _sibling(path)
-    file = _open_to_write(sibling, "x")
+    path = path if direct else path.resolve()
+    target = path if direct else _sibling(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(target, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115
+    except OSError as error:
+        raise TextcatError(_cannot_write_in(path.parent, error)) from error
     try:
         with file:
             yield file
-        os.replace(sibling, path)
+        if not direct:
+            os.replace(target, path)
     except BaseException:
-        sibling.unlink(missing_ok=True)
+        if not direct:
+            target.unlink(missing_ok=True)
         raise
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file whole, or not at all.
+    """Write a text file whole, or not at all, as `replacing` does.
 
     Parameters
     ----------
     path : str or path-like
     text : str
-
-    Raises
-    ------
-    TextcatError
-        If nothing can be written there.
     """
     with replacing(path) as file:
         file.write(text)
-
-
-def _open_to_write(path: Path, mode: Literal["w", "x"]) -> TextIO:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return open(path, mode, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise TextcatError(_cannot_write_in(path.parent, error)) from error
 
 
 def _cannot_write_in(folder: Path, error: OSError) -> str:
@@ -267,52 +226,23 @@ def _sibling(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """A kind of folder that is written whole, with a manifest that has a checksum of its own entries.
+    """A kind of folder that is written whole, with a manifest that has a checksum of its own entries."""
 
-    Parameters
-    ----------
-    name : str
-        As sentences name one: "model".
-    negation : str
-        As in "FOLDER is not a model".
-    error : type of TextcatError
-        What is raised.
-    version : int
-        The newest format that is read, and the one that is written; the manifest's entry ``format``.
-    files : frozenset of str
-        Names of the files besides the manifest.
-    checksum : str
-        The manifest's entry that holds the sha256 of its other entries.
-    origin, remedy : str
-        What to do if there is no manifest, and if the folder is damaged.
-    """
-
-    name: str
-    negation: str
-    error: type[TextcatError]
-    version: int
-    files: frozenset[str]
-    checksum: str
-    origin: str
-    remedy: str
+    name: str  # as sentences say what one is: "model",
+    negation: str  # and what is none: "not a model"
+    error: type[TextcatError]  # what is raised
+    version: int  # the newest format that is read, and the one that is written; the manifest's entry "format"
+    files: frozenset[str]  # their names, besides the manifest
+    checksum: str  # the manifest's entry that holds the sha256 of its other entries
+    origin: str  # what to do if there is no manifest,
+    remedy: str  # and if the folder is damaged
 
     @contextmanager
     def replacing(self, folder: Path) -> Iterator[Path]:
         """Yield an empty sibling of a folder, which takes the folder's place when the block ends well.
 
-        On Linux the two are exchanged in one step, so a reader always finds the old folder or the new one.
-
-        Parameters
-        ----------
-        folder : Path
-            An older folder of this format there is replaced. The folder a link points to is replaced, the link stays.
-
-        Raises
-        ------
-        TextcatError
-            If the folder is something else's, as for `check_target`.
-        OSError
-            If it cannot be written.
+        On Linux the two are exchanged in one step, so a reader always finds the old folder or the new one. The folder a
+        link points to is replaced, the link stays. What else is there is refused as by `check_target`.
         """
         folder = Path(folder).expanduser().resolve()
         self.check_target(folder)
@@ -328,17 +258,7 @@ class FolderFormat:
             shutil.rmtree(sibling, ignore_errors=True)
 
     def check_target(self, folder: str | os.PathLike[str]) -> None:
-        """Refuse to write over anything but an older folder of this format, even a damaged one, or where one may not.
-
-        Parameters
-        ----------
-        folder : path
-
-        Raises
-        ------
-        TextcatError
-            If something else is there, or the folder cannot be made.
-        """
+        """Refuse to write where one may not, or over anything but a folder of this format, old or damaged."""
         folder = Path(folder).expanduser().resolve()
         if folder == Path.cwd():
             raise self.error(
@@ -383,34 +303,23 @@ class FolderFormat:
     def open(self, folder: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, BinaryIO]]]:
         """Open the files of a folder, all of one moment: of a folder that is replaced meanwhile, all old or all new.
 
-        Parameters
-        ----------
-        folder : path
-
-        Yields
-        ------
-        manifest : dict of str to object
-        files : dict of str to BinaryIO
-            By name, those that are there.
-
-        Raises
-        ------
-        TextcatError
-            If the folder has no manifest, the manifest is damaged or of a newer format, or a file cannot be read.
+        What is yielded are the manifest's entries, and by name the files that are there. What is no folder of this
+        format, of a newer version of it, or has a damaged manifest raises the format's error.
         """
         folder = Path(folder).expanduser()
         for _ in range(_ATTEMPTS):
             with ExitStack() as stack:
                 try:
                     files = _open_at_once(stack, folder, sorted(self.files | {MANIFEST}))
-                    content = None if files is None or MANIFEST not in files else files[MANIFEST].read()
+                    content = files[MANIFEST].read() if files and MANIFEST in files else None
                 except OSError as error:
-                    raise self.error(f"Cannot read {folder / (error.filename or '')}: {error.strerror}.") from error
-                if files is not None and content is None:
+                    raise self.error(f"Cannot read {error.filename or folder}: {error.strerror}.") from error
+                if files is None:
+                    continue
+                if content is None:
                     raise self.error(f"{folder} is {self.negation}: it has no {MANIFEST}. {self.origin}")
-                if files is not None and content is not None:
-                    yield self._parsed(folder, content), files
-                    return
+                yield self._parsed(folder, content), files
+                return
         raise self.error(f"The {self.name} {folder} keeps being replaced: wait until whatever writes it has ended.")
 
     def _parsed(self, folder: Path, content: bytes) -> dict[str, Any]:
@@ -444,23 +353,16 @@ def sha256_of_file(file: BinaryIO) -> str:
 
 def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[str, BinaryIO] | None:
     """Open the named files that are there; return None if the folder has been replaced meanwhile."""
-    # Through a descriptor, which stays that of the old folder when another one takes its name.
     descriptor = None
+    # As long as the old folder is open, no new one can have its number.
     if os.open in os.supports_dir_fd and folder.is_dir():
         descriptor = os.open(folder, os.O_RDONLY)
         stack.callback(os.close, descriptor)
     before = _identity(folder if descriptor is None else descriptor)
-
-    def opener(path: str, flags: int) -> int:
-        return os.open(path, flags, dir_fd=descriptor)
-
     files: dict[str, BinaryIO] = {}
     for name in names:
-        try:
-            file = open(folder / name, "rb") if descriptor is None else open(name, "rb", opener=opener)  # noqa: SIM115
-            files[name] = stack.enter_context(file)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
+        with suppress(FileNotFoundError, NotADirectoryError):
+            files[name] = stack.enter_context(open(folder / name, "rb"))  # noqa: SIM115
     return files if _identity(folder) == before else None
 
 
@@ -494,6 +396,9 @@ def _exchange(one: Path, other: Path) -> bool:
 # --- the steps by which files change on a disk: each may fail or be the last, and nothing else is written -------------
 
 
+rename = os.replace  # an older file of the new name is replaced in the same step
+
+
 def create(path: Path) -> BinaryIO:
     """Open an empty file for writing, without a buffer: what `write` has written is the system's."""
     return open(path, "wb", buffering=0)
@@ -520,16 +425,6 @@ def write(file: BinaryIO, data: bytes) -> None:
 def sync(file: BinaryIO) -> None:
     """Wait until what has been written outlasts a loss of power."""
     os.fsync(file.fileno())
-
-
-def rename(old: Path, new: Path) -> None:
-    """Rename a file; an older file of the new name is replaced in the same step.
-
-    Parameters
-    ----------
-    old, new : Path
-    """
-    os.replace(old, new)
 
 
 def remove(path: Path) -> None:
@@ -584,21 +479,11 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
 
 
 class Journal(NamedTuple):
-    """Hold what a journal says: a file of JSON objects, one a line, each with a checksum and synced when written.
+    """What a journal says: a file of JSON objects, one a line, each with a checksum and synced when written."""
 
-    Parameters
-    ----------
-    lines : list of dict
-        Those before the first that is not whole; the header first.
-    length : int
-        Their bytes.
-    damaged : bool
-        Whether something follows that no crash leaves: more than one line that was being written.
-    """
-
-    lines: list[dict[str, Any]]
-    length: int
-    damaged: bool
+    lines: list[dict[str, Any]]  # those before the first that is not whole; the header first
+    length: int  # their bytes
+    damaged: bool  # whether something follows that no crash leaves: more than one line that was being written
 
 
 def create_journal(path: Path, header: Mapping[str, Any]) -> None:
@@ -608,7 +493,7 @@ def create_journal(path: Path, header: Mapping[str, Any]) -> None:
     ----------
     path : Path
     header : mapping of str to object
-        What JSON can hold.
+        What JSON can hold; so is each line.
     """
     write_whole(path, [_journal_line(header)])
 
@@ -621,7 +506,6 @@ def append_to_journal(file: BinaryIO, line: Mapping[str, Any]) -> None:
     file : BinaryIO
         From `reopen`.
     line : mapping of str to object
-        What JSON can hold.
     """
     write(file, _journal_line(line))
     sync(file)
@@ -636,8 +520,7 @@ def read_journal(path: Path) -> Journal | None:
     *ended, unended = content.split(b"\n")
     lines: list[dict[str, Any]] = []
     for data in ended:
-        line = _parse_line(data)
-        if line is None or line.pop(_CHECKSUM, None) != _crc32(line):
+        if (line := _parse_line(data)) is None:
             break
         lines.append(line)
     n = len(lines)
@@ -646,14 +529,9 @@ def read_journal(path: Path) -> Journal | None:
 
 
 class KeptResults:
-    """Results in a file of JSON lines, by key, so that work that was interrupted resumes.
+    """Results in a file of JSON lines (or in memory), by key, so that work that was interrupted resumes.
 
     A line that is not whole is passed over: its result is computed again.
-
-    Parameters
-    ----------
-    path : Path, optional
-        The file; its folder is made. None keeps nothing.
     """
 
     def __init__(self, path: Path | None):
@@ -663,9 +541,8 @@ class KeptResults:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         for data in path.read_bytes().split(b"\n") if path.exists() else []:
-            line = _parse_line(data)
-            # Lines of earlier versions have no checksum.
-            if line is not None and line.pop(_CHECKSUM, _crc32(line)) == _crc32(line) and "key" in line:
+            line = _parse_line(data, may_lack_checksum=True)  # as lines of earlier versions do
+            if line is not None and "key" in line:
                 self._results[line["key"]] = line
 
     def get(self, key: str) -> dict[str, Any] | None:
@@ -695,12 +572,15 @@ def _journal_line(line: Mapping[str, Any]) -> bytes:
     return json.dumps({**line, _CHECKSUM: _crc32(line)}).encode() + b"\n"
 
 
-def _parse_line(data: bytes) -> dict[str, Any] | None:
+def _parse_line(data: bytes, *, may_lack_checksum: bool = False) -> dict[str, Any] | None:
     try:
         line = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return line if isinstance(line, dict) else None
+    if not isinstance(line, dict):
+        return None
+    checksum = line.pop(_CHECKSUM, _crc32(line) if may_lack_checksum else None)
+    return line if checksum == _crc32(line) else None
 
 
 def _crc32(line: Mapping[str, Any]) -> int:

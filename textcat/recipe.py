@@ -76,9 +76,8 @@ class _Tags:
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
-            raise TextcatError(
-                f"No strategy {self.strategy!r} in [tags]. {_known('strategies', self.strategy, STRATEGIES)}"
-            )
+            known = _known("strategies", self.strategy, STRATEGIES)
+            raise TextcatError(f"No strategy {self.strategy!r} in [tags]. {known}")
         if not 0 < self.probability < 1:
             raise TextcatError(f"The probability in [tags] cannot be {self.probability}; give one between 0 and 1.")
         if self.folds < 2:
@@ -87,20 +86,18 @@ class _Tags:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe file says.
+    """What a recipe file says: its title, and a section of settings for each stage.
 
     Parameters
     ----------
-    name : str
+    name, title : str
+        The stem of the file, and a text for people.
     tokens, features : dict
         Keywords of `Tokens` and of `TfIdf`.
-    topics : dict
-        ``descriptions``: how many times each topic's description is a positive example of it; by default never.
     learner : dict
         ``name`` of the learner, and its keywords.
-    title : str
-    tags : dict
-        `strategy`, `probability` and `folds`: how scores become decisions.
+    topics, tags : dict
+        ``descriptions``; and `strategy`, `probability` and `folds`, by which scores become decisions.
     """
 
     name: str
@@ -116,61 +113,41 @@ class Recipe:
         return f"Recipe({', '.join([repr(self.name), *sections])})"
 
     def changed(self, learner: str | None = None, **parameters: Any) -> Recipe:
-        """Return the recipe with another learner, or other parameters of it.
+        """Return the recipe with another learner, or other parameters of it; refuse a learner that there is not.
 
         Parameters
         ----------
         learner : str, optional
-            It keeps those of the recipe's parameters that all learners share. Those of a rule mean something else to
-            another one: the η of PAUM scales the solution, that of CRAMMA decides whether there is one. None: the same
-            learner.
+            It keeps those of the recipe's parameters that all learners share: those of a rule mean something else to
+            another one (the η of PAUM scales the solution, that of CRAMMA decides whether there is one).
         **parameters
             Of the learner; None leaves a parameter as it is.
 
         Returns
         -------
         Recipe
-
-        Raises
-        ------
-        TextcatError
-            If there is no such learner.
         """
         if learner is not None and learner != self.learner.get("name", "paum"):
             new = _learner_class(learner)
-            shared = self._parameters_of(new).keys() - {parameter.name for parameter in new._rule.PARAMETERS}
-            shared_settings = {
-                "name": learner,
-                **{name: value for name, value in self.learner.items() if name in shared},
-            }
+            shared = _parameters_of(new).keys() - {parameter.name for parameter in new._rule.PARAMETERS}
+            settings = {"name": learner} | {name: value for name, value in self.learner.items() if name in shared}
             name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
-            return replace(self, name=name, title=title, learner=shared_settings).changed(**parameters)
+            return replace(self, name=name, title=title, learner=settings).changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
         return replace(self, learner={**self.learner, **changes})
 
     def with_settings(self, assignments: Iterable[str]) -> Recipe:
-        """Return the recipe with other values of its fields.
+        """Return the recipe with other values of its fields, such as ``learner.tau_pos=50``; refuse what is none.
 
-        Parameters
-        ----------
-        assignments : iterable of str
-            Such as ``learner.tau_pos=50`` or ``features.zones={title=2, body=1}``: values are written as in TOML, and
-            quotes around a text may be left out. Another learner is set before its parameters.
-
-        Raises
-        ------
-        TextcatError
-            If there is no such field, or its value is of another type.
+        Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
+        Another learner is set before its parameters.
         """
-        recipe = self
-        pairs = []
+        recipe, assignments = self, list(assignments)
         for assignment in assignments:
-            path, equals, text = assignment.partition("=")
-            if not equals:
+            if "=" not in assignment:
                 raise TextcatError(f"A recipe's field cannot be set by {assignment!r}: write SECTION.FIELD=VALUE.")
-            pairs.append((path, text))
-        for path, text in sorted(pairs, key=lambda pair: pair[0].strip() != "learner.name"):
-            path, text = path.strip(), text.strip()
+        pairs = [[part.strip() for part in assignment.split("=", 1)] for assignment in assignments]
+        for path, text in sorted(pairs, key=lambda pair: pair[0] != "learner.name"):
             known = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
             if path not in known:
                 same_name = [field for field in known if field.endswith(f".{path}")]
@@ -184,8 +161,7 @@ class Recipe:
             if path == "learner.name":
                 recipe = recipe.changed(value)
             else:
-                changes: dict[str, Any] = {section: {**getattr(recipe, section), name: value}}
-                recipe = replace(recipe, **changes)
+                recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
         if pairs:  # what cannot be followed is refused now
             recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
         return recipe
@@ -194,11 +170,10 @@ class Recipe:
         """Return all that the recipe could say, with the values it has, section by section."""
         fields = []
         for section, name, kind in self._field_types():
-            cls = self._class_of(section)
-            is_learner = (section, name) == ("learner", "name")
-            keyword = name if is_learner else self._parameters_of(cls)[name]
-            default = "paum" if is_learner else inspect.signature(cls).parameters[keyword].default
-            explanation = "Which learner." if is_learner else _explanations(cls).get(keyword, "")
+            cls, default, explanation = self._class_of(section), "paum", "Which learner."
+            if (section, name) != ("learner", "name"):
+                keyword, _ = _parameters_of(cls)[name]
+                default, explanation = inspect.signature(cls).parameters[keyword].default, _explanations(cls)[keyword]
             default = getattr(default, "__name__", default)  # of a type, as a recipe writes it
             value = getattr(self, section).get(name, default)
             fields.append(_RecipeField(section, name, describe_type(kind), default, value, explanation))
@@ -206,63 +181,50 @@ class Recipe:
 
     def _field_types(self) -> Iterator[tuple[str, str, Any]]:
         for section in _SECTIONS:
-            cls = self._class_of(section)
             if section == "learner":
                 yield section, "name", str
-            types_of = get_type_hints(cls.__init__)
-            yield from ((section, name, types_of[keyword]) for name, keyword in self._parameters_of(cls).items())
+            for name, (_, kind) in _parameters_of(self._class_of(section)).items():
+                yield section, name, kind
 
     def _class_of(self, section: str) -> Callable[..., Any]:
         if section == "learner":
             return _learner_class(str(self.learner.get("name", "paum")), f"Recipe {self.name}: ")
-        if section in ("tokens", "features"):
-            from textcat.features.tfidf import TfIdf
+        if section == "tokens":
             from textcat.features.tokens import Tokens
 
-            return Tokens if section == "tokens" else TfIdf
+            return Tokens
+        if section == "features":
+            from textcat.features.tfidf import TfIdf
+
+            return TfIdf
         return _Topics if section == "topics" else _Tags
 
     def make_features(self) -> TfIdf:
         """Return the transformer from documents to rows."""
-        from textcat.features.tfidf import TfIdf
-
-        return self._make(TfIdf, "features", tokens=self.make_tokens())
+        return self._make("features", tokens=self.make_tokens())
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows."""
         from textcat.features.vectorizer import Vectorizer  # without scikit-learn, which is not needed to tag
 
-        return vars(self._make(Vectorizer, "features", tokens=self.make_tokens()))
+        return vars(self._make("features", Vectorizer, tokens=self.make_tokens()))
 
     def make_tokens(self) -> Tokens:
         """Return what turns text into terms."""
-        from textcat.features.tokens import Tokens
-
-        return self._make(Tokens, "tokens")
+        return self._make("tokens")
 
     @property
     def descriptions(self) -> int:
         """How many times each topic's description is a positive example of it."""
-        return int(self._make(_Topics, "topics").descriptions)
+        return int(self._make("topics").descriptions)
 
     def make_tags(self) -> _Tags:
         """Return how scores become decisions."""
-        return self._make(_Tags, "tags")
+        return self._make("tags")
 
     def make_learner(self, **more: Any) -> MarginClassifier:
-        """Return the learner.
-
-        Parameters
-        ----------
-        **more
-            Further keywords of the learner, such as `n_jobs`.
-
-        Returns
-        -------
-        MarginClassifier
-        """
-        settings = {name: value for name, value in self.learner.items() if name != "name"}
-        learner = self._make(self._class_of("learner"), "learner", settings, **more)
+        """Return the learner, with further keywords of it, such as `n_jobs`."""
+        learner = self._make("learner", **more)
         try:
             learner._validate_params()  # as `fit` does, but before the documents are read
         except ValueError as error:
@@ -270,26 +232,21 @@ class Recipe:
             raise TextcatError(f"Recipe {self.name}: {message}") from error
         return learner
 
-    def _make(self, cls: Callable[..., Any], section: str, settings: dict[str, Any] | None = None, **more: Any) -> Any:
-        settings = getattr(self, section) if settings is None else settings
-        known = self._parameters_of(cls)
-        hints = get_type_hints(cls.__init__)
-        types_of = {name: hints[keyword] for name, keyword in known.items()}
-        for key, value in settings.items():
+    def _make(self, section: str, cls: Callable[..., Any] | None = None, **more: Any) -> Any:
+        cls = cls or self._class_of(section)
+        known, keywords = _parameters_of(cls), {}
+        for key, value in getattr(self, section).items():
+            if (section, key) == ("learner", "name"):
+                continue
             if key not in known:
-                raise TextcatError(
-                    f"Recipe {self.name}: [{section}] has no parameter {key!r}. {_known('parameters', key, known)}"
-                )
-            if not has_type(value, types_of[key]):
-                wanted = describe_type(types_of[key])
-                raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {wanted}.")
-        return cls(**{known[name]: value for name, value in settings.items()}, **more)
-
-    @staticmethod
-    def _parameters_of(cls: Callable[..., Any]) -> dict[str, str]:
-        """Return the keyword of a class that each parameter of a recipe stands for, by the recipe's name for it."""
-        names = [name for name in inspect.signature(cls).parameters if name not in _NOT_IN_RECIPES]
-        return {_NAME_OF.get(name, name): name for name in names}
+                hint = _known("parameters", key, known)
+                raise TextcatError(f"Recipe {self.name}: [{section}] has no parameter {key!r}. {hint}")
+            keyword, kind = known[key]
+            if not has_type(value, kind):
+                kinds = describe_type(kind)
+                raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {kinds}.")
+            keywords[keyword] = value
+        return cls(**keywords, **more)
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a file of this recipe holds."""
@@ -302,6 +259,12 @@ def _learner_class(name: str, where: str = "") -> type[MarginClassifier]:
     if name not in LEARNERS:
         raise TextcatError(f"{where}No learner {name!r}. {_known('learners', name, LEARNERS)}")
     return LEARNERS[name]
+
+
+def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
+    """Return a class's keywords and their types, by the names that a recipe has for them."""
+    types_of, keywords = get_type_hints(cls.__init__), inspect.signature(cls).parameters
+    return {_NAME_OF.get(name, name): (name, types_of[name]) for name in keywords if name not in _NOT_IN_RECIPES}
 
 
 def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
@@ -318,13 +281,7 @@ def recipes() -> dict[str, Path]:
 
 
 def read_recipe(name_or_path: str | Path) -> Recipe:
-    """Read a shipped recipe by name, or any recipe by the path of its file.
-
-    Raises
-    ------
-    TextcatError
-        If there is no such recipe, or its file is not one.
-    """
+    """Read a shipped recipe by name, or any recipe by the path of its file; a TextcatError says if there is none."""
     known = recipes()
     path = known.get(str(name_or_path), Path(name_or_path).expanduser())
     if path.suffix != ".toml":
