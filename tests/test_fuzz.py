@@ -22,8 +22,8 @@ from textcat.corpus.cards import read_card
 from textcat.errors import TextcatError
 from textcat.files import create_journal, read_journal
 from textcat.model.storage import load
+from textcat.reading import formats
 from textcat.reading.batches import read_batches
-from textcat.reading.formats import jsonl
 from textcat.reading.records import Block, InputSettings, LabelSettings, Rejection
 from textcat.reading.streams import Stream, _LookAhead
 from textcat.recipe import read_recipe
@@ -79,7 +79,7 @@ LONG = "9" * 5000
 
 def test_halves_of_surrogate_pairs_do_not_pass_as_names_of_zones():
     block = Block("a", "jsonl", rb'{"zones": {"ti\ud800tle": "Tin"}}')
-    (record,) = jsonl.read_lines(block, InputSettings(labels=LabelSettings()))
+    (record,) = formats.block_records(block, InputSettings(labels=LabelSettings()))
     assert record.zones == {"ti\ufffdtle": "Tin"}
 
 

@@ -307,6 +307,11 @@ def test_a_file_without_a_usable_header_is_one_rejection(place, head, reason):
     assert fault.reason.startswith(reason)
 
 
+def test_a_column_without_a_name_is_no_title(place):
+    (found,) = place("csv", b",text\n0,Tin\n")
+    assert found.zones == {"body": "Tin"}
+
+
 def test_columns_are_found_by_name_and_a_row_must_have_all(place):
     data = b'\xef\xbb\xbf\n"x"; body ;title;id\r\n1;rose;Tin;7\r\n\r\n1;2\r\n;;;\r\n'
     found = place("csv", data)

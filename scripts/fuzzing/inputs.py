@@ -11,8 +11,8 @@ from pathlib import Path
 from textcat.corpus.cards import Card
 from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.reading import formats
 from textcat.reading.batches import read_documents
-from textcat.reading.formats import jsonl
 from textcat.reading.records import Block, InputSettings, Record, Rejection
 from textcat.reading.streams import exact_encoding
 
@@ -85,7 +85,7 @@ def _check_agreement(data: bytes) -> None:
     """Check that a line which the reader of corpora takes is tagged with the same texts."""
     for line in data.split(b"\n")[:20]:
         (document, *_) = documents("jsonl", "a.jsonl", line) or [None]
-        items = list(jsonl.read_lines(Block("a.jsonl", "jsonl", line), InputSettings()))
+        items = list(formats.block_records(Block("a.jsonl", "jsonl", line), InputSettings()))
         if document is None:
             continue
         if b"\0" in line:

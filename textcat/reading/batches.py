@@ -17,7 +17,7 @@ from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading.compression import unpacked
 from textcat.reading.containers import _Entry, tar_entries, zip_entries
-from textcat.reading.formats import WHOLE, block_records, cutter, delimited, parquet
+from textcat.reading.formats import FORMATS, WHOLE, block_records, delimited, parquet
 from textcat.reading.formats.text import _LineCutter
 from textcat.reading.records import (
     Batch,
@@ -30,7 +30,6 @@ from textcat.reading.records import (
     UnreadableError,
     _RefusedError,
     reject,
-    too_long,
 )
 from textcat.reading.sources import ARCHIVES, Source, find, format_of, is_archive, plain_name
 from textcat.reading.streams import Stream, _LookAhead, as_utf8, sought_in
@@ -299,7 +298,7 @@ class _WholeRecords:
     def __init__(self, ahead: _LookAhead, model: Block, settings: InputSettings) -> None:
         self.position = 1 + model.header.count(b"\n")
         self._ahead, self._model, self._settings = ahead, model, settings
-        self._cutter = cutter(model.format, model.header, settings)
+        self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
 
     def take(self) -> Block | Rejection | None:
         """Return the next records, or that the next one is too long; None at the end, or where an error stands."""
@@ -340,7 +339,7 @@ class _WholeRecords:
                 break
             ahead.fill(len(ahead.data) + self._settings.block_bytes)
         length = ahead.offset - start
-        fault = too_long(length, self._settings)
+        fault = self._settings.too_long(length)
         if length <= self._settings.max_bytes:
             fault = UnreadableError(f"has a quote that is not closed within {self._settings.max_bytes} bytes: mend it")
         return reject(self._settings, fault, self._model.source, "The record", position, start, length)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 #: Where a batch begins or ends: a few whole numbers whose meaning only the reading side knows. A list of them, as JSON
 #: gives it back, serves as well.
 Checkpoint: TypeAlias = tuple[int, ...]
+
+_LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
 
 
 class LabelSettings(NamedTuple):
@@ -79,8 +81,96 @@ class InputSettings(NamedTuple):
     block_bytes: int = 1 << 20
     labels: LabelSettings | None = None
 
+    def is_default(self, name: str) -> bool:
+        """Return whether a setting has not been changed."""
+        return bool(getattr(self, name) == self._field_defaults[name])
 
-_DEFAULT = InputSettings()
+    def too_long(self, length: int) -> UnreadableError:
+        """Return the error of a record of more bytes than records may have."""
+        return UnreadableError(f"has {length} bytes and is not read, as a record may have {self.max_bytes} at most")
+
+    def titled(self, zones: dict[str, str]) -> dict[str, str]:
+        """Return title and body, but no empty title; with labels that, too, as all documents of a corpus have it."""
+        return zones if zones["title"] or self.labels is not None else {"body": zones["body"]}
+
+    def filled(self, zones: dict[str, str]) -> dict[str, str]:
+        """Return the zones with a text, at least an empty body; with labels all of them."""
+        if self.labels is not None:
+            return zones
+        return {name: text for name, text in zones.items() if text} or {"body": ""}
+
+    def topics_in(self, text: str) -> tuple[str, ...]:
+        """Return the topics of a string, each once."""
+        parts = text.split(self.topics_separator) if self.topics_separator else [text]
+        return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+    def text_of(self, span: _Span) -> str:
+        """Return the text of a span; raise UnreadableError if it has a NUL byte, as a picture or UTF-16 have."""
+        encoding = self.encoding or "utf-8"
+        text = decoded(span, encoding)
+        if "\0" in text:
+            place = span.offset + max(span.data.find(b"\0"), 0)
+            raise UnreadableError(
+                f"has a NUL byte (byte {place}), so it is no text in {encoding}: leave it out, or convert it"
+            )
+        return text
+
+    def without_mark(self, block: Block) -> tuple[bytes, int]:
+        """Return the data without the byte order mark that a file in UTF-8 may start with, and the data's offset."""
+        if block.offset == 0 and block.data.startswith(codecs.BOM_UTF8) and is_utf8(self.encoding):
+            return block.data[3:], 3
+        return block.data, block.offset
+
+    def texts_among(self, names: Collection[str]) -> tuple[str, tuple[str, ...]]:
+        """Return the field of the title, "" for none, and those of the body, or raise UnreadableError."""
+        fields = self.text_fields
+        if self.is_default("text_fields") and "text" not in names and "body" in names:
+            fields = ("body",)
+        for field in fields:
+            _check_field(field, names, "text_field", "texts")
+        if fields == ("title",):
+            return "", fields
+        return "title" if "title" in names else "", tuple(field for field in fields if field != "title")
+
+    def check_labels(self, names: Collection[str]) -> None:
+        """Raise UnreadableError if a field of ids, topics or parts is missing; a table must have topics anyway."""
+        for name, what in _LABEL_FIELDS[: 1 if self.labels is None else None]:
+            if not self.is_default(name) or (what == "topics" and not isinstance(names, Mapping)):
+                _check_field(getattr(self, name), names, name, what)
+
+    def columns_among(self, names: Sequence[str]) -> _Fields:
+        """Return the columns of a table that are read; raise UnreadableError if one is missing, or there twice."""
+        title, body = self.texts_among(names)
+        self.check_labels(names)
+        labels = [self.id_field]
+        if self.labels is not None:
+            labels += [self.topics_field, self.split_field, "date"]
+        which = _Fields(title, body, *(name if name in names else "" for name in labels))
+        for name in which.names():
+            if names.count(name) > 1:
+                raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
+        return which
+
+
+class _Fields(NamedTuple):
+    """The names of the columns that are read, "" for none."""
+
+    title: str
+    body: tuple[str, ...]
+    id: str
+    topics: str = ""
+    split: str = ""
+    date: str = ""
+
+    def names(self) -> list[str]:
+        """Return the columns that there are, each once."""
+        return list(dict.fromkeys(filter(None, (self.id, self.title, *self.body, *self[3:]))))
+
+
+def _check_field(field: str, names: Collection[str], setting: str, what: str) -> None:
+    if field not in names:
+        kind, option = "field" if isinstance(names, Mapping) else "column", f"--{setting.replace('_', '-')}"
+        raise UnreadableError(f"has no {kind} {field!r} (but {', '.join(names):.200}): name the {what}' with {option}")
 
 
 class Record(NamedTuple):
@@ -138,8 +228,7 @@ class Block(NamedTuple):
 
     Parameters
     ----------
-    source : str
-    format : str
+    source, format : str
     data : bytes
     position : int
         That of the first line, row or document in `data`.
@@ -192,6 +281,9 @@ class Batch(NamedTuple):
         return sum(len(block.data) for block in self.blocks if isinstance(block, Block))
 
 
+_Items: TypeAlias = Iterator[Record | Rejection]
+
+
 class UnreadableError(Exception):
     """Why a file or a record cannot be read, as the rest of a sentence that begins with its name.
 
@@ -213,10 +305,10 @@ class UnreadableError(Exception):
 
 
 class _RefusedError(Exception):
-    """What cannot be read although labels are wanted: source, position, subject of the sentence, and the reason."""
+    """What cannot be read although labels are wanted: source, subject of the sentence, and the reason."""
 
-    def __init__(self, source: str, position: int, subject: str, fault: UnreadableError) -> None:
-        super().__init__(source, position, subject, fault)
+    def __init__(self, source: str, subject: str, fault: UnreadableError) -> None:
+        super().__init__(source, subject, fault)
         self.source, self.subject, self.fault = source, subject, fault
 
 
@@ -235,9 +327,8 @@ def reject(
     ----------
     settings : InputSettings
     fault : UnreadableError
-    source : str
-    subject : str
-        Begins the sentence.
+    source, subject : str
+        The subject begins the sentence.
     position, offset, length : int
         As in `Rejection`.
 
@@ -246,8 +337,40 @@ def reject(
     Rejection
     """
     if settings.labels is not None:
-        raise _RefusedError(source, position, subject, fault) from None
+        raise _RefusedError(source, subject, fault) from None
     return Rejection(source, position, f"{subject} {fault}.", offset, length)
+
+
+# --- what the formats have in common ----------------------------------------------------------------------------------
+
+
+class _Cutter(Protocol):
+    """What cuts a file between records. It is made anew for every file, as it may keep what it is in the middle of."""
+
+    def cut(self, data: bytes) -> int:
+        """Return the length of the whole records at the start of `data`."""
+
+    def count(self, data: bytes) -> int:
+        """Return how far whole records, or a record's parts, move the position on."""
+
+    def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how much of `data` is part of a record to be passed over, and whether it ends there."""
+
+
+class _Format(NamedTuple):
+    """How the files of a format become records.
+
+    Parameters
+    ----------
+    records : callable
+        Takes a Block and settings; yields a Record or a Rejection for each record in it. It runs anywhere.
+    cutter : callable, optional
+        Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file, which
+        runs where the inputs are read, and must be cheap. None: a file is one document, or has groups of rows.
+    """
+
+    records: Callable[[Block, InputSettings], _Items]
+    cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
 
 
 class _Span(NamedTuple):
@@ -274,7 +397,7 @@ def read_spans(
     block: Block,
     settings: InputSettings,
     unit: str = "The file",
-) -> Iterator[Record | Rejection]:
+) -> _Items:
     """Yield each span's record, or why it is none.
 
     Parameters
@@ -295,7 +418,7 @@ def read_spans(
     for span in spans:
         try:
             if len(span.data) > settings.max_bytes:
-                raise too_long(len(span.data), settings)
+                raise settings.too_long(len(span.data))
             content = parse(span)
             name = content.id or f"{block.source}:{span.position}"
             yield Record(name, block.source, span.position, *content[1:])
@@ -304,176 +427,20 @@ def read_spans(
             yield reject(settings, fault, block.source, subject, span.position, span.offset, len(span.data))
 
 
-def too_long(length: int, settings: InputSettings) -> UnreadableError:
-    """Return the error of a record that is longer than records may be.
-
-    Parameters
-    ----------
-    length : int
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    UnreadableError
-    """
-    return UnreadableError(f"has {length} bytes and is not read, as a record may have {settings.max_bytes} at most")
+def joined(texts: Sequence[str]) -> str:
+    """Return one text of several, those that are not empty on lines of their own."""
+    return texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
 
 
-def title_and_body(title: str, body: str, settings: InputSettings) -> dict[str, str]:
-    """Return the zones; an empty title is kept only with labels, so that all documents of a corpus have the same.
-
-    Parameters
-    ----------
-    title : str
-    body : str
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    dict of str to str
-    """
-    return {"title": title, "body": body} if title or settings.labels is not None else {"body": body}
-
-
-def filled(zones: dict[str, str], settings: InputSettings) -> dict[str, str]:
-    """Return the zones with a text, at least an empty body; with labels all, as for `title_and_body`.
-
-    Parameters
-    ----------
-    zones : dict of str to str
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    dict of str to str
-    """
-    if settings.labels is not None:
-        return zones
-    return {name: text for name, text in zones.items() if text} or {"body": ""}
-
-
-def text_names(
-    settings: InputSettings, names: Container[str], known: Iterable[str], kind: str
-) -> tuple[str, list[str]]:
-    """Return the field of the title, "" if there is none, and the fields of the body, in order.
-
-    Parameters
-    ----------
-    settings : InputSettings
-    names : container of str
-        The fields that there are.
-    known : iterable of str
-        The same, for the message.
-    kind : {"column", "field"}
-
-    Returns
-    -------
-    (str, list of str)
-
-    Raises
-    ------
-    UnreadableError
-        If one that is asked for is not there.
-    """
-    fields = list(settings.text_fields)
-    if settings.text_fields == _DEFAULT.text_fields and "text" not in names:
-        fields = ["body"] if "body" in names else fields
-    for field in fields:
-        check_field(field, names, known, kind, "--text-field")
-    if fields == ["title"]:
-        return "", fields
-    return "title" if "title" in names else "", [field for field in fields if field != "title"]
-
-
-def check_field(field: str, names: Container[str], known: Iterable[str], kind: str, option: str) -> None:
-    """Raise UnreadableError if a field is not among the names.
-
-    Parameters
-    ----------
-    field : str
-    names : container of str
-    known : iterable of str
-    kind : str
-    option : str
-        The option that names the field, for messages.
-    """
-    if field not in names:
-        what = {"--text-field": "texts", "--id-field": "ids", "--topics-field": "topics"}.get(option, "parts")
-        raise UnreadableError(f"has no {kind} {field!r} (but {', '.join(known):.200}): name the {what}' with {option}")
-
-
-def label_options(settings: InputSettings) -> list[tuple[str, str, bool]]:
-    """Return the names of the fields of id, topics and part, with their options, and whether they are the default."""
-    named = [(settings.id_field, "--id-field", settings.id_field == _DEFAULT.id_field)]
-    if settings.labels is not None:
-        named.append((settings.topics_field, "--topics-field", settings.topics_field == _DEFAULT.topics_field))
-        named.append((settings.split_field, "--split-field", settings.split_field == _DEFAULT.split_field))
-    return named
-
-
-def topics_in(text: str, settings: InputSettings) -> tuple[str, ...]:
-    """Return the topics of a string, each once.
-
-    Parameters
-    ----------
-    text : str
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    tuple of str
-    """
-    parts = text.split(settings.topics_separator) if settings.topics_separator else [text]
-    return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
-
-
-def checked_part(part: str, parts: Container[str] = ("", "train", "test", "unused")) -> str:
-    """Return the name of a part.
-
-    Parameters
-    ----------
-    part : str
-    parts : container of str
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    UnreadableError
-        If it is none.
-    """
-    if part not in parts:
+def checked_part(part: str) -> str:
+    """Return the name of a part, which may be ""; raise UnreadableError if it is none."""
+    if part not in ("", "train", "test", "unused"):
         raise UnreadableError(f"has the split {part!r}: it must be one of train, test, unused")
     return part
 
 
-def without_mark(block: Block, settings: InputSettings) -> tuple[bytes, int]:
-    """Return the data without the byte order mark that a file in UTF-8 may start with, and the data's offset.
-
-    Parameters
-    ----------
-    block : Block
-        Whole records of one file.
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    (bytes, int)
-    """
-    if block.offset == 0 and block.data.startswith(codecs.BOM_UTF8) and is_utf8(settings.encoding):
-        return block.data[3:], 3
-    return block.data, block.offset
-
-
-def text_of(span: _Span, encoding: str) -> str:
-    """Decode a span.
+def decoded(span: _Span, encoding: str) -> str:
+    """Return the text of a span, or raise UnreadableError if it is not in that encoding.
 
     Parameters
     ----------
@@ -483,24 +450,12 @@ def text_of(span: _Span, encoding: str) -> str:
     Returns
     -------
     str
-
-    Raises
-    ------
-    UnreadableError
-        If it is not in that encoding, or has a NUL byte, which no text has, but a picture or UTF-16.
     """
-    encoding = encoding or "utf-8"
     try:
-        text = span.data.decode(encoding)
+        return span.data.decode(encoding)
     except UnicodeError as error:
         place = span.offset + getattr(error, "start", 0)
         raise UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding") from None
-    if "\0" in text:
-        place = span.offset + max(span.data.find(b"\0"), 0)
-        raise UnreadableError(
-            f"has a NUL byte (byte {place}), so it is no text in {encoding}: leave it out, or convert it"
-        )
-    return text
 
 
 def is_encoding(name: str) -> bool:

@@ -13,19 +13,14 @@ from textcat.reading.formats.text import _LineCutter
 from textcat.reading.records import (
     Block,
     InputSettings,
-    Record,
-    Rejection,
     UnreadableError,
     _Content,
+    _Format,
+    _Items,
     _Span,
-    check_field,
     checked_part,
-    label_options,
+    joined,
     read_spans,
-    text_names,
-    text_of,
-    title_and_body,
-    topics_in,
 )
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
@@ -35,51 +30,35 @@ _ROWS_THAT_FIT = 20  # so many lines that look like rows tell that a quote befor
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
-class _Columns(NamedTuple):
+class _Row(NamedTuple):
     """What separates a file's columns, how many there are, and which of them are read, -1 for none."""
 
     separator: str
     n: int
-    title: int
     body: tuple[int, ...]
+    title: int
     id: int
-    topics: int = -1
-    split: int = -1
-    date: int = -1
+    topics: int
+    split: int
+    date: int
 
 
 @lru_cache(maxsize=64)
-def columns(header: bytes, form: str, settings: InputSettings) -> _Columns:
-    """Read the names of columns.
-
-    The separator is the first of the format's by which there are the columns of texts.
-
-    Parameters
-    ----------
-    header : bytes
-        The first row.
-    form : {"csv", "tsv"}
-    settings : InputSettings
-
-    Returns
-    -------
-    _Columns
-
-    Raises
-    ------
-    UnreadableError
-        If a column that is needed is not there, or one that is read is there twice.
-    """
-    line, seen = _BEFORE.sub("", text_of(_Span(1, 0, header), settings.encoding)), ""
+def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
+    """Read the names of columns; the separator is the first of the format's by which there are those of texts."""
+    line, seen = _BEFORE.sub("", settings.text_of(_Span(1, 0, header))), ""
     for separator in SEPARATORS[form]:
         try:
             names = [name.strip() for name in _cells(line, separator, settings)]
-            texts = text_names(settings, names, names, "column")
+            settings.texts_among(names)
         except UnreadableError as fault:
             # The first separator stands for all: its sentence names the whole line where it does not occur.
             seen = seen or _without_columns(line, separator, settings, fault)
             continue
-        return _places(separator, names, *texts, settings)
+        title, body, *labels = settings.columns_among(names)
+        place = {name: i for i, name in enumerate(names)} | {"": -1}
+        places = [place[name] for name in (title, *labels)]
+        return _Row(separator, len(names), tuple(place[name] for name in body), *places)
     raise UnreadableError(seen)
 
 
@@ -91,22 +70,6 @@ def _without_columns(line: str, separator: str, settings: InputSettings, fault: 
     return str(fault)
 
 
-def _places(separator: str, names: list[str], title: str, body: list[str], settings: InputSettings) -> _Columns:
-    for field, option, is_default in label_options(settings):
-        # Without a column of topics nothing can be trained.
-        if not is_default or option == "--topics-field":
-            check_field(field, names, names, "column", option)
-    fields = [field for field, *_ in label_options(settings)] + (["date"] if settings.labels is not None else [])
-    found = [_place(names, name) for name in fields]
-    return _Columns(separator, len(names), _place(names, title), tuple(_place(names, name) for name in body), *found)
-
-
-def _place(names: list[str], name: str) -> int:
-    if names.count(name) > 1:
-        raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
-    return names.index(name) if name in names else -1
-
-
 def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
     if not settings.quotes:
         return row.rstrip("\r\n").split(separator)
@@ -116,14 +79,16 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
         raise UnreadableError(f"is no row of values, {error}: mend its quotes") from None
 
 
-def head(data: bytes, at_end: bool, quotes: bool = True) -> int:
+def head(data: bytes, at_end: bool, quotes: bool) -> int:
     """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight.
 
     Parameters
     ----------
     data : bytes
     at_end : bool
+        Whether nothing follows.
     quotes : bool
+        As in `InputSettings`.
 
     Returns
     -------
@@ -138,39 +103,26 @@ def head(data: bytes, at_end: bool, quotes: bool = True) -> int:
     return len(data) if at_end else 0
 
 
-def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+def _records(block: Block, settings: InputSettings) -> _Items:
     """Yield a document per row that is not blank.
 
     A value may stand in double quotes, which are doubled inside of it; then it may have line ends, too. Where a quote
     is not closed, or text follows the closing one, the line that the row starts on is rejected, and only this line.
     Without quotes, a row is a line, and quotes are ordinary characters.
-
-    Parameters
-    ----------
-    block : Block
-        Whole records of one file.
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    iterator of Record or Rejection
     """
-    which = columns(block.header, block.format, settings)
-    separator, n, title, body, name, topics, split, date = which
-    single = body[0] if len(body) == 1 else -1
+    separator, n, body, title, name, topics, split, date = _row(block.header, block.format, settings)
 
     def parse(span: _Span) -> _Content:
-        cells = _cells(text_of(span, settings.encoding), separator, settings)
+        cells = _cells(settings.text_of(span), separator, settings)
         if len(cells) != n:
             raise UnreadableError(f"has {len(cells)} values where the header has {n}: mend it")
-        text = cells[single] if single >= 0 else "\n".join(filter(None, [cells[place] for place in body]))
-        zones = title_and_body(cells[title] if title >= 0 else "", text, settings)
-        identifier = cells[name] if name >= 0 else ""
+        cells.append("")  # that of a column there is none of
+        zones = settings.titled({"title": cells[title], "body": joined([cells[place] for place in body])})
         if settings.labels is None:
-            return _Content(identifier, zones)
-        part = checked_part(cells[split].strip()) if split >= 0 else ""
-        return _Content(identifier, zones, topics_in(cells[topics], settings), cells[date] if date >= 0 else "", part)
+            return _Content(cells[name], zones)
+        return _Content(
+            cells[name], zones, settings.topics_in(cells[topics]), cells[date], checked_part(cells[split].strip())
+        )
 
     return read_spans(_spans(block, separator.encode(), settings), parse, block, settings, "The row of line {}")
 
@@ -235,18 +187,17 @@ class _RowCutter(_LineCutter):
     """Cut behind rows, whose values may have line ends in quotes."""
 
     def __init__(self, header: bytes, form: str, settings: InputSettings) -> None:
-        which = columns(header, form, settings)
+        which = _row(header, form, settings)
         self._separator, self._n, self._quotes = which.separator.encode(), which.n, settings.quotes
         self._at_start, self._in_quotes = True, False  # of the row that is passed over
 
     def cut(self, data: bytes) -> int:
-        """See `_LineCutter.cut`."""
         if not self._quotes or b'"' not in data:
             return super().cut(data)
         return max(_row_ends(data, self._separator, final=False), default=0)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """See `_LineCutter.skip`; of a row with a quote that seems to be a slip, only the first line is passed over."""
+        # Of a row with a quote that seems to be a slip, only the first line is passed over.
         if not self._quotes:
             return super().skip(data)
         if self._at_start:
@@ -276,3 +227,6 @@ class _RowCutter(_LineCutter):
                 return len(data) - 1, False  # the last may be a separator before a quote
             place = quote + 1
             self._in_quotes = quote > 0 and data[quote - 1 : quote] == self._separator
+
+
+FORMAT = _Format(_records, _RowCutter)

@@ -10,24 +10,20 @@ from typing import Any
 
 import orjson
 
+from textcat.reading.formats.text import _LineCutter
 from textcat.reading.records import (
     Block,
     InputSettings,
     Record,
-    Rejection,
     UnreadableError,
     _Content,
+    _Format,
+    _Items,
     _Span,
-    check_field,
     checked_part,
-    filled,
     is_utf8,
-    label_options,
+    joined,
     read_spans,
-    text_names,
-    text_of,
-    topics_in,
-    without_mark,
 )
 
 # A string, whole or cut off at the end; or a brace outside of strings.
@@ -36,25 +32,14 @@ _STRING_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
-def read_lines(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+def _lines(block: Block, settings: InputSettings) -> _Items:
     """Yield a document per line that is not blank.
 
     A line has its text in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their
     names; other fields are passed over, and so are fields that are null, and zones without text. A NUL that JSON's
     escapes write is part of the text; a NUL byte is no JSON.
-
-    Parameters
-    ----------
-    block : Block
-        Whole records of one file.
-    settings : InputSettings
-        How the inputs are read.
-
-    Yields
-    ------
-    Record or Rejection
     """
-    data, offset = without_mark(block, settings)
+    data, offset = settings.without_mark(block)
     source, limit, plain = block.source, settings.max_bytes, _plain_reader(settings)
     for number, line in enumerate(data.split(b"\n"), block.position):
         content = plain(line) if plain is not None and len(line) <= limit else None
@@ -65,25 +50,13 @@ def read_lines(block: Block, settings: InputSettings) -> Iterator[Record | Rejec
         offset += len(line) + 1
 
 
-def read_array(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield a document per object of an array, with the fields of a line.
-
-    Parameters
-    ----------
-    block : Block
-        Whole records of one file.
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    iterator of Record or Rejection
-    """
+def _array(block: Block, settings: InputSettings) -> _Items:
+    """Yield a document per object of an array, with the fields of a line."""
     return read_spans(_objects(block, settings), _parser(settings), block, settings, "Object {}")
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[_Span]:
-    data, offset = without_mark(block, settings)
+    data, offset = settings.without_mark(block)
     start, position = 0, block.position
     for end in [*_object_ends(data), len(data)]:
         text = data[start:end].lstrip(_BETWEEN)
@@ -113,18 +86,15 @@ class _ObjectCutter:
         self._depth, self._in_string = 0, False  # of the object that is passed over
 
     def cut(self, data: bytes) -> int:
-        """See `_LineCutter.cut`."""
         end = 0
         for end in _object_ends(data):  # noqa: B007  # the last one
             pass
         return end
 
     def count(self, data: bytes) -> int:
-        """See `_LineCutter.count`."""
         return sum(1 for _ in _object_ends(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """See `_LineCutter.skip`."""
         place = 0
         if self._in_string:
             rest = _STRING_END.match(data)
@@ -157,8 +127,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
         return None
     title = "" if settings.text_fields == ("title",) else "title"
     body = tuple(field for field in settings.text_fields if field != title)
-    requires_id = not label_options(settings)[0][2]
-    return partial(_plain, settings.id_field, requires_id, title, body)
+    return partial(_plain, settings.id_field, not settings.is_default("id_field"), title, body)
 
 
 def _plain(
@@ -188,13 +157,11 @@ def _plain(
 
 def _parser(settings: InputSettings) -> Callable[[_Span], _Content]:
     def parse(span: _Span) -> _Content:
-        fields = _object(text_of(span, settings.encoding))
-        for field, option, is_default in label_options(settings):
-            if not is_default:
-                check_field(field, fields, fields, "field", option)
+        fields = _object(settings.text_of(span))
+        settings.check_labels(fields)
         identifier = fields.get(settings.id_field)
         name = str(identifier) if type(identifier) is int else _text(fields, settings.id_field)
-        zones = filled(_zones(fields, settings), settings)
+        zones = settings.filled(_zones(fields, settings))
         if settings.labels is None:
             return _Content(name, zones)
         part = checked_part(_text(fields, settings.split_field))
@@ -225,15 +192,15 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
         return {"body": texts["body"]} if settings.text_fields == ("title",) and "body" in texts else texts
     if settings.text_fields == ("text",):
         # Other than for a table, a title alone will do, and null is as good as nothing.
-        title, body = "title", ["text" if fields.get("text") is not None else "body"]
+        body: tuple[str, ...] = ("text",) if fields.get("text") is not None else ("body",)
+        title = "title"
     else:
-        title, body = text_names(settings, fields, fields, "field")
+        title, body = settings.texts_among(fields)
     if all(fields.get(field) is None for field in [*body, title]):
         first = settings.text_fields[0]
         raise UnreadableError(f"has no text: give it {first!r}, or 'title' and 'body', or name the field that holds it")
-    parts = [_text(fields, field) for field in body]
-    joined = parts[0] if len(parts) == 1 else "\n".join(filter(None, parts))
-    return {"title": _text(fields, title) if title else "", "body": joined}
+    text = joined([_text(fields, field) for field in body])
+    return {"title": _text(fields, title) if title else "", "body": text}
 
 
 def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ...]:
@@ -241,7 +208,7 @@ def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ..
     field = settings.topics_field
     value = fields.get(field)
     if isinstance(value, str) and settings.topics_separator:
-        return topics_in(_valid(value), settings)
+        return settings.topics_in(_valid(value))
     names = [] if value is None else value if isinstance(value, list) else [value]
     for name in names:
         if type(name) is not int and (not isinstance(name, str) or not name.strip()):
@@ -269,3 +236,6 @@ def _valid(text: str) -> str:
 def _shown(value: Any) -> str:
     shown = json.dumps(value, ensure_ascii=False)
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
+
+
+LINES, ARRAY = _Format(_lines, lambda *_: _LineCutter()), _Format(_array, lambda *_: _ObjectCutter())

@@ -15,16 +15,13 @@ from itertools import pairwise
 from textcat.reading.records import (
     Block,
     InputSettings,
-    Record,
-    Rejection,
     UnreadableError,
     _Content,
+    _Format,
+    _Items,
     _Span,
     is_encoding,
-    label_options,
     read_spans,
-    title_and_body,
-    topics_in,
 )
 
 #: The line before a message: "From ", an address, and a date with its time.
@@ -38,8 +35,6 @@ _LONGEST = 1 << 16
 # Its name is looked ahead for, so that it is taken whole or not at all.
 _TAG = re.compile(r"""<(?:[/!?]|(?=([a-zA-Z][^\s/<>"']*))\1)(?:(?:[^<>"']|"[^"<]*"|'[^'<]*')*|[^<>]*)>""")
 _HIDDEN = {name: re.compile(f"</{name}[^<>]*>", re.IGNORECASE) for name in ("script", "style")}
-#: Unless a header is named that holds them, such as X-Gmail-Labels, the topics are told by the place of the file.
-_BY_PLACE = (InputSettings().topics_field, "--topics-field", True)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -47,7 +42,7 @@ class _MessageCutter:
     """Cut before the lines that precede messages."""
 
     def cut(self, data: bytes) -> int:
-        """See `_LineCutter.cut`; the last message ends only where the file does."""
+        # The last message ends only where the file does.
         place = len(data)
         while (place := data.rfind(_START, 0, place)) > 0:
             if _starts(data, place) and data.find(b"\n", place + 1) > 0:
@@ -55,11 +50,9 @@ class _MessageCutter:
         return 0
 
     def count(self, data: bytes) -> int:
-        """See `_LineCutter.count`."""
         return bool(SEPARATOR.match(data)) + sum(1 for _ in _inner_starts(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """See `_LineCutter.skip`."""
         for start in _inner_starts(data):
             if data.find(b"\n", start) > 0:
                 return start, True
@@ -80,22 +73,11 @@ def _starts(data: bytes, line_end: int) -> bool:
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 
 
-def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+def _records(block: Block, settings: InputSettings) -> _Items:
     """Yield a document per message.
 
     Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
     has none, those of HTML without their tags. With labels, a header that is named as the field of topics holds these.
-
-    Parameters
-    ----------
-    block : Block
-        Whole records of one file.
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    iterator of Record or Rejection
     """
     return read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Message {}")
 
@@ -124,11 +106,12 @@ def _content(span: _Span, settings: InputSettings) -> _Content:
     try:
         message = email.message_from_bytes(_QUOTED_FROM.sub(rb"\1", span.data[separator.end() :]))
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8")
-        zones, name = title_and_body(title, body, settings), _header(message, "Message-ID")
+        zones, name = settings.titled({"title": title, "body": body}), _header(message, "Message-ID")
         if settings.labels is None:
             return _Content(name, zones)
-        topics = "" if _BY_PLACE in label_options(settings) else _header(message, settings.topics_field)
-        return _Content(name, zones, topics_in(topics, settings), _header(message, "Date"))
+        # Unless a header is named that holds them, such as X-Gmail-Labels, the place of the file tells the topics.
+        topics = "" if settings.is_default("topics_field") else _header(message, settings.topics_field)
+        return _Content(name, zones, settings.topics_in(topics), _header(message, "Date"))
     except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts
@@ -186,3 +169,6 @@ def _end_of_markup(text: str, start: int) -> int:
     closing = _HIDDEN.get((tag[1] or "").lower())
     found = closing.search(text, tag.end()) if closing else tag
     return found.end() if found else len(text)
+
+
+FORMAT = _Format(_records, lambda *_: _MessageCutter())

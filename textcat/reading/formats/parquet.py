@@ -12,39 +12,21 @@ from textcat.reading.compression import check_ratio
 from textcat.reading.records import (
     Block,
     InputSettings,
-    Record,
     Rejection,
     UnreadableError,
     _Content,
+    _Fields,
+    _Format,
+    _Items,
     _Span,
-    check_field,
     checked_part,
-    label_options,
+    joined,
     read_spans,
-    text_names,
-    title_and_body,
-    too_long,
-    topics_in,
 )
 from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
-
-
-class _Columns(NamedTuple):
-    """The names of the columns that are read, "" for none."""
-
-    title: str
-    body: tuple[str, ...]
-    id: str
-    topics: str = ""
-    split: str = ""
-    date: str = ""
-
-    def names(self) -> list[str]:
-        """Return the columns to read, each once."""
-        return list(dict.fromkeys(filter(None, [self.id, self.title, *self.body, *self[3:]])))
 
 
 class _RowBlock(NamedTuple):
@@ -56,14 +38,8 @@ class _RowBlock(NamedTuple):
     share: float
 
 
-def arrow() -> Any:
-    """Import pyarrow, which is not needed otherwise.
-
-    Raises
-    ------
-    TextcatError
-        If it is not there.
-    """
+def _arrow() -> Any:
+    """Import pyarrow, which is not needed otherwise."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -82,8 +58,10 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
     ----------
     file : file of bytes
     source : str
+        Its name in the blocks.
     settings : InputSettings
     group, row : int
+        From 0, and from 1.
 
     Yields
     ------
@@ -94,7 +72,7 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
     UnreadableError
         If a column that is needed is missing, or the file is damaged.
     """
-    pa = arrow()
+    pa = _arrow()
     try:
         # Without threads and read-ahead, so that memory does not depend on the size of groups.
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
@@ -117,19 +95,9 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
         raise unreadable(error) from None
 
 
-def _columns(pa: Any, schema: Any, settings: InputSettings) -> _Columns:
-    title, body = text_names(settings, schema.names, schema.names, "column")
-    labels = [settings.id_field]
-    for field, option, is_default in label_options(settings):
-        # Without a column of topics nothing can be trained.
-        if not is_default or option == "--topics-field":
-            check_field(field, schema.names, schema.names, "column", option)
-    if settings.labels is not None:
-        labels += [settings.topics_field, settings.split_field, "date"]
-    which = _Columns(title, tuple(body), *(name if name in schema.names else "" for name in labels))
+def _columns(pa: Any, schema: Any, settings: InputSettings) -> _Fields:
+    which = settings.columns_among(schema.names)
     for name in which.names():
-        if schema.names.count(name) > 1:
-            raise UnreadableError(f"has {schema.names.count(name)} columns {name!r}: rename all but one")
         kind = _values(pa, schema.field(name).type)
         if name == which.topics and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             kind = _values(pa, kind.value_type)
@@ -148,7 +116,7 @@ def _is_text(pa: Any, kind: Any) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in kinds) or pa.types.is_null(kind)
 
 
-def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: _Columns, settings: InputSettings) -> Iterator[Any]:
+def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: _Fields, settings: InputSettings) -> Iterator[Any]:
     """Yield the rows of a group, about as many at a time as make a block."""
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
@@ -177,28 +145,14 @@ def _packed(pa: Any, batch: Any) -> bytes:
     return packed
 
 
-def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield a document per row; a row whose text is null is rejected.
-
-    Parameters
-    ----------
-    block : Block
-        Whole records of one file.
-    settings : InputSettings
-        How the inputs are read.
-
-    Yields
-    ------
-    Record or Rejection
-    """
-    pa = arrow()
+def _records(block: Block, settings: InputSettings) -> _Items:
+    """Yield a document per row; a row whose text is null is rejected."""
+    pa = _arrow()
     with pa.ipc.open_stream(block.data) as stream:
         batch = stream.read_next_batch()
     which = _columns(pa, batch.schema, settings)
-    values = {name: _column(pa, batch, name) for name in which.names()}
-    nothing = [None] * batch.num_rows
-    titles, names = values.get(which.title, nothing), values.get(which.id, nothing)
-    bodies = [values[name] for name in which.body]
+    values = {"": [None] * batch.num_rows} | {name: _column(pa, batch, name) for name in which.names()}
+    titles, bodies = values[which.title], [values[name] for name in which.body]
     spans = (_Span(row, -1, b"") for row in range(block.position, block.position + batch.num_rows))
 
     def parse(span: _Span) -> _Content:
@@ -206,18 +160,16 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
         title, texts = _text(titles[i], settings), [_text(column[i], settings) for column in bodies]
         if not title and all(text is None for text in texts):
             raise UnreadableError("has no text")
-        body = texts[0] or "" if len(texts) == 1 else "\n".join(filter(None, texts))
-        length = _length(title or "", settings) + _length(body, settings)
+        zones = {"title": title or "", "body": joined([text or "" for text in texts])}
+        length = sum(_length(text, settings) for text in zones.values())
         if length > settings.max_bytes:
-            raise too_long(length, settings)
-        zones, name = title_and_body(title or "", body, settings), _name(names[i], settings)
+            raise settings.too_long(length)
+        name = _name(values[which.id][i], settings)
         if settings.labels is None:
-            return _Content(name, zones)
+            return _Content(name, settings.titled(zones))
+        date, part = values[which.date][i], _text(values[which.split][i], settings) or ""
         topics = _topics(values[which.topics][i], settings)
-        part, date = (values.get(column, nothing)[i] for column in (which.split, which.date))
-        return _Content(
-            name, zones, topics, "" if date is None else str(date), checked_part(_text(part, settings) or "")
-        )
+        return _Content(name, zones, topics, "" if date is None else str(date), checked_part(part))
 
     for item in read_spans(spans, parse, block, settings, "Row {}"):
         yield item._replace(length=-1) if isinstance(item, Rejection) else item
@@ -231,7 +183,7 @@ def _topics(value: Any, settings: InputSettings) -> tuple[str, ...]:
     """Return a list of names, each once; numbers are names, too."""
     if isinstance(value, list):
         return tuple(dict.fromkeys(_name(one, settings) for one in value if one is not None))
-    return topics_in(_name(value, settings), settings)
+    return settings.topics_in(_name(value, settings))
 
 
 def _column(pa: Any, batch: Any, name: str) -> list[Any]:
@@ -277,3 +229,6 @@ def _text(value: Any, settings: InputSettings) -> str | None:
 def _length(text: str, settings: InputSettings) -> int:
     # No character has more than four bytes.
     return len(text) if len(text) <= settings.max_bytes // 4 else len(text.encode("utf-8", "replace"))
+
+
+FORMAT = _Format(_records)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 from xml.parsers import expat
@@ -14,12 +14,11 @@ from textcat.reading.records import (
     Block,
     InputSettings,
     LabelSettings,
-    Record,
-    Rejection,
     UnreadableError,
     _Content,
+    _Format,
+    _Items,
     _Span,
-    filled,
     read_spans,
 )
 
@@ -40,7 +39,7 @@ def wanted(name: str, labels: LabelSettings) -> bool:
     Parameters
     ----------
     name : str
-        Its path, with ``/``.
+        The file's path, with ``/``.
     labels : LabelSettings
 
     Returns
@@ -54,7 +53,7 @@ def wanted(name: str, labels: LabelSettings) -> bool:
     return not (day and spans) or any(span.may_hold_day("-".join(day.groups())) for span in spans)
 
 
-def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+def _records(block: Block, settings: InputSettings) -> _Items:
     """Yield the one story a file is.
 
     The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
@@ -66,17 +65,6 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
     ----------
     D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark collection for text categorization research,
     Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3 (the codes' hierarchy) and 4 (RCV1-v2).
-
-    Parameters
-    ----------
-    block : Block
-        Whole records of one file.
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    iterator of Record or Rejection
     """
 
     def parse(span: _Span) -> _Content:
@@ -88,7 +76,7 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
             raise UnreadableError(
                 f"is no story of RCV1 ({error}): mend the file or get it again{error.remedy}"
             ) from None
-        zones = filled(_zones(story.texts), settings)
+        zones = settings.filled(_zones(story.texts))
         if settings.labels is None:
             return _Content(name, zones)
         return _Content(name, zones, *_labels(story, int(name), date, settings.labels))
@@ -120,13 +108,7 @@ class _Range(NamedTuple):
 
 @lru_cache(maxsize=8)
 def span_of(text: str) -> _Range:
-    """Return the range of stories that is written so.
-
-    Raises
-    ------
-    TextcatError
-        If it is none.
-    """
+    """Return the range of stories that is written so, or raise TextcatError."""
     match = _SPAN.fullmatch(text)
     if not match:
         raise TextcatError(f"{text!r} is no range of stories: write '1996-08-26 to 1996-09-01' or '2286 to 26150'.")
@@ -219,3 +201,6 @@ def _attribute(story: _Story, name: str, form: str) -> str:
     if not re.fullmatch(form, story.attributes.get(name, "")):
         raise _FaultError(f"its newsitem has the {name} {story.attributes.get(name, '')!r}")
     return story.attributes[name]
+
+
+FORMAT = _Format(_records)

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from textcat.reading.records import (
     Block,
     InputSettings,
-    Record,
-    Rejection,
     UnreadableError,
     _Content,
+    _Format,
+    _Items,
     _Span,
-    filled,
+    decoded,
     read_spans,
 )
 
@@ -59,16 +59,14 @@ class _StoryCutter:
         self._inside = False  # of a story that is passed over
 
     def cut(self, data: bytes) -> int:
-        """See `_LineCutter.cut`."""
         end = data.rfind(_CLOSING)
         return end + len(_CLOSING) if end >= 0 else 0
 
     def count(self, data: bytes) -> int:
-        """See `_LineCutter.count`."""
         return data.count(_OPENING)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """See `_LineCutter.skip`; where the next story opens, this one ends, too."""
+        # Where the next story opens, this one ends, too.
         start = 0 if self._inside else data.find(_OPENING) + len(_OPENING)
         closing, opening = data.find(_CLOSING, start), data.find(_OPENING, start)
         ends = [end for end in (closing + len(_CLOSING) if closing >= 0 else -1, opening) if end >= 0]
@@ -76,7 +74,7 @@ class _StoryCutter:
         return (min(ends), True) if ends else (max(len(data) - len(_CLOSING), 0), False)
 
 
-def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+def _records(block: Block, settings: InputSettings) -> _Items:
     """Yield the stories.
 
     The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
@@ -85,17 +83,6 @@ def records(block: Block, settings: InputSettings) -> Iterator[Record | Rejectio
     References
     ----------
     D. D. Lewis, README of Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
-
-    Parameters
-    ----------
-    block : Block
-        Whole records of one file.
-    settings : InputSettings
-        How the inputs are read.
-
-    Returns
-    -------
-    iterator of Record or Rejection
     """
     return read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Story {}")
 
@@ -114,12 +101,7 @@ def _spans(block: Block) -> Iterator[_Span]:
 def _content(span: _Span, settings: InputSettings) -> _Content:
     if not span.data.startswith(_OPENING):
         raise UnreadableError("has text before it that belongs to no story: mend the file")
-    encoding = settings.encoding or "latin-1"
-    try:
-        story = span.data.translate(_NO_CONTROLS).decode(encoding)
-    except UnicodeError as error:
-        place = span.offset + getattr(error, "start", 0)
-        raise UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding") from None
+    story = decoded(span._replace(data=span.data.translate(_NO_CONTROLS)), settings.encoding or "latin-1")
     try:
         return _story(story, settings)
     except _FaultError as fault:
@@ -142,7 +124,7 @@ def _story(story: str, settings: InputSettings) -> _Content:
     head = _index(story, ">", 0)
     attributes = dict(_ATTRIBUTE.findall(story, 0, head))
     name = _value(attributes, "NEWID")
-    zones = filled(_zones(story, _index(story, "<TEXT", head)), settings)
+    zones = settings.filled(_zones(story, _index(story, "<TEXT", head)))
     if settings.labels is None:
         return _Content(name, zones)
     topics = _ENTRY.findall(_between(story, "<TOPICS>", "</TOPICS>", _index(story, "<TOPICS>", head)))
@@ -216,3 +198,6 @@ def _character(reference: re.Match[str]) -> str:
         return reference[0]
     character = chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
     return character if character.isprintable() or character in "\t\n" else " "
+
+
+FORMAT = _Format(_records, lambda *_: _StoryCutter())
