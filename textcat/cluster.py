@@ -15,16 +15,7 @@ _SECONDS = 20  # to wait for a scheduler
 
 
 def connect(address: str) -> Any:
-    """Connect to a scheduler whose workers can do our work.
-
-    Parameters
-    ----------
-    address : str
-        Such as "tcp://host:8786".
-
-    Returns
-    -------
-    distributed.Client
+    """Return a `distributed.Client` of a scheduler, such as "tcp://host:8786", whose workers can do our work.
 
     Raises
     ------
@@ -52,12 +43,7 @@ def connect(address: str) -> Any:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Send what joblib is given in a block, such as the training of blocks of topics, to a cluster.
-
-    Parameters
-    ----------
-    address : str
-        Of its scheduler; "": this machine does it.
+    """Send what joblib is given in a block to the cluster of a scheduler's address; "": this machine does it.
 
     Raises
     ------

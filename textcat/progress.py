@@ -21,66 +21,48 @@ _NARROW = 10  # columns of a bar, so that the text behind it fits on a terminal 
 
 
 class Bar:
-    """A bar: call it with the number of items just done.
-
-    It is also a progress for `textcat.corpus.catalogue.fetch`, and then counts bytes.
+    """A bar: call it with the number of items just done. pooch can count bytes by it, as by a bar of tqdm.
 
     Parameters
     ----------
     bars : rich.progress.Progress, optional
-        Where it is drawn; None draws nothing.
-    name : str
-    total : int, optional
-        How many items there are; None if that is not known.
+        What draws it, as its one task; None draws nothing.
     for_download : bool, default False
-        It counts bytes only, and shows them also when the download is over.
+        Whether bytes are all it counts: they stay to be seen when the download is over.
     """
 
-    def __init__(
-        self, bars: Progress | None = None, name: str = "", total: int | None = None, *, for_download: bool = False
-    ):
+    total = 0  # bytes of a download; 0 if that is not known
+
+    def __init__(self, bars: Progress | None = None, *, for_download: bool = False):
         self._bars, self._for_download = bars, for_download
-        if bars is not None:
-            self._task = bars.add_task(name, total=total)
 
     def __call__(self, n: int) -> None:
         """Advance by `n` items."""
         if self._bars is not None:
-            self._bars.advance(self._task, n)
+            self._bars.advance(self._bars.task_ids[0], n)
 
     def show(self, done: int, total: int | None, text: str) -> None:
         """Show how many items are done.
 
         Parameters
         ----------
-        done : int
-        total : int, optional
-            How many there are; None if that is not known.
-        text : str
-            Stands beside the bar.
+        done, total, text : int, int or None, str
+            How many are done, of how many if that is known, and what stands beside the bar.
         """
         if self._bars is not None:
-            self._bars.update(self._task, completed=done, total=total, description=text)
+            self._bars.update(self._bars.task_ids[0], completed=done, total=total, description=text)
 
     def update(self, n: int) -> None:
-        """Advance by `n` bytes."""
+        """Advance by `n` bytes of `total`, which may have been set anew."""
+        if self._bars is not None:
+            self._bars.tasks[0].total = self.total or None  # rich's own update(total=None) would leave it as it is
         self(n)
 
-    @property
-    def total(self) -> int:
-        """How many items or bytes there are; 0 if that is not known."""
-        return 0 if self._bars is None else int(self._bars.tasks[0].total or 0)
-
-    @total.setter
-    def total(self, n: int) -> None:
-        if self._bars is not None:
-            # rich's own update(total=None) would leave the total as it is.
-            self._bars.tasks[0].total = n or None
-
     def reset(self) -> None:
-        """Set the number of items done to 0."""
+        """Set the number of bytes done to 0."""
         if self._bars is not None:
-            self._bars.update(self._task, completed=0)
+            self._bars.update(self._bars.task_ids[0], completed=0)
+        self.update(0)
 
     def close(self) -> None:
         """Stop counting bytes: the download is done."""
@@ -103,10 +85,8 @@ def bar_on(
     ----------
     console : rich.console.Console, optional
         Where it is drawn if that is a terminal; None draws nothing.
-    name : str
-        Stands before the bar.
-    total : int, optional
-        How many items there are; None if that is not known.
+    name, total : str, int or None
+        What stands before the bar, and how many items there are, if that is known.
     shows : {"items", "bytes", "text"}
         What stands behind the bar: the number of items and the time, the bytes and the speed, or the text that
         `Bar.show` is given.
@@ -127,7 +107,8 @@ def bar_on(
         "text": (rich.BarColumn(_NARROW), text),
     }
     with rich.Progress(*columns[shows], console=console, transient=True) as bars:
-        yield Bar(bars, name, total, for_download=shows == "bytes")
+        bars.add_task(name, total=total)
+        yield Bar(bars, for_download=shows == "bytes")
 
 
 class Stages:
@@ -137,15 +118,10 @@ class Stages:
     ----------
     console : rich.console.Console, optional
         Bars are drawn there if it is a terminal; None draws nothing.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        Wall-clock seconds per stage, in the order in which they ran.
     """
 
     def __init__(self, console: Console | None = None):
-        self.seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}  # wall-clock time per stage, in the order in which they first ran
         self._console = console
 
     @contextmanager
@@ -154,14 +130,12 @@ class Stages:
 
         Parameters
         ----------
-        name : str
-        total : int, optional
-            How many items there are; None if that is not known.
+        name, total
+            As for `bar_on`.
 
         Yields
         ------
         Bar
-            To be called with the number of items just done.
         """
         started = time.perf_counter()
         with bar_on(self._console, name, total) as bar:
@@ -174,18 +148,16 @@ def counted(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
 
     Parameters
     ----------
-    items : iterable
-    advance : callable
-        Is called with the numbers of items that have gone by since its last call.
+    items, advance : iterable, callable
+        What to yield, and what is called with the number of items that have gone by since its last call.
 
     Yields
     ------
     The items.
     """
     done = 0
-    for item in items:
+    for done, item in enumerate(items, 1):
         yield item
-        done += 1
         if done % _STEP == 0:
             advance(_STEP)
     advance(done % _STEP)

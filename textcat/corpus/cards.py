@@ -124,15 +124,14 @@ def holds_documents(reader: str, name: str) -> bool:
 
     Parameters
     ----------
-    reader : str
-    name : str
-        With ``/`` between folders; a text lies in a topic's folder, a README beside the folders does not.
+    reader, name : str
+        One of `READERS`, and the file's name with ``/`` between folders.
 
     Returns
     -------
     bool
     """
-    if reader == "folders":
+    if reader == "folders":  # a text lies in a topic's folder, a README beside the folders does not
         return "/" in name
     if reader == "json":
         return name.lower().endswith(".json")
@@ -145,18 +144,11 @@ _TYPES = get_type_hints(Card)
 
 def cards() -> dict[str, Card]:
     """Return the cards that come with textcat, by name."""
-    return {
-        path.stem: read_card(path) for path in sorted(shipped("corpora").glob("*.toml"), key=lambda path: path.stem)
-    }
+    return {path.stem: read_card(path) for path in _shipped_cards()}
 
 
 def card(name_or_path: str | Path) -> Card:
-    """Return the card of a shipped corpus, or read a card of the user's own.
-
-    Parameters
-    ----------
-    name_or_path : str or Path
-        A name, or the path of a ``.toml`` file.
+    """Return the card of a shipped corpus by its name, or read one of the user's own by the path of a ``.toml`` file.
 
     Raises
     ------
@@ -165,11 +157,15 @@ def card(name_or_path: str | Path) -> Card:
     """
     if str(name_or_path).endswith(".toml"):
         return read_card(Path(name_or_path))
-    known = sorted(path.stem for path in shipped("corpora").glob("*.toml"))
+    known = [path.stem for path in _shipped_cards()]
     if str(name_or_path) not in known:
         hint = did_you_mean(str(name_or_path), known)
         raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{hint}")
     return read_card(shipped("corpora") / f"{name_or_path}.toml")
+
+
+def _shipped_cards() -> list[Path]:
+    return sorted(shipped("corpora").glob("*.toml"), key=lambda path: path.stem)
 
 
 def read_card(path: Path) -> Card:
@@ -190,11 +186,7 @@ def tree_digest(sums: Mapping[str, str]) -> str:
 
     It is the sha256 of the lines ``"<sha256>  <name>\n"`` sorted by name, after leading folders that all names share
     are taken off: what ``find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum`` prints inside the folder.
-
-    Parameters
-    ----------
-    sums : mapping of str to str
-        The sha256 of each file, by its name with ``/``.
+    `sums` has the sha256 of each file, by its name with ``/``.
     """
     folders = [name.split("/")[:-1] for name in sums]
     shared = 0

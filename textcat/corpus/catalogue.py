@@ -49,19 +49,10 @@ def cache_folder() -> Path:
     return user_cache_path("textcat", appauthor=False) / "corpora"
 
 
-def search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
+def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
     """Return the folders a corpus is looked for in, in order.
 
     They are `corpus_dir`, the environment variable ``TEXTCAT_CORPORA``, the card's own folder, the user's cache.
-
-    Parameters
-    ----------
-    card : Card
-    corpus_dir : str or Path, optional
-
-    Returns
-    -------
-    list of Path
     """
     variable = os.environ.get("TEXTCAT_CORPORA")
     if variable and not Path(variable).expanduser().is_dir():
@@ -82,14 +73,14 @@ def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
     ----------
     card : Card
     corpus_dir : str or Path, optional
-        Folder to look in first.
+        Folder to look in before ``TEXTCAT_CORPORA``, the card's own folder and the user's cache.
 
     Returns
     -------
     Path or None
-        The first of the card's `files` in the first of `search_folders` that has one, else None.
+        The first of the card's `files` in the first of the folders that has one.
     """
-    paths = (folder / file for folder in search_folders(card, corpus_dir) for file in card.files)
+    paths = (folder / file for folder in _search_folders(card, corpus_dir) for file in card.files)
     return next((path for path in paths if path.exists()), None)
 
 
@@ -98,8 +89,8 @@ def verify(card: Card, path: Path) -> None:
 
     Parameters
     ----------
-    card : Card
-    path : Path
+    card, path : Card, Path
+        What the corpus is, and where it lies.
 
     Raises
     ------
@@ -112,7 +103,7 @@ def verify(card: Card, path: Path) -> None:
 
 
 def fetch(card: Card, progress: Bar | None = None) -> Path:
-    """Download a corpus into the user's cache, unless a whole copy is there already.
+    """Download a corpus into the user's cache, unless a whole copy is there already, and return its path.
 
     The download gets its name only after it is verified, so a half one is never taken for a corpus. The licence is
     logged.
@@ -126,13 +117,11 @@ def fetch(card: Card, progress: Bar | None = None) -> Path:
     Returns
     -------
     Path
-        Where the corpus lies.
 
     Raises
     ------
     TextcatError
-        If no mirror gives the file as the card describes it, with what went wrong at each; or the card names none, with
-        how to get the corpus.
+        If no mirror gives the file as the card describes it, with what went wrong at each; or the card names none.
     """
     target = cache_folder() / card.files[0]
     cached = next((path for file in card.files if (path := cache_folder() / file).exists()), None)
@@ -183,7 +172,7 @@ def open_corpus(
     download : bool
         Whether a corpus that is found nowhere is fetched.
     progress : Bar, optional
-        Passed to `fetch`.
+        What draws the download.
     settings : InputSettings, optional
         How data without a card are read; a card's own options go before them. With a format, all files are read in it.
     test_size : float or int, optional
@@ -194,7 +183,7 @@ def open_corpus(
     Returns
     -------
     Corpus
-        Its documents in the order of their files' names, however they are packed.
+        With its documents in the order of their files' names, however they are packed.
 
     Raises
     ------
@@ -215,7 +204,7 @@ def open_corpus(
     if not data:
         located = locate(described, corpus_dir)
         if located is None and not (download and described.urls):
-            folders = ", ".join(map(str, search_folders(described, corpus_dir)))
+            folders = ", ".join(map(str, _search_folders(described, corpus_dir)))
             raise TextcatError(f"Corpus {described.name} is in none of {folders}. {_by_hand(described)}")
         data = str(located or fetch(described, progress))
     corpus = replace(_open(described, data, settings), origin=origin)
@@ -225,7 +214,7 @@ def open_corpus(
 def reopen_corpus(
     origin: Mapping[str, Any], corpus_dir: str | Path | None = None, progress: Bar | None = None
 ) -> Corpus:
-    """Open a corpus again, as that of a model that has been loaded.
+    """Open a corpus again, as that of a model that has been loaded; raise a TextcatError if that is not possible.
 
     Parameters
     ----------
@@ -237,11 +226,6 @@ def reopen_corpus(
     Returns
     -------
     Corpus
-
-    Raises
-    ------
-    TextcatError
-        If it cannot be opened any more.
     """
     arguments = dict(origin)
     try:
@@ -259,12 +243,12 @@ def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
     """Return the card of a corpus, and its path or URL if that is what was named, else an empty string."""
     path = Path(text).expanduser()
     if is_url(text):
-        return guess_card(text, settings), text
+        return _guess_card(text, settings), text
     if path.suffix == ".toml":
         return card(path), ""
     if text not in cards():
         if path.exists() or matches(str(path)):
-            return guess_card(str(path), settings), str(path)
+            return _guess_card(str(path), settings), str(path)
         if path.suffix or path.name != text:
             raise TextcatError(f"There is no file or folder {text}.{similar_files(path)}")
     return card(text), ""
@@ -274,32 +258,14 @@ def _absolute(path: str | Path) -> str:
     return os.path.abspath(Path(path).expanduser())
 
 
-def guess_card(data: str, settings: InputSettings | None = None) -> Card:
-    """Describe data that has no card, by the names of its files.
-
-    Parameters
-    ----------
-    data : str
-        A path, pattern or URL.
-    settings : InputSettings, optional
-        Whose format, if it has one, is that of all files.
-
-    Returns
-    -------
-    Card
-
-    Raises
-    ------
-    TextcatError
-        If no file is of a known format, and there is no folder with files.
-    """
+def _guess_card(data: str, settings: InputSettings | None) -> Card:
+    """Describe data that has no card, by the names of its files."""
     settings = settings or InputSettings()
     name, folder = Path(data).name, Path(data).parent
     names = file_names([data], settings)
     described = _descriptions_among(names)
-    reader = "folders" if settings.format == "text" else settings.format
     names = [name for name in names if name != described]
-    reader = reader or _reader_of(names, settings)
+    reader = "folders" if settings.format == "text" else settings.format or _reader_of(names, settings)
     if not reader:
         raise TextcatError(
             f"{data} holds no file of a known format and no folder per topic: name the format with --format, or give "

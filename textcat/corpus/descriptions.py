@@ -28,14 +28,12 @@ def read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]
 
     Parameters
     ----------
-    name : str
-        Of the file; what it ends in says the format.
+    name, place : str
+        Of the file, whose suffix is its format; and where it lies, for messages.
     data : bytes
         UTF-8. ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: a name and a text a line; a first line
         "name, text" is passed over. ``.txt``: the list of Reuters-21578, where long names stand before codes in
         parentheses; a code without one is described by "".
-    place : str
-        Where the file lies, for messages.
 
     Returns
     -------

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -51,7 +51,7 @@ def open_folder(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bo
     inputs : iterable of dict
         What tells each source from a changed one; with its "name".
     restart : bool
-        Remove what an earlier run has written.
+        Whether to remove what an earlier run has written.
 
     Yields
     ------
@@ -63,9 +63,7 @@ def open_folder(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bo
         If another run writes there, the folder holds anything else, is damaged, or was begun with other facts or
         inputs.
     """
-    with _errors_as_sentences(path):
-        path.mkdir(parents=True, exist_ok=True)
-    with _locked(path):
+    with _lock(path):
         with _errors_as_sentences(path):
             state = _begin_or_resume(path, facts, inputs, restart)
         yield state
@@ -81,29 +79,25 @@ def _errors_as_sentences(folder: Path) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> AbstractContextManager[object]:
     from filelock import FileLock, Timeout
 
-    # The system lets go of it when the process ends, however it ends.
-    lock = FileLock(path / LOCK, timeout=0)
     with _errors_as_sentences(path):
+        path.mkdir(parents=True, exist_ok=True)
         try:
-            lock.acquire()
+            # The system lets go of it when the process ends, however it ends.
+            return FileLock(path / LOCK, timeout=0).acquire()
         except Timeout:
-            raise TextcatError(
-                f"Another run is writing to {path}: wait until it ends, or name another folder."
-            ) from None
-    try:
-        yield
-    finally:
-        lock.release()
+            message = f"Another run is writing to {path}: wait until it ends, or name another folder."
+            raise TextcatError(message) from None
 
 
 def _begin_or_resume(path: Path, facts: Facts, inputs: Iterable[Line], restart: bool) -> RunState:
     journal = _own_journal(path)
     if journal is None:
-        _refuse_other_files(path)
+        left = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}  # by a run that was killed at once
+        if others := sorted({file.name for file in path.iterdir()} - left):
+            raise TextcatError(f"{path} holds {others[0]!r}, and no journal of a run: name another folder.")
     if journal is None or restart:
         for file in _own_files(path):
             if file.name != JOURNAL:  # which is replaced
@@ -138,32 +132,22 @@ def _own_journal(path: Path) -> Journal | None:
     return journal
 
 
-def _refuse_other_files(path: Path) -> None:
-    """Raise an error if there is, without a journal, anything but what a run leaves that was killed at once."""
-    left = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}
-    if others := sorted({file.name for file in path.iterdir()} - left):
-        raise TextcatError(f"{path} holds {others[0]!r}, and no journal of a run: name another folder.")
-
-
 def _own_files(path: Path) -> list[Path]:
     return sorted(file for file in path.iterdir() if _OWN_NAMES.fullmatch(file.name))
 
 
 def _begin(path: Path, facts: Facts, inputs: Iterable[Line]) -> None:
     digest = hashlib.sha256()
-
-    def lines() -> Iterator[bytes]:
-        for line in map(_line_of_inputs, inputs):
-            digest.update(line)
-            yield line
-
-    files.write_whole(path / INPUTS, lines())
+    files.write_whole(path / INPUTS, _lines_of_inputs(inputs, digest))
     files.create_journal(path / JOURNAL, {_MARK: FORMAT, "facts": facts, "inputs": digest.hexdigest()})
     files.sync_folder(path.parent)
 
 
-def _line_of_inputs(fields: Line) -> bytes:
-    return json.dumps(fields, sort_keys=True).encode() + b"\n"
+def _lines_of_inputs(inputs: Iterable[Line], digest: Any) -> Iterator[bytes]:
+    for fields in inputs:
+        line = json.dumps(fields, sort_keys=True).encode() + b"\n"
+        digest.update(line)
+        yield line
 
 
 # --- is it the same run? ---------------------------------------------------------------------------------------------
@@ -178,10 +162,9 @@ def _compare(path: Path, header: Line, facts: Facts, inputs: Iterable[Line]) -> 
             raise TextcatError(f"{path} was begun with {before}, and now it is {now}: {_ANEW}.")
     digest = hashlib.sha256()
     with open(path / INPUTS, "rb") as file:
-        for old, new in zip_longest(file, map(_line_of_inputs, inputs)):
+        for old, new in zip_longest(file, _lines_of_inputs(inputs, digest)):
             if old != new:
                 raise TextcatError(f"{_difference(old, new)} since {path} was begun: {_ANEW}.")
-            digest.update(old)
     if digest.hexdigest() != header["inputs"]:
         raise TextcatError(f"{path / INPUTS} is damaged: {_ANEW}.")
 
@@ -245,33 +228,25 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
 # --- shards ----------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
 def open_shards(
     folder: Path, state: RunState, output: OutputSettings, *, max_records: int, max_bytes: int
-) -> Iterator[_ShardWriter]:
+) -> closing[_ShardWriter]:
     """Open the files that a run writes, from a checkpoint on, while a block lasts.
 
     Parameters
     ----------
-    folder : Path
-        As `open_folder` has left it.
-    state : RunState
-        From `open_folder`.
+    folder, state : Path, RunState
+        As `open_folder` has left and yielded them.
     output : OutputSettings
-    max_records : int
-        A shard ends after the batch that brings it to so many records,
-    max_bytes : int
-        or so many bytes of rows before they are compressed. The input alone has a say, not the clock.
+    max_records, max_bytes : int
+        A shard ends after the batch that brings it to so many records, or so many bytes of rows before they are
+        compressed. The input alone has a say, not the clock.
 
-    Yields
-    ------
-    _ShardWriter
+    Returns
+    -------
+    Context manager of a writer of batches.
     """
-    shards = _ShardWriter(folder, state, output, max_records, max_bytes)
-    try:
-        yield shards
-    finally:
-        shards.close()
+    return closing(_ShardWriter(folder, state, output, max_records, max_bytes))
 
 
 class _ShardWriter:
@@ -337,7 +312,7 @@ class _ShardWriter:
         self._rejected.sync()
         files.sync_folder(self._folder)
         counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}
-        files.append_to_journal(self._journal, {**entry, **self._position, **counts})
+        files.append_to_journal(self._journal, entry | self._position | counts)
         self._begin()
 
 

@@ -35,47 +35,23 @@ _CACHE_BYTES = 32 << 20
 
 
 class Job(NamedTuple):
-    """What a run does to each batch of its input.
+    """What a run does to each batch of its input."""
 
-    Parameters
-    ----------
-    model : str
-        The model's folder, as a worker sees it.
-    digest : str
-        The model that must be there.
-    spacy : str
-        The version of spaCy that must be there, as the tokens depend on it; "" is any.
-    input : InputSettings
-    output : OutputSettings
-    """
-
-    model: str
-    digest: str
-    spacy: str = ""
+    model: str  # the model's folder, as a worker sees it
+    digest: str  # of the model that must be there
+    spacy: str = ""  # the version that must be there, as the tokens depend on it; "" is any
     input: InputSettings = InputSettings()
     output: OutputSettings = OutputSettings()
 
 
 class _TaggedBatch(NamedTuple):
-    """What became of a batch.
+    """What became of a batch."""
 
-    Parameters
-    ----------
-    rows : tuple of bytes
-        As an encoder returns them, in the order of the input.
-    rejections : tuple of Rejection
-    counts : Counts
-    process : str
-        The process that did it, see `process_name`.
-    memory : int
-        The most memory that process has held so far, in bytes; 0 where the system does not tell.
-    """
-
-    rows: tuple[bytes, ...]
+    rows: tuple[bytes, ...]  # as an encoder returns them, in the order of the input
     rejections: tuple[Rejection, ...]
     counts: Counts
-    process: str
-    memory: int
+    process: str  # that did it, see `process_name`
+    memory: int  # the most that process has held so far, in bytes; 0 where the system does not tell
 
 
 def tag_batch(job: Job, batch: Batch) -> _TaggedBatch:

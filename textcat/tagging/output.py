@@ -18,10 +18,10 @@ DECIMALS = 4  # of scores and probabilities
 COLUMNS = ("id", "source", "position", "topic", "score", "probability")
 COMPRESSIONS = ("", "zst")
 
+# Of a document: topic, score and probability, or None where the model has no probabilities.
 Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
-"""The tags of a document: topic, score and probability, or None where the model has no probabilities."""
+# From a record and a topic to what the record's terms add to its score for the topic.
 TermsOf: TypeAlias = Callable[[Record, str], Mapping[str, float]]
-"""From a record and a topic to what the record's terms add to its score for the topic."""
 
 
 class OutputSettings(NamedTuple):
@@ -41,8 +41,8 @@ class OutputSettings(NamedTuple):
     topics : tuple of str
         Only these topics of the model; () is all of them.
     min_probability : float, optional
-        Topics of at least this probability, in [0, 1], in place of those above their thresholds; with `top`, of
-        the topics of highest score those that reach it. For models with calibrated probabilities only.
+        Topics of at least this probability, in [0, 1], in place of those above their thresholds; of the `top` topics,
+        if these are asked for. For models with calibrated probabilities only.
     """
 
     to: str = "jsonl"
@@ -60,13 +60,7 @@ class OutputSettings(NamedTuple):
 
 
 def check_output(settings: OutputSettings) -> None:
-    """Raise an error for settings that cannot be followed, whatever the model is.
-
-    Raises
-    ------
-    TextcatError
-        If there is no such format, the settings contradict each other, or a library is not installed.
-    """
+    """Raise a TextcatError for settings that no model can follow: contradictions, or a library that is missing."""
     if settings.to not in ENCODERS:
         raise TextcatError(f"Tags are not written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.")
     if settings.compress not in COMPRESSIONS:
@@ -103,7 +97,12 @@ def _encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsO
             for topic in topics:
                 contributions = terms(record, topic["topic"])
                 topic["terms"] = {term: round(value, DECIMALS) for term, value in contributions.items()}
-        lines.append(_json_line(record.id, record.source, record.position, topics))
+        line = {"id": record.id, "source": record.source, "position": record.position, "topics": topics}
+        try:
+            lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        except TypeError:  # a file's name that is no UTF-8
+            line |= {"id": escape_undecodable(record.id), "source": escape_undecodable(record.source)}
+            lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     return b"".join(lines)
 
 
@@ -111,15 +110,6 @@ def _topic_object(topic: str, score: float, probability: float | None) -> dict[s
     if probability is None:
         return {"topic": topic, "score": round(score, DECIMALS)}
     return {"topic": topic, "score": round(score, DECIMALS), "probability": round(probability, DECIMALS)}
-
-
-def _json_line(id: str, source: str, position: int, topics: list[dict[str, Any]]) -> bytes:
-    line = {"id": id, "source": source, "position": position, "topics": topics}
-    try:
-        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # a file's name that is no UTF-8
-        line |= {"id": escape_undecodable(id), "source": escape_undecodable(source)}
-        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _encode_csv(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
@@ -157,9 +147,8 @@ def _arrow_schema() -> Any:
     import pyarrow as pa
 
     tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64())])
-    return pa.schema(
-        [("id", pa.string()), ("source", pa.string()), ("position", pa.int64()), ("topics", pa.list_(tag))]
-    )
+    types = {"id": pa.string(), "source": pa.string(), "position": pa.int64(), "topics": pa.list_(tag)}
+    return pa.schema(types.items())
 
 
 def encode_rejection(rejection: Rejection) -> bytes:
@@ -173,8 +162,8 @@ def escape_undecodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+# From records and their tags, one for each, to rows.
 ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _encode_csv, "parquet": _encode_parquet}
-"""From records and their tags, one for each, to rows; that of "jsonl" also takes `terms`, a TermsOf."""
 
 
 # --- encoded rows → files --------------------------------------------------------------------------------------------
@@ -226,36 +215,27 @@ class _Parquet(_Plain):
 
     def __init__(self) -> None:
         super().__init__()
-        _library("pyarrow", "write Parquet", "parquet")
+        self._library = _library("pyarrow", "write Parquet", "parquet")
 
     def begin(self) -> bytes:
-        self._tables: list[Any] = []
+        self._batches: list[Any] = []
         return b""
 
     def add(self, rows: bytes) -> bytes:
-        import pyarrow as pa
-
-        self._tables += pa.ipc.open_stream(rows)
+        self._batches += self._library.ipc.open_stream(rows)
         return b""
 
     def end(self) -> bytes:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.Table.from_batches(self._tables, _arrow_schema())
+        table = self._library.Table.from_batches(self._batches, _arrow_schema())
         file = io.BytesIO()
         pq.write_table(table, file, compression="zstd", row_group_size=max(len(table), 1))
         return file.getvalue()
 
 
 def file_format(settings: OutputSettings) -> _Plain:
-    """Return what turns encoded rows into the bytes of files.
-
-    Raises
-    ------
-    TextcatError
-        If a library for it is not installed.
-    """
+    """Return what turns encoded rows into the bytes of files; raise a TextcatError if a library for it is missing."""
     if settings.to == "parquet":
         return _Parquet()
     head = (",".join(COLUMNS) + "\n").encode() if settings.to == "csv" else b""

@@ -33,46 +33,26 @@ _MAX_LOGGED = 100  # inputs whose formats are logged
 
 
 class Plan(NamedTuple):
-    """What a run is to do.
-
-    Parameters
-    ----------
-    job : Job
-    sources : sequence of Source
-    manifest : dict
-        Of the model.
-    """
+    """What a run is to do."""
 
     job: Job
     sources: Sequence[Source]
-    manifest: dict[str, Any]
+    manifest: dict[str, Any]  # of the model
 
     @property
     def total(self) -> int | None:
         """Bytes of all sources, as they are stored; None if that is not known of one."""
-        sizes = [source.size for source in self.sources]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
+        sizes = [source.size for source in self.sources if source.size is not None]
+        return sum(sizes) if len(sizes) == len(self.sources) else None
 
 
 class RunSettings(NamedTuple):
-    """How a run is done; of the rows, none of it changes a byte.
+    """How a run is done; of the rows, none of it changes a byte."""
 
-    Parameters
-    ----------
-    jobs : int
-        Batches worked on at the same time; -1: one a core.
-    scheduler : str
-        The address of a Dask cluster that does the work.
-    strict : bool
-        Stop at the first record that cannot be read.
-    shard_records, shard_bytes : int
-        When a shard ends, see `open_shards`.
-    """
-
-    jobs: int = -1
-    scheduler: str = ""
-    strict: bool = False
-    shard_records: int = 16_384
+    jobs: int = -1  # batches worked on at the same time; -1: one a core
+    scheduler: str = ""  # the address of a Dask cluster that does the work
+    strict: bool = False  # stop at the first record that cannot be read
+    shard_records: int = 16_384  # when a shard ends, see `open_shards`
     shard_bytes: int = 64 << 20
 
 
@@ -100,16 +80,12 @@ def tag_archive(
 
     Parameters
     ----------
-    model : path
-        A model's folder.
+    model, out : path
+        The model's folder, and the folder of shards, which is made if it is not there.
     inputs : path, or iterable of paths
         Files, folders, patterns such as ``*.jsonl``, and URLs.
-    out : path
-        The folder; it is made if it is not there.
-    input_settings : InputSettings
-        How inputs are read: format, fields, encoding.
-    output_settings : OutputSettings
-        What is written, and in which format.
+    input_settings, output_settings : InputSettings, OutputSettings
+        How inputs are read, and what is written in which format.
     jobs : int, default -1
         Processes that tag; -1: one a core. In a script that starts processes, call this below
         ``if __name__ == "__main__":``.
@@ -150,25 +126,18 @@ def make_plan(
     input_settings: InputSettings = INPUT,
     output_settings: OutputSettings = OUTPUT,
 ) -> Plan:
-    """Find the inputs and the model, and check that they and the settings go together.
+    """Find the inputs and the model, and raise a TextcatError if they and the settings do not go together.
 
     Parameters
     ----------
-    model : path
-        A model's folder.
+    model, input_settings, output_settings
+        As for `tag_archive`.
     inputs : sequence of str
         Files, folders, patterns, URLs; ``-`` is standard input.
-    input_settings : InputSettings
-    output_settings : OutputSettings
 
     Returns
     -------
     Plan
-
-    Raises
-    ------
-    TextcatError
-        If they do not.
     """
     check_output(output_settings)
     manifest = read_manifest(model)
@@ -198,10 +167,8 @@ def tag_to_folder(
 
     Parameters
     ----------
-    plan : Plan
-    out : Path
-    settings : RunSettings
-    restart, progress
+    plan, settings : Plan, RunSettings
+    out, restart, progress
         As for `tag_archive`, which has the same errors, too.
 
     Returns
@@ -243,13 +210,12 @@ def tag_to_stream(
 
     Parameters
     ----------
-    plan : Plan
+    plan, settings : Plan, RunSettings
     stream : BinaryIO
-    settings : RunSettings
     on_rejection : callable
-        Is called with what cannot be read.
-    progress : callable, optional
-        Is called with a `RunProgress` after each batch.
+        Is called with each Rejection.
+    progress
+        As for `tag_archive`.
 
     Returns
     -------

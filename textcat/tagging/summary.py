@@ -32,36 +32,19 @@ _LOG_SECONDS = 30.0  # between two lines of the log
 
 @dataclass
 class Counts:
-    """How many documents there were, and what became of them.
+    """How many documents there were, and what became of them."""
 
-    Parameters
-    ----------
-    records : int
-        All that the input holds: whatever a reader yielded, document or rejection.
-    tagged : int
-        Documents that were written.
-    rejected : int
-    untagged : int
-        Tagged documents that score above the threshold of no topic.
-    topics : Counter of str
-        Documents above the threshold of each topic, whatever else is asked to be written.
-    reasons : Counter of str
-        Rejections, by reason without its numbers and quotations.
-    """
-
-    records: int = 0
-    tagged: int = 0
+    records: int = 0  # all that the input holds, document or rejection
+    tagged: int = 0  # documents that were written
     rejected: int = 0
-    untagged: int = 0
-    topics: Counter[str] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)
+    untagged: int = 0  # tagged documents that score above the threshold of no topic
+    topics: Counter[str] = field(default_factory=Counter)  # documents above each threshold, whatever is written
+    reasons: Counter[str] = field(default_factory=Counter)  # of rejections, without numbers and quotations
 
     def add(self, other: Counts) -> None:
         """Add the counts of another stretch of the input."""
-        self.records += other.records
-        self.tagged += other.tagged
-        self.rejected += other.rejected
-        self.untagged += other.untagged
+        for name in ("records", "tagged", "rejected", "untagged"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)
         for reason, n in other.reasons.items():
             separate = reason in self.reasons or len(self.reasons) < _MAX_REASONS
@@ -91,23 +74,12 @@ def kind_of_reason(reason: str) -> str:
 
 
 class Drift(NamedTuple):
-    """A topic that an archive has much more or less often than training.
-
-    Parameters
-    ----------
-    topic : str
-    rate : float
-        Fraction of the archive's documents above the topic's threshold, in [0, 1].
-    prevalence : float
-        Fraction of the training documents that have it, in [0, 1].
-    g : float
-        How far that is from chance, see `log_likelihood_ratio`.
-    """
+    """A topic that an archive has much more or less often than training."""
 
     topic: str
-    rate: float
-    prevalence: float
-    g: float
+    rate: float  # fraction of the archive's documents above the topic's threshold
+    prevalence: float  # fraction of the training documents that have it
+    g: float  # how far that is from chance, see `log_likelihood_ratio`
 
 
 def find_drifts(counts: Counts, train_sizes: Mapping[str, int], train_documents: int) -> list[Drift]:
@@ -120,9 +92,8 @@ def find_drifts(counts: Counts, train_sizes: Mapping[str, int], train_documents:
     ----------
     counts : Counts
         Of the archive.
-    train_sizes : mapping of str to int
-        Training documents of each topic.
-    train_documents : int
+    train_sizes, train_documents : mapping of str to int, int
+        Training documents of each topic, and of all.
 
     Returns
     -------
@@ -133,7 +104,8 @@ def find_drifts(counts: Counts, train_sizes: Mapping[str, int], train_documents:
     for topic, size in train_sizes.items():
         rate, prevalence = counts.topics[topic] / max(counts.tagged, 1), size / train_documents
         g = log_likelihood_ratio(counts.topics[topic], counts.tagged, size, train_documents)
-        if max(rate, prevalence) > _RATIO * min(rate, prevalence) and _p_value(g) < _P / len(train_sizes):
+        p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # that a χ² of one degree of freedom is at least so large
+        if max(rate, prevalence) > _RATIO * min(rate, prevalence) and p < _P / len(train_sizes):
             drifts.append(Drift(topic, rate, prevalence, g))
     return sorted(drifts, key=lambda drift: -drift.g)
 
@@ -149,97 +121,49 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
 
     Parameters
     ----------
-    k, other_k : int
-        Documents that have the feature,
-    n, other_n : int
-        of so many.
+    k, n, other_k, other_n : int
+        In each sample, the documents that have the feature, and all.
 
     Returns
     -------
     float
-        Not negative; 0 where a sample is empty.
+        0 where a sample is empty.
     """
     if not n or not other_n:
         return 0.0
     share = (k + other_k) / (n + other_n)
-    table = [
-        (k, n * share),
-        (n - k, n * (1 - share)),
-        (other_k, other_n * share),
-        (other_n - other_k, other_n * (1 - share)),
-    ]
+    samples = ((k, n), (other_k, other_n))
+    table = [cell for k, n in samples for cell in ((k, n * share), (n - k, n * (1 - share)))]
     return 2 * sum(observed * math.log(observed / expected) for observed, expected in table if observed)
-
-
-def _p_value(g: float) -> float:
-    """Return how likely a χ² of one degree of freedom is at least so large."""
-    return math.erfc(math.sqrt(max(g, 0.0) / 2))
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
 
 
 class RunState(NamedTuple):
-    """How far a run has come, as its journal says.
-
-    Parameters
-    ----------
-    counts : Counts
-    shards : int
-        Their number; the next one gets it for its name.
-    checkpoint : Checkpoint, optional
-        Where the input is to be read from; None is its beginning.
-    read : int
-        Bytes of the inputs up to there.
-    rejected_bytes : int
-        Length of the file of rejections.
-    finished : bool
-    pipes : dict of str to PipeState
-        What had been read of each pipe among the inputs.
-    """
+    """How far a run has come, as its journal says."""
 
     counts: Counts
-    shards: int = 0
-    checkpoint: Checkpoint | None = None
-    read: int = 0
-    rejected_bytes: int = 0
+    shards: int = 0  # their number; the next one gets it for its name
+    checkpoint: Checkpoint | None = None  # where the input is to be read from; None: its beginning
+    read: int = 0  # bytes of the inputs up to there
+    rejected_bytes: int = 0  # length of the file of rejections
     finished: bool = False
-    pipes: Mapping[str, PipeState] = {}
+    pipes: Mapping[str, PipeState] = {}  # what had been read of each pipe among the inputs, by its name
 
 
 class Summary(NamedTuple):
-    """What a run has written, and what it took.
+    """What a run has written, and what it took."""
 
-    Parameters
-    ----------
-    manifest : dict
-        Of the model.
-    sources : sequence of Source
-        The inputs.
-    topics : tuple of str
-        Those that tags were asked for.
-    counts : Counts
-        Of all that is written, by earlier runs on the same folder, too.
-    before : RunState
-        What earlier runs had written.
-    shards : int
-    formats : list of str
-        What the inputs were read as in this run.
-    seconds : float
-        Of this run.
-    memory : int
-        The most that it and its workers have held, in bytes.
-    """
-
-    manifest: dict[str, Any]
-    sources: Sequence[Source]
-    topics: tuple[str, ...]
-    counts: Counts
-    before: RunState
+    manifest: dict[str, Any]  # of the model
+    sources: Sequence[Source]  # the inputs
+    topics: tuple[str, ...]  # those that tags were asked for
+    counts: Counts  # of all that is written, by earlier runs on the same folder, too
+    before: RunState  # what earlier runs had written
     shards: int
-    formats: list[str]
-    seconds: float
-    memory: int
+    formats: list[str]  # what the inputs were read as in this run
+    seconds: float  # of this run
+    memory: int  # the most that it and its workers have held, in bytes
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {what}" for what, n in vars(self.counts).items() if isinstance(n, int))
@@ -261,31 +185,15 @@ class Summary(NamedTuple):
 
 
 class RunProgress(NamedTuple):
-    """How far a run has come.
+    """How far a run has come."""
 
-    Parameters
-    ----------
-    counts : Counts
-        Of all that is written, by earlier runs on the same folder, too.
-    read : int
-        Bytes of the inputs, as they are stored, up to there.
-    total : int, optional
-        All of them, if that is known.
-    records, n_bytes : int
-        Of this run alone.
-    seconds : float
-        Since this run began.
-    memory : int
-        The most that this process and its workers have held, in bytes.
-    """
-
-    counts: Counts
-    read: int
-    total: int | None
-    records: int
-    n_bytes: int
-    seconds: float
-    memory: int
+    counts: Counts  # of all that is written, by earlier runs on the same folder, too
+    read: int  # bytes of the inputs, as they are stored, up to there
+    total: int | None  # all of them, if that is known
+    records: int  # of this run alone
+    n_bytes: int  # of this run alone
+    seconds: float  # since this run began
+    memory: int  # the most that this process and its workers have held, in bytes
 
     @property
     def seconds_left(self) -> float | None:
@@ -306,12 +214,8 @@ class RunProgress(NamedTuple):
         )
 
     def __str__(self) -> str:
-        read = (
-            megabytes(self.read)
-            if not self.total
-            else f"{min(self.read / self.total, 1):.0%} of {megabytes(self.total)}"
-        )
-        return f"{self.documents} of memory, {read} read"
+        share = f"{min(self.read / self.total, 1):.0%} of " if self.total else ""
+        return f"{self.documents} of memory, {share}{_megabytes(self.total or self.read)} read"
 
 
 ShowProgress = Callable[[RunProgress], None]
@@ -319,18 +223,7 @@ ShowProgress = Callable[[RunProgress], None]
 
 @contextmanager
 def progress_shown(console: Console | None = None) -> Iterator[ShowProgress]:
-    """Draw the progress of a run while a block lasts, and log it every half minute.
-
-    Parameters
-    ----------
-    console : rich.console.Console, optional
-        A bar is drawn there if it is a terminal.
-
-    Yields
-    ------
-    callable
-        To be called with the progress.
-    """
+    """Draw the progress of a run, on a terminal, while a block lasts, and log it every half minute."""
     last_line = time.monotonic()
     with bar_on(console, shows="text") as bar:
 
@@ -355,6 +248,6 @@ def clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
 
 
-def megabytes(n_bytes: int) -> str:
+def _megabytes(n_bytes: int) -> str:
     """Return a number of bytes in MB, with a digit behind the point below 10 MB."""
     return f"{n_bytes / 1e6:,.{0 if n_bytes >= 1e7 else 1}f} MB"

@@ -33,23 +33,12 @@ Work = Callable[[Batch], Any]
 
 
 class _Workers(NamedTuple):
-    """How work is done beside this process.
+    """How work is done beside this process."""
 
-    Parameters
-    ----------
-    start : callable
-        Returns an executor, given a number of jobs.
-    jobs : int
-        How many batches are worked on at the same time.
-    in_process_bytes : float
-        Of batches that are worked on in this process before an executor is started.
-    lost : tuple of exception types
-        What a result raises, besides being cancelled, if its worker was lost.
-    """
-
-    start: Callable[[int], Executor]
-    jobs: int
-    in_process_bytes: float = 0
+    start: Callable[[int], Executor]  # returns an executor, given a number of jobs
+    jobs: int  # how many batches are worked on at the same time
+    in_process_bytes: float = 0  # of batches that are worked on in this process before an executor is started
+    # What a result raises, besides being cancelled, if its worker was lost.
     lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)
 
 
@@ -65,13 +54,12 @@ def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> 
         From a batch to its result; it can be pickled.
     batches : iterable of Batch
         Of which a bounded number is read ahead.
-    workers : _Workers
+    workers
         From `open_workers`.
 
     Yields
     ------
-    batch : Batch
-    result : Any
+    Batch and its result
 
     Raises
     ------
@@ -83,11 +71,11 @@ def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> 
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
     events = reader.events  # all that futures refer to: a circle would keep batches long after they are done
     tasks = _Tasks(function, workers, lambda _: events.put(None))
-    end: _End | None = None
+    end: BaseException | None = None
     try:
         while end is None or tasks.batches:
             event = events.get()
-            if isinstance(event, _End):
+            if isinstance(event, BaseException):
                 end = event
             elif event is not None:
                 tasks.add(event)
@@ -97,24 +85,21 @@ def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> 
                 else:
                     yield tasks.pop()
                     reader.free.release()
-        if end.error is not None:
-            raise end.error
+        if not isinstance(end, StopIteration):
+            raise end
     finally:
         reader.stop()
         tasks.close()
 
 
-class _End(NamedTuple):
-    """That nothing more will be read, and why if that is an error."""
-
-    error: BaseException | None = None
-
-
 class _ReadAhead:
-    """A thread that puts batches into a queue, then an end: no more than a limit before `free` is released for them."""
+    """A thread that puts batches into a queue, then why there are no more: StopIteration, if that is no error.
+
+    No more than a limit are put there before `free` is released for them.
+    """
 
     def __init__(self, batches: Iterable[Batch], limit: int):
-        self.events: SimpleQueue[Batch | _End | None] = SimpleQueue()  # None: a result may be there
+        self.events: SimpleQueue[Batch | BaseException | None] = SimpleQueue()  # None: a result may be there
         self.free = threading.Semaphore(limit)
         self._stopped = False
         with _interrupts_blocked():
@@ -127,15 +112,11 @@ class _ReadAhead:
 
     def _read(self, batches: Iterable[Batch]) -> None:
         try:
-            self.free.acquire()
-            for batch in batches:
-                self.events.put(batch)
-                self.free.acquire()
-                if self._stopped:
-                    return
-            self.events.put(_End())
+            iterator = iter(batches)
+            while self.free.acquire() and not self._stopped:
+                self.events.put(next(iterator))
         except BaseException as error:
-            self.events.put(_End(error))
+            self.events.put(error)
 
 
 class _Tasks:
@@ -176,13 +157,7 @@ class _Tasks:
         return batch, result
 
     def restart(self) -> None:
-        """Begin all batches anew with other workers.
-
-        Raises
-        ------
-        TextcatError
-            If workers have been lost too often at the same batches.
-        """
+        """Begin all batches anew with other workers; raise a TextcatError if they were lost too often at the same."""
         self.close()
         self._losses += 1
         if self._losses == _LOSSES:
@@ -241,15 +216,15 @@ def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterato
     Parameters
     ----------
     jobs : int
-        Batches worked on at the same time; -1: one a core.
+        Batches worked on at the same time; -1: one a core. A cluster has its own number.
     n_bytes : int, optional
         Of the inputs as they are stored, if that is known.
     scheduler : str
-        The address of a Dask cluster; its number of jobs is its own.
+        The address of a Dask cluster.
 
     Yields
     ------
-    _Workers
+    For `ordered_map`.
 
     Raises
     ------
@@ -303,9 +278,7 @@ def _start_worker(lifeline: Connection) -> None:
 
 def _n_cores() -> int:
     """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
