@@ -76,8 +76,7 @@ def _check_workers(client: Any, address: str) -> None:
             return ""
         return __version__
 
-    versions = client.run(installed)
-    if not versions:
+    if not (versions := client.run(installed)):
         raise TextcatError(f"The Dask scheduler at {address} has no worker: start some.")
     for worker, theirs in versions.items():
         if theirs != __version__:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, get_type_hints
 
@@ -35,83 +35,49 @@ _FORMATS = {"folders": "text", "json": ""}
 
 @dataclass(frozen=True)
 class Card:
-    """Describe a corpus; the fields are those of a card's TOML file, besides `name` and `folder`.
+    """Describe a corpus; the fields are those of a card's TOML file, besides `name`, `folder` and `depth`."""
 
-    Parameters
-    ----------
-    name : str
-        The name of the card's file without ``.toml``.
-    folder : Path
-        The folder the card lies in; the corpus may lie there too.
-    reader : str
-        A name in `READERS`.
-    files : list of str
-        Names of the archive, folder or file on disk, the first one being what a download is called.
-    title, licence, citation : str
-    urls : list of str
-        Where to download the first of `files` from; tried in this order.
-    obtain : str
-        How to get it where no URL gives it to everybody: one or two sentences.
-    topics : {"train", "both", "described"}
-        Which topics count, see `Corpus.from_documents`.
-    descriptions : str
-        Name of the file, in the source or beside the card, that says what topics are about, see `read_descriptions`.
-    options : dict of str to str
-        Options of the reader, such as the split rule; the names of several fields are separated by commas.
-    counts : dict of str to int
-        Published numbers for listings: ``documents``, ``train``, ``test``, ``topics``.
-    sha256 : dict of str to str
-        Sum of each file the corpus is made of, by file name; no other file is read then.
-    tree : str
-        Instead of `sha256`, one sum over all files read, see `tree_digest`.
-    depth : int
-        Of data without a card, how many folders around everything are no topics.
-    """
-
-    name: str
-    folder: Path
-    reader: str
-    files: list[str]
+    name: str  # of the card's file, without .toml
+    folder: Path  # that the card lies in; the corpus may lie there too
+    reader: str  # a name in `READERS`
+    files: list[str]  # names of the archive, folder or file on disk; a download is called as the first
     title: str = ""
     licence: str = ""
     citation: str = ""
-    urls: list[str] = field(default_factory=list)
-    obtain: str = ""
-    topics: str = "train"
-    descriptions: str = ""
-    options: dict[str, str] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    sha256: dict[str, str] = field(default_factory=dict)
-    tree: str = ""
-    depth: int = 0
+    urls: list[str] = field(default_factory=list)  # of the first of `files`, tried in this order
+    obtain: str = ""  # how to get it where no URL gives it to everybody: one or two sentences
+    topics: str = "train"  # which topics count, see `Corpus.from_documents`
+    descriptions: str = ""  # the file, in the source or beside the card, that says what topics are about
+    options: dict[str, str] = field(default_factory=dict)  # of the reader; commas separate the names of several fields
+    counts: dict[str, int] = field(default_factory=dict)  # published numbers: documents, train, test, topics
+    sha256: dict[str, str] = field(default_factory=dict)  # of each file of the corpus, by name; no other file is read
+    tree: str = ""  # instead of `sha256`, one sum over all files read, see `tree_digest`
+    depth: int = 0  # of data without a card, how many folders around everything are no topics
 
     def wanted(self, name: str) -> bool:
         """Return whether a file of the source belongs to the corpus."""
         if self.sha256:
             return PurePosixPath(name).name in self.sha256
+        if self.describes(name):
+            return True
         if self.reader == "rcv1":
-            labels = self.settings().labels or LabelSettings()
-            return self.describes(name) or rcv1.wanted(name, labels)
-        if self.reader == "folders":
-            return self.describes(name) or name.count("/") > self.depth
-        return self.describes(name) or holds_documents(self.reader, name)
+            return rcv1.wanted(name, self.settings().labels or LabelSettings())
+        return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
         """Return the settings by which the corpus is read: those given, with the card's format and options."""
         settings, options = settings or InputSettings(), self.options
-        if "text" in options:
-            settings = settings._replace(text_fields=tuple(name.strip() for name in options["text"].split(",")))
         names = {"id": "id_field", "topics": "topics_field", "separator": "topics_separator", "encoding": "encoding"}
         labels = {name: options[name] for name in _LABELS if name in options}
-        if "split" in options and self.reader != "reuters":
+        if self.reader != "reuters":
             names["split"] = "split_field"
-            del labels["split"]
+            labels.pop("split", None)
         changes: dict[str, Any] = {field: options[name] for name, field in names.items() if name in options}
+        if "text" in options:
+            changes["text_fields"] = tuple(name.strip() for name in options["text"].split(","))
+        changes["quotes"] = settings.quotes and options.get("quotes") != "none"
         return settings._replace(
-            format=_FORMATS.get(self.reader, self.reader),
-            quotes=settings.quotes and options.get("quotes") != "none",
-            labels=LabelSettings(**labels),
-            **changes,
+            format=_FORMATS.get(self.reader, self.reader), labels=LabelSettings(**labels), **changes
         )
 
     def describes(self, name: str) -> bool:
@@ -138,8 +104,7 @@ def holds_documents(reader: str, name: str) -> bool:
     return by_name(name, InputSettings(lines=reader == "lines")).format == reader
 
 
-_KEYS = {f.name: f for f in fields(Card) if f.name not in ("name", "folder", "depth")}
-_TYPES = get_type_hints(Card)
+_TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in ("name", "folder", "depth")}
 
 
 def cards() -> dict[str, Card]:
@@ -178,7 +143,7 @@ def read_card(path: Path) -> Card:
     """
     entries = read_toml(path, "card")
     _check(path, entries)
-    return Card(name=path.stem, folder=path.parent, **entries)
+    return Card(path.stem, path.parent, **entries)
 
 
 def tree_digest(sums: Mapping[str, str]) -> str:
@@ -200,23 +165,18 @@ def tree_digest(sums: Mapping[str, str]) -> str:
 
 def _check(path: Path, entries: Mapping[str, Any]) -> None:
     for key, value in entries.items():
-        if key not in _KEYS:
-            raise TextcatError(f"The card {path} has an unknown key {key!r}.{did_you_mean(key, list(_KEYS))}")
+        if key not in _TYPES:
+            raise TextcatError(f"The card {path} has an unknown key {key!r}.{did_you_mean(key, _TYPES)}")
         if not has_type(value, _TYPES[key]):
             raise TextcatError(f"In the card {path}, {key!r} is {value!r}: it must be {describe_type(_TYPES[key])}.")
-    for key, declared in _KEYS.items():
-        if key not in entries and declared.default is MISSING and declared.default_factory is MISSING:
+    for key in ("reader", "files"):
+        if key not in entries:
             raise TextcatError(f"The card {path} has no {key!r}: add it.")
-    _check_choice(path, "reader", entries["reader"], list(READERS))
-    _check_choice(path, "topics", entries.get("topics", "train"), list(TOPIC_RULES))
-    for option in entries.get("options", {}):
-        _check_choice(path, "options", option, list(READERS[entries["reader"]]))
+    choices = [("reader", entries["reader"], READERS), ("topics", entries.get("topics", "train"), TOPIC_RULES)]
+    choices += [("options", option, READERS.get(entries["reader"], ())) for option in entries.get("options", {})]
+    for key, value, known in choices:
+        if value not in known:
+            hint = did_you_mean(value, known)
+            raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{hint}")
     if not entries["files"]:
         raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")
-
-
-def _check_choice(path: Path, key: str, value: str, known: list[str]) -> None:
-    if value not in known:
-        raise TextcatError(
-            f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{did_you_mean(value, known)}"
-        )

@@ -175,10 +175,8 @@ def open_corpus(
         What draws the download.
     settings : InputSettings, optional
         How data without a card are read; a card's own options go before them. With a format, all files are read in it.
-    test_size : float or int, optional
+    test_size, seed : float or int, optional
         Set documents of a corpus without a test part aside as one, see `Corpus.split`.
-    seed : int
-        Of that choice.
 
     Returns
     -------
@@ -196,8 +194,9 @@ def open_corpus(
         described, data = name_or_path, ""
     else:
         described, data = _describe(str(name_or_path), settings)
-        is_name = str(name_or_path) in cards()
-        origin["name_or_path"] = str(name_or_path) if is_name or is_url(data) else _absolute(data or name_or_path)
+        stays = str(name_or_path) in cards() or is_url(data)  # the same wherever it is opened from
+        path = Path(data or name_or_path).expanduser()
+        origin["name_or_path"] = str(name_or_path) if stays else os.path.abspath(path)
         if settings is not None:
             defaults = InputSettings()._asdict()
             origin["settings"] = {key: value for key, value in settings._asdict().items() if value != defaults[key]}
@@ -229,14 +228,13 @@ def reopen_corpus(
     """
     arguments = dict(origin)
     try:
-        settings = arguments.pop("settings", {})
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-        settings = InputSettings(**values)
-        return open_corpus(**arguments, corpus_dir=corpus_dir, progress=progress, settings=settings)
+        values = arguments.pop("settings", {}).items()
+        settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values}
+        arguments["settings"] = InputSettings(**settings)
+        return open_corpus(**arguments, corpus_dir=corpus_dir, progress=progress)
     except (TypeError, AttributeError) as error:
-        raise TextcatError(
-            "The model does not say how to open the corpus it was trained on: name the corpus."
-        ) from error
+        message = "The model does not say how to open the corpus it was trained on: name the corpus."
+        raise TextcatError(message) from error
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
@@ -252,10 +250,6 @@ def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
         if path.suffix or path.name != text:
             raise TextcatError(f"There is no file or folder {text}.{similar_files(path)}")
     return card(text), ""
-
-
-def _absolute(path: str | Path) -> str:
-    return os.path.abspath(Path(path).expanduser())
 
 
 def _guess_card(data: str, settings: InputSettings | None) -> Card:
@@ -276,22 +270,19 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:
     """Return the reader that files with these names need, "" if none fits."""
-    depth = shared_depth(names)
-    # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
-    if any(holds_documents("reuters", name) for name in names):
-        return "reuters"
-    if any(name.lower().endswith("newsml.xml") for name in names):
-        return "rcv1"
-    if any(holds_documents("jsonl", name) for name in names):
-        return "jsonl"
+
+    def holds(reader: str, name: str) -> bool:
+        # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
+        return name.lower().endswith("newsml.xml") if reader == "rcv1" else holds_documents(reader, name)
+
     # Files in a topic's folder are its documents, whatever their format.
-    parts = {"train", "test", "unused"}
+    depth, parts = shared_depth(names), {"train", "test", "unused"}
     beside = [name for name in names if {folder.lower() for folder in folders_of(name)[depth:]} <= parts]
-    for reader in ("csv", "tsv", "parquet", "json"):
-        if any(holds_documents(reader, name) for name in beside):
+    among = dict.fromkeys(("reuters", "rcv1", "jsonl"), names)
+    among |= dict.fromkeys(("csv", "tsv", "parquet", "json"), beside) | {"mbox": names}
+    for reader, candidates in among.items():
+        if any(holds(reader, name) for name in candidates):
             return reader
-    if any(holds_documents("mbox", name) for name in names):
-        return "mbox"
     if settings.lines and names:
         return "lines"
     return "folders" if any("/" in name for name in names) else ""
@@ -339,38 +330,36 @@ class _Contents:
         self.descriptions: dict[str, str] = {}
 
     def open(self, name: str, stream: Stream) -> Stream | None:
-        """Return the stream of a file of documents, which is summed up as it is read; read a file of descriptions."""
-        if self._card.describes(name):
-            data = self._read(name, stream)
-            self.descriptions.update(read_descriptions(name, data, f"{name} in {self._data}"))
-            return None
-        self._sums[name] = ""
-        if not (self._card.sha256 or self._card.tree):
+        """Return the stream of a file of documents; read a file of descriptions."""
+        stream = self._summed(name, stream)
+        if not self._card.describes(name):
             return stream
-        digest = hashlib.sha256()
+        data = b"".join(iter(lambda: stream.read(STEP), b""))
+        self.descriptions.update(read_descriptions(name, data, f"{name} in {self._data}"))
+        return None
+
+    def verify(self, name: str, stream: Stream) -> None:
+        """Read a file only to compare its sum."""
+        stream = self._summed(name, stream)
+        while stream.read(STEP):
+            pass
+
+    def _summed(self, name: str, stream: Stream) -> Stream:
+        """Return a stream that is summed up as it is read, and whose sum is compared at its end."""
+        card, digest, self._sums[name] = self._card, hashlib.sha256(), ""
+        if not (card.sha256 or card.tree):
+            return stream
 
         def take(n: int) -> bytes:
             data = stream.read(n)
             digest.update(data)
             if not data:
-                self._check(name, digest.hexdigest())
+                self._sums[name] = digest.hexdigest()
+                if card.sha256 and self._sums[name] != card.sha256[PurePosixPath(name).name]:
+                    raise DamagedError(self._data, f"{name} has not the checksum the card of {card.name} gives")
             return data
 
         return Stream(take, stream.consumed, stream.prompt)
-
-    def verify(self, name: str, stream: Stream) -> None:
-        """Read a file only to compare its sum."""
-        self._read(name, stream)
-
-    def _read(self, name: str, stream: Stream) -> bytes:
-        data = b"".join(iter(lambda: stream.read(STEP), b""))
-        self._check(name, hashlib.sha256(data).hexdigest())
-        return data
-
-    def _check(self, name: str, digest: str) -> None:
-        self._sums[name] = digest
-        if self._card.sha256 and digest != self._card.sha256[PurePosixPath(name).name]:
-            raise DamagedError(self._data, f"{name} has not the checksum the card of {self._card.name} gives")
 
     def check_complete(self) -> None:
         """Raise DamagedError if files are missing, or TextcatError if there is none."""
@@ -415,5 +404,4 @@ def _reason(error: Exception) -> str:
 
 
 def _by_hand(card: Card) -> str:
-    lead = f"{card.obtain} " if card.obtain else ""
-    return f"{lead}Put {card.files[0]} into a folder and name the folder in TEXTCAT_CORPORA."
+    return f"{card.obtain} Put {card.files[0]} into a folder and name the folder in TEXTCAT_CORPORA.".lstrip()
