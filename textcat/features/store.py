@@ -54,11 +54,8 @@ class StoredRows:
 
     Attributes
     ----------
-    shape : tuple of int
-        (n_rows, n_features).
-    dtype : float32 or float64
-    data, indices, indptr : ndarray
-        As those of a CSR matrix; indptr is of int64, indices are of int32 and ascend in each row.
+    data, indices, indptr : ndarray of float32 or float64, int32 and int64
+        As those of a CSR matrix; indices ascend in each row.
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]):
@@ -100,13 +97,10 @@ class StoredRows:
 def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> StoredRows:
     """Write rows to a folder, block by block: of all but one block no more than the disk is needed.
 
-    They are written to a hidden sibling of the folder, which takes its name when all is there. A process that is killed
-    meanwhile leaves that sibling behind, and nothing else.
-
     Parameters
     ----------
     folder : path
-        An older store of rows there is replaced; anything else there is refused.
+        An older store of rows there is replaced, once all is written; anything else there is refused.
     blocks : iterable of CSR matrices
         Of as many features, in the same number type, float32 or float64.
 
@@ -117,8 +111,7 @@ def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> 
     Raises
     ------
     StoreError
-        If there is no block, one does not go with the others or has a value that is not finite, or the folder is
-        something else's or cannot be written.
+        If there is no block, one does not fit the others or is not finite, or the folder cannot be written or replaced.
     """
     folder = Path(folder).expanduser().resolve()
     try:
@@ -187,7 +180,6 @@ class _Part:
         npy.write_array_header_1_0(self._file, header)
 
     def append(self, array: np.ndarray) -> None:
-        """Write more elements."""
         data = array.astype(self.dtype, copy=False).tobytes()
         self._file.write(data)
         self._digest.update(data)
@@ -209,14 +201,15 @@ def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
             rows = _checked(number, block)
             if not parts:
                 kinds = {"data": rows.dtype, "indices": np.int32, "indptr": np.int64}
-                opened = {name: files.enter_context(open(folder / f"{name}.npy", "xb")) for name in PARTS}
-                parts, n_features = {name: _Part(opened[name], kinds[name]) for name in PARTS}, rows.shape[1]
+                for name in PARTS:
+                    parts[name] = _Part(files.enter_context(open(folder / f"{name}.npy", "xb")), kinds[name])
                 parts["indptr"].append(np.zeros(1))
-            before = n_features, parts["data"].dtype
-            if (rows.shape[1], rows.dtype) != before:
+                n_features = rows.shape[1]
+            dtype = parts["data"].dtype
+            if (rows.shape[1], rows.dtype) != (n_features, dtype):
                 raise StoreError(
                     f"Block {number} of rows has {rows.shape[1]} features in {rows.dtype}, and those before it "
-                    f"{before[0]} in {before[1]}: all must be alike."
+                    f"{n_features} in {dtype}: all must be alike."
                 )
             parts["indptr"].append(rows.indptr[1:].astype(np.int64) + parts["data"].length)
             parts["data"].append(rows.data)

@@ -57,8 +57,8 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     ngram_min_df : int, default=2
         Leave out n-grams of terms that fewer training documents have.
     ngram_weight : float, default=1.0
-        What an n-gram of terms counts beside a term. Where it counts as much, the many rare ones drown the terms of
-        rare topics: 0.5 is a good start.
+        What an n-gram of terms counts beside a term: 0.5 keeps the many rare ones from drowning the terms of rare
+        topics.
     chars : int, default=0
         Add the n-grams of so many characters within each term, with a space at either end, named "~abc~"; 0: none.
     char_weight : float, default=1.0
@@ -69,9 +69,8 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         Keep only the terms that most training documents have; among equals, those first in alphabetical order.
     hash_bits : int, optional
         Put each term into the column that is its hash (MurmurHash3), out of 2**hash_bits, and keep no vocabulary:
-        memory has a bound that the corpus cannot exceed, and terms have no names. Terms that share a column count as
-        one. df is that of a column, and min_df holds for it; ngram_min_df has no say. The hash gives no sign: where
-        columns are many enough to serve, collisions are few, and a value says how much there is.
+        memory has a bound, and terms have no names. Terms that share a column count as one. df is that of a column, and
+        min_df holds for it; ngram_min_df has no say.
     weighting : {"tfidf", "bm25"}, default="tfidf"
         "bm25": let n occurrences count n / (n + k1 · (1 - b + b · l / a)), where l counts the zone's terms and a is the
         average of l over the training documents that have the zone.
@@ -109,16 +108,12 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         documents : iterable of str, or of documents with `zones`
+            ValueError if there is none, or one is neither.
         y : ignored
 
         Returns
         -------
         TfIdf
-
-        Raises
-        ------
-        ValueError
-            If there is no document, one is neither a string nor has zones, or a parameter is out of range.
         """
         return self.fit_counted(self.count(documents))
 
@@ -127,8 +122,8 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        documents : iterable of str, or of documents with `zones`
-        y : ignored
+        documents, y
+            As for `fit`.
 
         Returns
         -------
@@ -157,11 +152,6 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         Returns
         -------
         TfIdf
-
-        Raises
-        ------
-        ValueError
-            If there is no document, or a parameter is out of range.
         """
         self._check_settings()
         parts, counts = counted
@@ -231,10 +221,8 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         return _frequencies(parts, counts, columns, columns.size).reshape(shape) >= least
 
     def _idf_of(self, df: int, m: int) -> float:
-        if df == 0:
-            return 0.0
-        if self.idf == "none":
-            return 1.0
+        if df == 0 or self.idf == "none":
+            return float(df > 0)
         return 1 + math.log((1 + m) / (1 + df)) if self.idf == "smooth" else math.log(m / df)
 
     def __sklearn_tags__(self) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import partial
 from itertools import count, filterfalse, repeat
 from typing import Any, NamedTuple
@@ -27,55 +27,31 @@ _NO_NGRAMS = np.zeros((0, 2), np.int32)
 class TermCounts(NamedTuple):
     """How often each term occurs in each text: the rows of a sparse matrix, one after the other.
 
-    Attributes
-    ----------
-    ends : ndarray of shape (n_texts,), int64
-        Where the entries of each text end in `ids` and `counts`.
-    ids : ndarray of shape (n_entries,), int32
-        A term's position in `terms`, or `~position` in `ngrams`; each at most once in a text.
-    counts : ndarray of shape (n_entries,), int32
-        At least 1.
-    terms : list of str
-        A character n-gram stands here as "~abc~". May only grow, so that the ids of earlier counts with the same list
-        stay true.
-    ngrams : ndarray of shape (n_ngrams, 2), int32
-        The last term of each n-gram of terms, and before it the term, or `~position` of the n-gram, that precedes it.
-        May only grow as long as `terms` is the same list.
-    chars : ndarray of shape (n_chars,), int32
-        The positions of the character n-grams.
+    `terms`, and `ngrams` of the same `terms`, may only grow, so that the ids of earlier counts stay true.
     """
 
-    ends: np.ndarray
-    ids: np.ndarray
-    counts: np.ndarray
-    terms: list[str]
-    ngrams: np.ndarray
-    chars: np.ndarray
+    ends: np.ndarray  # where each text ends in the next two: shape (n_texts,), int64
+    ids: np.ndarray  # a position in `terms`, or `~position` in `ngrams`, once a text: shape (n_entries,), int32
+    counts: np.ndarray  # at least 1: shape (n_entries,), int32
+    terms: list[str]  # among them character n-grams, as "~abc~"
+    ngrams: np.ndarray  # what precedes the last term, a term or `~position` of an n-gram, and that term: (n, 2), int32
+    chars: np.ndarray  # the positions of the character n-grams: shape (n_chars,), int32
 
 
 class _Vocabulary(NamedTuple):
-    """The terms and n-grams that count, by their ids.
+    """The terms and n-grams that count, by their ids; the last of each stands for all others."""
 
-    Attributes
-    ----------
-    terms : list of str
-        The last one, OTHER, stands for all other terms.
-    ngrams : ndarray of shape (n_ngrams, 2), int32
-        As in `TermCounts`. What precedes an n-gram's last term has to be among them, too. The last one stands for all
-        other n-grams.
-    """
-
-    terms: list[str]
-    ngrams: np.ndarray
+    terms: list[str]  # the last one is OTHER
+    ngrams: np.ndarray  # as in `TermCounts`, with what precedes each one's last term among them: (n_ngrams, 2), int32
 
 
+@dataclass(eq=False, repr=False)
 class Tokens:
     """Tokenize with spaCy, and count the tokens that are terms.
 
-    The tokens are those of `spacy.blank(lang)`, one by one. White space is never a term. The tokens of every distinct
-    span of text between white space are kept in a token cache, which is not pickled and has no influence on the
-    results. Methods may be called from several threads. It has the parameters of an estimator of scikit-learn, but does
-    not import that.
+    The tokens are those of `spacy.blank(lang)`. White space is never a term. The tokens of every distinct span of text
+    between white space are kept in a token cache, which is not pickled and has no influence on the results. Methods may
+    be called from several threads. It has the parameters of an estimator of scikit-learn, but does not import that.
 
     Parameters
     ----------
@@ -90,11 +66,9 @@ class Tokens:
     remove_stop_words : bool, default=True
         Leave out spaCy's stop words of the language (spaCy's `is_stop`).
     fold_plurals : bool, default=False
-        Take plurals for their singulars, see `language.singular`. It knows English endings in lower case only, and
-        changes nothing in other languages.
+        Take English plurals in lower case for their singulars, see `language.singular`.
     memo_bytes : int, default=268435456
-        About how much memory the token cache may take. When a batch of texts has filled it, the spans that did not
-        occur again are dropped.
+        About how much memory the token cache may take; the spans that did not occur again then make room.
 
     Raises
     ------
@@ -102,24 +76,14 @@ class Tokens:
         At the first text, if spaCy has no such language or it needs a package that is not installed.
     """
 
-    def __init__(
-        self,
-        lang: str = "en",
-        *,
-        lowercase: bool = True,
-        alphabetic: bool = True,
-        alphanumeric: bool = False,
-        remove_stop_words: bool = True,
-        fold_plurals: bool = False,
-        memo_bytes: int = 256 * 2**20,
-    ) -> None:
-        self.lang = lang
-        self.lowercase = lowercase
-        self.alphabetic = alphabetic
-        self.alphanumeric = alphanumeric
-        self.remove_stop_words = remove_stop_words
-        self.fold_plurals = fold_plurals
-        self.memo_bytes = memo_bytes
+    lang: str = "en"
+    _: KW_ONLY
+    lowercase: bool = True
+    alphabetic: bool = True
+    alphanumeric: bool = False
+    remove_stop_words: bool = True
+    fold_plurals: bool = False
+    memo_bytes: int = 256 * 2**20
 
     def prepare(self) -> Tokens:
         """Load the language now instead of at the first text, which takes about a second."""
@@ -149,14 +113,11 @@ class Tokens:
         ----------
         texts : iterable of str
         ngrams : {1, 2, 3}, default=1
-            Also count the n-grams of two to so many terms that follow each other, whatever lies between them that is
-            no term.
+            Also count the n-grams of up to so many terms that follow each other, whatever else lies between them.
         chars : int, default=0
-            Also count the n-grams of so many characters in each term, put in lower case with a space at either end. A
-            term that is shorter than that is its own n-gram.
+            Also count the n-grams of so many characters in each term, in lower case with a space at either end.
         vocabulary : _Vocabulary, optional
-            Count terms and n-grams by their ids in there; all others count as the last ones, and so take no memory,
-            however many there are. Not together with `chars`.
+            Count by the ids in there; all others count as the last ones. Not together with `chars`.
 
         Returns
         -------
@@ -197,7 +158,7 @@ class Tokens:
         return self.get_params()
 
 
-_DEFAULTS = {name: each.default for name, each in inspect.signature(Tokens).parameters.items()}
+_DEFAULTS = {each.name: each.default for each in fields(Tokens)}
 
 
 class _TermCounter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -63,82 +64,38 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 class Rows(NamedTuple):
-    """The arrays of rows in CSR form.
+    """The arrays of rows in CSR form."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_documents + 1,), int64
-    indices : ndarray of shape (n_entries,), int32
-        Sorted in each row.
-    data : ndarray of shape (n_entries,), float32 or float64
-    """
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
+    indptr: np.ndarray  # shape (n_documents + 1,), int64
+    indices: np.ndarray  # shape (n_entries,), int32, sorted in each row
+    data: np.ndarray  # shape (n_entries,), float32 or float64
 
 
+@dataclass(eq=False, repr=False)
 class Vectorizer:
     """Return the rows that a fitted `TfIdf` returns, without scikit-learn, whose import takes time and memory.
 
-    Made by `restore`.
-
-    Parameters
-    ----------
-    tokens, zones, apart, ngrams, ngram_min_df, ngram_weight, chars, char_weight, min_df, max_features, hash_bits : and
-    weighting, sublinear_tf, k1, b, idf, dtype : as of `TfIdf`
-
-    Attributes
-    ----------
-    vocabulary_ : dict of str to int
-        The column of each term, in alphabetical order; None with `hash_bits`.
-    idf_ : ndarray of shape (n_columns,), float64
-    n_documents_ : int
-        How many it was fitted to.
-    average_lengths_ : dict of str to float
-        Of zones, in terms; empty but for "bm25".
-    tokens_ : Tokens
-        What counted the terms.
+    Made by `restore`. Its parameters and attributes are those of `TfIdf`.
     """
 
-    def __init__(
-        self,
-        tokens: Tokens | None = None,
-        *,
-        zones: Mapping[str, float] | None = None,
-        apart: bool | Sequence[str] = False,
-        ngrams: int = 1,
-        ngram_min_df: int = 2,
-        ngram_weight: float = 1.0,
-        chars: int = 0,
-        char_weight: float = 1.0,
-        min_df: int = 1,
-        max_features: int | None = None,
-        hash_bits: int | None = None,
-        weighting: str = "tfidf",
-        sublinear_tf: bool = False,
-        k1: float = 1.2,
-        b: float = 0.75,
-        idf: str = "log",
-        dtype: Any = np.float32,
-    ) -> None:
-        self.tokens = tokens
-        self.zones = zones
-        self.apart = apart
-        self.ngrams = ngrams
-        self.ngram_min_df = ngram_min_df
-        self.ngram_weight = ngram_weight
-        self.chars = chars
-        self.char_weight = char_weight
-        self.min_df = min_df
-        self.max_features = max_features
-        self.hash_bits = hash_bits
-        self.weighting = weighting
-        self.sublinear_tf = sublinear_tf
-        self.k1 = k1
-        self.b = b
-        self.idf = idf
-        self.dtype = dtype
+    tokens: Tokens | None = None
+    _: KW_ONLY
+    zones: Mapping[str, float] | None = None
+    apart: bool | Sequence[str] = False
+    ngrams: int = 1
+    ngram_min_df: int = 2
+    ngram_weight: float = 1.0
+    chars: int = 0
+    char_weight: float = 1.0
+    min_df: int = 1
+    max_features: int | None = None
+    hash_bits: int | None = None
+    weighting: str = "tfidf"
+    sublinear_tf: bool = False
+    k1: float = 1.2
+    b: float = 0.75
+    idf: str = "log"
+    dtype: Any = np.float32
 
     @classmethod
     def restore(
@@ -156,20 +113,14 @@ class Vectorizer:
         ----------
         terms : sequence of str, or None
             The keys of its `vocabulary_`.
-        idf : ndarray of shape (n_columns,), float64
-        n_documents : int
-        average_lengths : dict of str to float, optional
+        idf, n_documents, average_lengths
+            As its attributes.
         **settings
-            The parameters of the class.
+            Its parameters. FeatureError if they are out of range, or do not fit the terms.
 
         Returns
         -------
         Vectorizer
-
-        Raises
-        ------
-        FeatureError
-            If a parameter is out of range, or terms, idf and parameters do not fit together.
         """
         restored = cls(**settings)
         restored._check_settings()
@@ -183,13 +134,7 @@ class Vectorizer:
         return restored
 
     def transform(self, documents: Documents) -> csr_matrix:
-        """Return the rows of documents.
-
-        Returns
-        -------
-        csr_matrix of shape (n_documents, n_terms)
-            With sorted indices. Each row has Euclidean length 1, or no entry.
-        """
+        """Return the rows of documents: shape (n_documents, n_terms), each of length 1 or without an entry."""
         blocks = list(map(self._matrix, self.row_blocks(documents)))
         if not blocks:
             return scipy.sparse.csr_matrix((0, len(self.idf_)), dtype=self.dtype)
@@ -203,12 +148,7 @@ class Vectorizer:
             yield self._rows(parts, self._count(parts, self._known_terms()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object.
-
-        Parameters
-        ----------
-        input_features : ignored
-        """
+        """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
         names = [f"#{i}" for i in range(len(self.idf_))] if self.vocabulary_ is None else list(self.vocabulary_)
         return np.array(names, dtype=object)
 

@@ -6,7 +6,7 @@ A part is a text whose terms belong to a space: to the shared one, or to that of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, count, pairwise
+from itertools import chain, combinations, count, pairwise
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -61,32 +61,27 @@ class _Parts(NamedTuple):
 def _split_zones(documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]) -> _Parts:
     """Return the texts of documents' zones, with the weights and the spaces that `TfIdf` describes."""
     texts: list[str] = []
-    zone_of: list[str] = []
-    kinds = _Kinds(zones, apart)
     plans: list[_Plan] = []
-    offsets: list[int] = []
-    kind_of: list[int] = []
+    plan_of: dict[tuple[str, ...], _Plan] = {}
+    space_ids = {} if apart is True else {_SHARED: 0}
     for i, document in enumerate(documents):
         of_document = _zones(document, i)
         names = tuple(of_document)
-        plan = kinds.plans.get(names) or kinds.plan(names)
+        plan = plan_of.get(names) or plan_of.setdefault(names, _plan(names, zones, apart, space_ids))
         texts += of_document.values() if plan.zones == names else map(of_document.__getitem__, plan.zones)
-        zone_of += plan.zones
-        offsets += plan.offsets
-        kind_of += plan.kinds
         plans.append(plan)
+    zone_of = [zone for plan in plans for zone in plan.zones]
     n_texts = np.fromiter((len(plan.zones) for plan in plans), np.int64, len(plans))
-    n_parts = np.fromiter((len(plan.kinds) for plan in plans), np.int64, len(plans))
+    n_parts = np.fromiter((len(plan.offsets) for plan in plans), np.int64, len(plans))
     _check_texts(texts, zone_of, n_texts)
-    sources = np.repeat(np.cumsum(n_texts) - n_texts, n_parts) + np.array(offsets, np.int64)
-    positions = np.array(kind_of, np.int64)
+    offsets = np.fromiter(chain.from_iterable(plan.offsets for plan in plans), np.int64)
     return _Parts(
         texts,
         zone_of,
-        sources.astype(np.int32),
-        np.array(kinds.spaces, np.int32)[positions],
-        np.array(kinds.weights, np.float64)[positions],
-        list(kinds.names),
+        (np.repeat(np.cumsum(n_texts) - n_texts, n_parts) + offsets).astype(np.int32),
+        np.fromiter(chain.from_iterable(plan.spaces for plan in plans), np.int32),
+        np.fromiter(chain.from_iterable(plan.weights for plan in plans), np.float64),
+        list(space_ids),
         np.cumsum(n_parts),
     )
 
@@ -96,40 +91,21 @@ class _Plan(NamedTuple):
 
     zones: tuple[str, ...]  # those that are read
     offsets: list[int]  # which of them each part is
-    kinds: list[int]  # the kind of each part, of which `_Kinds` has the space and the weight
+    spaces: list[int]
+    weights: list[float]
 
 
-class _Kinds:
-    """The kinds of parts that occurred so far, with their spaces and weights."""
-
-    def __init__(self, zones: Mapping[str, float] | None, apart: bool | Sequence[str]):
-        self.names: dict[str, int] = {} if apart is True else {_SHARED: 0}
-        self.spaces: list[int] = []
-        self.weights: list[float] = []
-        self._zones, self._apart = zones, apart
-        self._kinds: dict[str, range] = {}
-        self.plans: dict[tuple[str, ...], _Plan] = {}
-
-    def plan(self, zones: tuple[str, ...]) -> _Plan:
-        """Return the parts of documents with these zones."""
-        used = tuple(zone for zone in zones if self._kinds_of(zone))
-        parts = [(k, kind) for k, zone in enumerate(used) for kind in self._kinds_of(zone)]
-        plan = self.plans[zones] = _Plan(used, [k for k, _ in parts], [kind for _, kind in parts])
-        return plan
-
-    def _kinds_of(self, zone: str) -> range:
-        if zone not in self._kinds:
-            start, weight = len(self.spaces), 1.0 if self._zones is None else self._zones.get(zone)
-            if weight is not None:
-                self.spaces += [self.names.setdefault(name, len(self.names)) for name in self._spaces_of(zone)]
-                self.weights += [weight] * (len(self.spaces) - start)
-            self._kinds[zone] = range(start, len(self.spaces))
-        return self._kinds[zone]
-
-    def _spaces_of(self, zone: str) -> list[str]:
-        if self._apart is True:
-            return [zone]
-        return [_SHARED, zone] if self._apart and zone in self._apart else [_SHARED]
+def _plan(
+    names: tuple[str, ...], weights: Mapping[str, float] | None, apart: bool | Sequence[str], spaces: dict[str, int]
+) -> _Plan:
+    used = names if weights is None else tuple(zone for zone in names if zone in weights)
+    parts: list[tuple[int, str]] = []  # a zone and a space, new ones being numbered
+    for k, zone in enumerate(used):
+        own = apart if isinstance(apart, bool) else zone in apart
+        parts += [(k, _SHARED)] * (apart is not True) + [(k, zone)] * own
+    offsets = [k for k, _ in parts]
+    numbers = [spaces.setdefault(space, len(spaces)) for _, space in parts]
+    return _Plan(used, offsets, numbers, [1.0 if weights is None else weights[used[k]] for k in offsets])
 
 
 def _checked(documents: Documents) -> Iterator[str | Zoned]:
@@ -184,15 +160,15 @@ class _Columns:
 
     def _keys_of(self, space: str, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
         terms, ngrams = self._keys.get(space, (_NO_IDS, _NO_IDS))
+        hashed = self._vocabulary is None
         if len(terms) < len(self.terms):
             names = _names_of(space, self.terms[len(terms) :])
-            terms = np.concatenate([terms, _hashes_of(names) if self._vocabulary is None else self._named(names)])
-        if len(ngrams) < len(counts.ngrams):
-            if self._vocabulary is None:
-                ngrams = _ngram_hashes(counts, terms, ngrams)
-            else:
-                names = _names_of(space, _ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
-                ngrams = np.concatenate([ngrams, self._named(names)])
+            terms = np.concatenate([terms, _hashes_of(names) if hashed else self._named(names)])
+        if len(ngrams) < len(counts.ngrams) and hashed:
+            ngrams = _ngram_hashes(counts, terms, ngrams)
+        elif len(ngrams) < len(counts.ngrams):
+            names = _names_of(space, _ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
+            ngrams = np.concatenate([ngrams, self._named(names)])
         self._keys[space] = terms, ngrams
         return terms, ngrams
 
@@ -254,16 +230,11 @@ def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabu
     A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `apart`) or as a shared
     term. Each counts, since one too many does no harm. None can be read as OTHER.
     """
-    single: dict[str, None] = {}  # names that can be read as a term only
-    others = []
-    for name in names:
-        if " " in name or (apart and ":" in name):
-            others.append(name)
-        elif name:
-            single[name] = None
-    terms = dict(zip(single, count()))
+    names = dict.fromkeys(names)
+    ambiguous = dict.fromkeys(name for name in names if " " in name or (apart and ":" in name))
+    terms = dict(zip((name for name in names if name and name not in ambiguous), count()))
     ids: dict[tuple[int, int], int] = {}
-    for name in others:
+    for name in ambiguous:
         for parts in _readings(name, ngrams, apart):
             positions = [terms.setdefault(part, len(terms)) for part in parts]
             left = positions[0]
