@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
 
 def to_json(evaluation: Evaluation | Comparison, **others: Any) -> str:
-    """Write the figures of an evaluation or comparison as one JSON object, after others.
+    """Write the figures of an evaluation or comparison as one JSON object; a measure that is not defined is ``null``.
 
     Parameters
     ----------
     evaluation : Evaluation or Comparison
-        A measure that is not defined is ``null``.
     **others
         Further entries, which come first.
 
@@ -101,22 +100,15 @@ def write_trec(
     ----------
     folder : str or path-like
         Made if absent; files of these names are replaced.
-    scores : array-like of shape (n_documents, n_topics), float
-        Signed, unscaled; larger = more relevant.
-    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
-        Positive entries are the relevant documents.
-    document_ids : sequence of str of length n_documents
-    topics : sequence of str of length n_topics
+    scores, Y : array-like of shape (n_documents, n_topics)
+        As in `textcat.evaluation.metrics`.
+    document_ids, topics : sequence of str
+        The names of the rows and of the columns: a TextcatError says so if one is empty or occurs twice.
     run_name : str, default "textcat"
 
     Returns
     -------
     run, qrels : Path
-
-    Raises
-    ------
-    TextcatError
-        If a name is empty or occurs twice, or the folder cannot be written.
     """
     values = np.asarray(scores)
     positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)

@@ -1,6 +1,8 @@
 """Scores and labels → measures: of a topic's ranking of documents, of a document's ranking of topics, of decisions.
 
-A topic ranks the documents by its scores, a document its topics. Three rules hold everywhere in this module:
+`Y` is array-like or scipy sparse, bool or 0/1, and has positive entries where a document (row) is relevant to a topic
+(column). `scores` have its shape: signed, unscaled, larger = more relevant, compared in the precision they come in. A
+ValueError says so if the shapes differ or a score is nan. Three rules hold everywhere in this module:
 
 * *Retrieved* at a threshold θ is what has ``score > θ``.
 * A positive is reached with θ just below its own score, so what has equal scores is retrieved together. Measures that
@@ -38,20 +40,13 @@ def average_precision(relevant: ArrayLike, scores: ArrayLike) -> float:
 
     Parameters
     ----------
-    relevant : array-like of shape (n_documents,), bool or 0/1
-        Positive entries are the relevant documents.
-    scores : array-like of shape (n_documents,)
-        Signed, unscaled; larger = more relevant. Compared in the precision they come in.
+    relevant, scores : array-like of shape (n_documents,)
+        A column of `Y` and one of `scores`.
 
     Returns
     -------
     float
         In (0, 1]; ``nan`` without a relevant document.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
     """
     relevant, scores = _one_topic(relevant, scores)
     return _average_precision(scores[relevant], scores)
@@ -64,8 +59,8 @@ def precision_recall_curve(
 
     Parameters
     ----------
-    relevant, scores
-        As in `average_precision`.
+    relevant, scores : array-like of shape (n_documents,)
+        A column of `Y` and one of `scores`.
 
     Returns
     -------
@@ -73,11 +68,6 @@ def precision_recall_curve(
         One point per distinct score, from the highest down; ``recall`` is ``nan`` without a relevant document.
     scores : ndarray of shape (n_distinct_scores,)
         The point retrieves the documents with at least this score, that is with θ just below it.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
     """
     relevant, scores = _one_topic(relevant, scores)
     distinct, place = np.unique(scores, return_inverse=True)
@@ -135,20 +125,12 @@ def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
-        Positive entries are the relevant documents.
-    scores : array-like of shape (n_documents, n_topics)
-        Signed, unscaled; larger = more relevant.
+    Y, scores : array-like of shape (n_documents, n_topics)
 
     Returns
     -------
     ndarray of shape (n_topics,), float64
         `average_precision` of each column; ``nan`` for a topic without a positive.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
     """
     return np.array([_average_precision(*topic) for topic in each_topic(Y, scores)], dtype=np.float64)
 
@@ -171,19 +153,13 @@ def topic_rankings(Y: Any, scores: ArrayLike, k: int = K) -> _TopicRankings:
 
     Parameters
     ----------
-    Y, scores
-        As in `average_precisions`.
+    Y, scores : array-like of shape (n_documents, n_topics)
     k : int, default 10
         Documents that precision at k looks at; fewer documents than that count as not relevant.
 
     Returns
     -------
-    rankings : TopicRankings of ndarray of shape (n_topics,)
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
+    _TopicRankings
     """
     n_documents = np.shape(scores)[0]
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(n_documents) + 2))])
@@ -210,21 +186,14 @@ def _topic_ranking(
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a threshold decides: counts per topic, and the measures that follow from them.
-
-    Parameters
-    ----------
-    hits : ndarray of shape (n_topics,), int
-        Relevant documents that are retrieved.
-    retrieved : ndarray of shape (n_topics,), int
-        Documents with a score above the threshold.
-    positives : ndarray of shape (n_topics,), int
-        Relevant documents.
-    """
+    """What a threshold decides: counts per topic, of shape (n_topics,), and the measures that follow from them."""
 
     hits: NDArray[np.intp]
+    """Relevant documents that are retrieved."""
     retrieved: NDArray[np.intp]
+    """Documents with a score above the threshold."""
     positives: NDArray[np.intp]
+    """Relevant documents."""
 
     @property
     def precision(self) -> NDArray[np.float64]:
@@ -248,10 +217,7 @@ class Decisions:
         What is retrieved for a topic without a positive counts too, as wrongly retrieved.
         """
         places: Any = slice(None) if topics is None else np.asarray(topics, dtype=np.intp)
-        hits, retrieved, positives = (
-            np.array([counts[places].sum()]) for counts in (self.hits, self.retrieved, self.positives)
-        )
-        return Decisions(hits, retrieved, positives)
+        return Decisions(*(np.array([counts[places].sum()]) for counts in (self.hits, self.retrieved, self.positives)))
 
 
 def decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decisions:
@@ -259,19 +225,12 @@ def decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decision
 
     Parameters
     ----------
-    Y, scores
-        As in `average_precisions`.
+    Y, scores : array-like of shape (n_documents, n_topics)
     threshold : float or array-like of shape (n_topics,), default 0
-        One threshold, or one per topic.
 
     Returns
     -------
     Decisions
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
     """
     positives, values = checked(Y, scores)
     retrieved = values > np.asarray(threshold)
@@ -308,7 +267,6 @@ def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _M
     Returns
     -------
     _MacroAverage
-        ``(mean, counted, left_out)``.
     """
     values = np.asarray(values, dtype=np.float64)
     chosen = values if members is None else values[np.asarray(members, dtype=np.intp)]
@@ -335,17 +293,11 @@ def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
 
     Parameters
     ----------
-    Y, scores
-        As in `average_precisions`.
+    Y, scores : array-like of shape (n_documents, n_topics)
 
     Returns
     -------
-    rankings : DocumentRankings of ndarray of shape (n_documents,)
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
+    _DocumentRankings
     """
     positives, values = checked(Y, scores)
     positives = positives.tocsr()
@@ -391,17 +343,12 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
 
     Parameters
     ----------
-    Y, scores, threshold
-        As in `decisions`.
+    Y, scores : array-like of shape (n_documents, n_topics)
+    threshold : float or array-like of shape (n_topics,), default 0
 
     Returns
     -------
-    decisions : DocumentDecisions of ndarray of shape (n_documents,)
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
+    _DocumentDecisions
     """
     positives, values = checked(Y, scores)
     given = values > np.asarray(threshold)
@@ -422,22 +369,16 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
 
 
 def checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
-    """Return the positives column by column (CSC) and the scores, of one shape.
+    """Return the positives column by column, and the scores, of one shape.
 
     Parameters
     ----------
-    Y, scores
-        As in `average_precisions`.
+    Y, scores : array-like of shape (n_documents, n_topics)
 
     Returns
     -------
     positives : csc_array of bool
     scores : ndarray
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
     """
     positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
     values = np.asarray(scores)
@@ -450,16 +391,19 @@ def each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[An
 
     Parameters
     ----------
-    Y, scores
-        As in `average_precisions`.
+    Y, scores : array-like of shape (n_documents, n_topics)
 
     Returns
     -------
     list of (ndarray, ndarray)
     """
     positives, values = checked(Y, scores)
-    of_topic = np.split(positives.indices, positives.indptr[1:-1])
-    return [(column[of], column) for of, column in zip(of_topic, values.T, strict=True)] if values.shape[1] else []
+    return [(column[of], column) for of, column in zip(_columns(positives), values.T, strict=True)]
+
+
+def _columns(positives: Any) -> list[NDArray[Any]]:
+    """Return the places of each topic's positives."""
+    return np.split(positives.indices, positives.indptr[1:-1]) if positives.shape[1] else []
 
 
 def _require_scores(scores: NDArray[Any], shape: tuple[int, ...]) -> None:

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import (
     Decisions,
-    _TopicRankings,
     decisions,
     document_decisions,
     document_rankings,
@@ -40,19 +39,12 @@ _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
 
 @dataclass(frozen=True)
 class Band:
-    """Topics that are averaged together.
-
-    Parameters
-    ----------
-    name : str
-        What the tables call it.
-    topics : tuple of int
-        Places in the list of topics, from the largest in training to the smallest; in the given order for a band that
-        lists its topics.
-    """
+    """Topics that are averaged together."""
 
     name: str
     topics: tuple[int, ...]
+    """Places in the list of topics, from the largest in training to the smallest, or in the order in which they are
+    listed."""
 
 
 def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
@@ -64,22 +56,16 @@ def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[st
     Parameters
     ----------
     topics : sequence of str
-        Names, in the order of the columns.
     train_sizes : array-like of shape (n_topics,), int
         Training positives per topic.
     spec : str or iterable of str, optional
         Each is ``ALL``, ``TOPn``, ``LASTn``, a range of training sizes with both ends in it such as ``10-50`` (``50-``
-        has no upper end), or ``name=topic,topic``. By default ``ALL``, ``TOP10`` and ``LAST30``, the last two where
-        there are more topics than that: else they would repeat ``ALL``.
+        has no upper end), or ``name=topic,topic``; else a TextcatError says so. By default ``ALL``, ``TOP10`` and
+        ``LAST30``, the last two where there are more topics than that: else they would repeat ``ALL``.
 
     Returns
     -------
     list of Band
-
-    Raises
-    ------
-    TextcatError
-        If a band is none of these or names an unknown topic.
     """
     sizes = np.asarray(train_sizes).tolist()
     if len(sizes) != len(topics):
@@ -222,38 +208,17 @@ class Evaluation:
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> Evaluation:
-        """Return the evaluation that `as_dict` made these figures of.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If they are not such figures.
-        """
-        topics, bands = figures["topics"], figures["bands"]
-        rows = {
-            "topics": tuple(TopicQuality(**row) for row in topics),
-            "bands": tuple(BandQuality(**row) for row in bands),
-        }
-        confusion = figures.get("confusion")
-        return cls(**{**figures, **rows, "confusion": None if confusion is None else tuple(map(tuple, confusion))})
+        """Return the evaluation that `as_dict` made these figures of; a KeyError, TypeError or ValueError if none."""
+        topics = tuple(TopicQuality(**row) for row in figures["topics"])
+        bands = tuple(BandQuality(**row) for row in figures["bands"])
+        confusion = None if figures.get("confusion") is None else tuple(map(tuple, figures["confusion"]))
+        return cls(**{**figures, "topics": topics, "bands": bands, "confusion": confusion})
 
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] = "topics") -> Any:
-        """Return the figures as a pandas DataFrame, indexed by name.
+        """Return a pandas DataFrame, indexed by name, with a row per topic and what training knows of it; or others.
 
-        Parameters
-        ----------
-        rows : {"topics", "bands", "confusion"}
-            A row per topic, with what training knows of it; per band; or the matrix of confusions: a row per topic, a
-            column per topic that documents of it got.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        TextcatError
-            If pandas is not installed, or there are no such rows.
+        `rows` "bands" has one per band, "confusion" one per topic and a column per topic that documents of it got. A
+        TextcatError says if pandas is not installed, or there are no such rows.
         """
         try:
             import pandas
@@ -278,11 +243,8 @@ class Evaluation:
 
     def __repr__(self) -> str:
         row = self.bands[0] if self.bands else None
-        measured = {
-            "MAP": row and row.macro_average_precision,
-            "macro F1": row and row.macro_f1,
-            "accuracy": self.accuracy,
-        }
+        measured = {"MAP": row and row.macro_average_precision, "macro F1": row and row.macro_f1}
+        measured["accuracy"] = self.accuracy
         figures = "".join(f", {name} {value:.3f}" for name, value in measured.items() if value is not None)
         return f"<Evaluation of {len(self.topics)} topics on {self.test_documents} {self.measured_on}{figures}>"
 
@@ -311,20 +273,19 @@ def evaluate(
 
     Parameters
     ----------
-    scores : array-like of shape (n_documents, n_topics)
-        Of the test documents; signed, unscaled; larger = more relevant.
-    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
-        Positive entries are the relevant test documents.
-    topics : sequence of str of length n_topics
+    scores, Y : array-like of shape (n_documents, n_topics)
+        Of the test documents: scores are signed, unscaled, larger = more relevant; positive entries of `Y` (bool or
+        0/1, may be sparse) are the relevant documents. A ValueError says so if shapes differ or a score is nan.
+    topics : sequence of str
         Names, in the order of the columns.
     train_sizes : array-like of shape (n_topics,), int
         Training positives per topic: they make the bands.
     train_documents : int
-        Number of training documents.
     spec : str or iterable of str, optional
         As in `bands`.
     threshold : float or array-like of shape (n_topics,) or (n_documents, n_topics), default 0
-        As in `decisions`. With one for every score, as `one_topic` makes them, accuracy and confusions are counted.
+        Retrieved is what has ``score > threshold``. With one for every score, as `one_topic` makes them, accuracy and
+        confusions are counted.
     facts : mapping of str to array-like of shape (n_topics,), optional
         What training knows of each topic, shown in its row as it is; ``support`` (number of support documents) is
         averaged per band.
@@ -334,30 +295,25 @@ def evaluate(
     Returns
     -------
     Evaluation
-
-    Raises
-    ------
-    TextcatError
-        If a band cannot be understood.
-    ValueError
-        If shapes or lengths differ, or a score is nan.
     """
     ranked, chosen = topic_rankings(Y, scores), decisions(Y, scores, threshold)
     labels, values, cut = scipy.sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
     single = cut.ndim == 2
     cut = cut if single else np.broadcast_to(cut, ranked.ndcg.shape)
-    per_topic = {
-        "train_positives": train_sizes,
-        "test_positives": chosen.positives,
-        "prevalence": np.asarray(train_sizes) / max(train_documents, 1),
+    measures = {
         "average_precision": ranked.average_precision,
         "r_precision": ranked.r_precision,
         "precision_at_10": ranked.precision_at_k,
         "ndcg": ranked.ndcg,
-        "threshold": np.full(len(topics), np.nan) if single else cut,
         "precision": chosen.precision,
         "recall": chosen.recall,
         "f1": chosen.f1,
+    }
+    sizes = {
+        "train_positives": train_sizes,
+        "test_positives": chosen.positives,
+        "prevalence": np.asarray(train_sizes) / max(train_documents, 1),
+        "threshold": np.full(len(topics), np.nan) if single else cut,
     }
     facts, band_topics = dict(facts or {}), bands(topics, train_sizes, spec)
     accuracy, confusion = _confusions(labels, values > cut, topics) if single else (None, None)
@@ -365,15 +321,13 @@ def evaluate(
         train_documents=int(train_documents),
         test_documents=len(values),
         topics=tuple(
-            TopicQuality(topic, **measures, facts=known)
-            for topic, measures, known in zip(
-                topics, _rows(per_topic, len(topics)), _rows(facts, len(topics)), strict=True
-            )
+            TopicQuality(topic, **row, facts=known)
+            for topic, row, known in zip(topics, _rows(sizes | measures, topics), _rows(facts, topics), strict=True)
         ),
         bands=tuple(
             BandQuality(
                 band.name,
-                **_over_topics(band, ranked, chosen, facts.get("support")),
+                **_over_topics(band, measures, chosen, facts.get("support")),
                 **_over_documents(labels[:, band.topics], values[:, band.topics], cut[..., list(band.topics)]),
             )
             for band in band_topics
@@ -389,18 +343,7 @@ def evaluate(
 
 
 def one_topic(scores: ArrayLike) -> np.ndarray:
-    """Return thresholds that the highest score of each document passes, and no other; of equals, the first topic's.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_documents, n_topics)
-        Scores or probabilities.
-
-    Returns
-    -------
-    ndarray of shape (n_documents, n_topics), float64
-        -inf at the highest score, +inf elsewhere.
-    """
+    """Return thresholds, of the scores' shape, that the highest score of each document passes; of equals, the first."""
     values = np.asarray(scores)
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 
@@ -421,24 +364,17 @@ def _confusions(
     return float(right[labelled].mean()) if labelled.any() else None, confusion
 
 
-def _over_topics(band: Band, ranked: _TopicRankings, chosen: Decisions, support: ArrayLike | None) -> dict[str, Any]:
+def _over_topics(
+    band: Band, measures: Mapping[str, ArrayLike], chosen: Decisions, support: ArrayLike | None
+) -> dict[str, Any]:
     """Average what is measured per topic over a band."""
-    counted, pooled = macro_average(ranked.average_precision, band.topics), chosen.pooled(band.topics)
-    macro = {
-        "average_precision": ranked.average_precision,
-        "r_precision": ranked.r_precision,
-        "precision_at_10": ranked.precision_at_k,
-        "ndcg": ranked.ndcg,
-        "precision": chosen.precision,
-        "recall": chosen.recall,
-        "f1": chosen.f1,
-    }
+    counted, pooled = macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
     micro = {"precision": pooled.precision, "recall": pooled.recall, "f1": pooled.f1}
     return {
         "topics": counted.counted,
         "left_out": counted.left_out,
         "average_sparsity": None if support is None else macro_average(support, band.topics).mean,
-        **{f"macro_{name}": macro_average(values, band.topics).mean for name, values in macro.items()},
+        **{f"macro_{name}": macro_average(values, band.topics).mean for name, values in measures.items()},
         **{f"micro_{name}": _plain(float(values[0])) for name, values in micro.items()},
     }
 
@@ -455,13 +391,13 @@ def _over_documents(Y: Any, scores: ArrayLike, threshold: ArrayLike) -> dict[str
     }
 
 
-def _rows(columns: Mapping[str, ArrayLike], n_rows: int) -> list[dict[str, Any]]:
-    """Turn columns into rows of plain Python values, nan and infinity into None."""
+def _rows(columns: Mapping[str, ArrayLike], topics: Sequence[str]) -> list[dict[str, Any]]:
+    """Turn columns into a row of plain Python values per topic, nan and infinity into None."""
     lists = {name: np.asarray(values).tolist() for name, values in columns.items()}
     for name, values in lists.items():
-        if len(values) != n_rows:
-            raise ValueError(f"{n_rows} topics need as many values of '{name}', not {len(values)}.")
-    return [{name: _plain(values[row]) for name, values in lists.items()} for row in range(n_rows)]
+        if len(values) != len(topics):
+            raise ValueError(f"{len(topics)} topics need as many values of '{name}', not {len(values)}.")
+    return [{name: _plain(values[row]) for name, values in lists.items()} for row in range(len(topics))]
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Scores and labels → bootstrap intervals of measures, and models compared per band and topic, with p-values."""
+"""Scores and labels → bootstrap intervals of measures, and models compared per band and topic, with p-values.
+
+`n_resamples` is the number of bootstrap resamples of the documents, by default 1,000.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from textcat.errors import TextcatError
+from textcat.evaluation.metrics import _columns, checked
 from textcat.evaluation.metrics import _Places as Places
-from textcat.evaluation.metrics import checked
 from textcat.evaluation.ranking import Band, Evaluation
 
 MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
@@ -46,22 +49,16 @@ def resampled(
 
     Parameters
     ----------
-    scores : array-like of shape (n_documents, n_topics)
-    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
+    scores, Y : array-like of shape (n_documents, n_topics)
+        As in `textcat.evaluation.metrics`.
     chosen : sequence of Band
     threshold : float or array-like of shape (n_topics,), default 0
-    n_resamples : int, default 1000
-    seed : int, default 0
+    n_resamples, seed : int
 
     Returns
     -------
     dict of str to ndarray of shape (n_bands, n_resamples), float64
         The `MEASURES`; nan where no topic of the band has a positive.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
     """
     positives, values = checked(Y, scores)
     given = sparse.csc_array(values > np.asarray(threshold))
@@ -108,18 +105,12 @@ def with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int
     Parameters
     ----------
     evaluation : Evaluation
-        With its scores, as `evaluate` returns it.
+        With its scores, as `evaluate` returns it: a model's folder keeps none, and a TextcatError says so.
     n_resamples, seed : int
-        As in `resampled`.
 
     Returns
     -------
     Evaluation
-
-    Raises
-    ------
-    TextcatError
-        If the evaluation has been read from a model's folder, where scores are not kept.
     """
     values = _resampled_evaluation(evaluation, n_resamples, seed)
     rows = [
@@ -159,10 +150,6 @@ def _draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[NDArray[np
             places = random.integers(0, max(n_documents, 1), n_documents)
             resample[:] = np.bincount(places, minlength=n_documents)
         yield drawn
-
-
-def _columns(positives: Any) -> list[NDArray[Any]]:
-    return np.split(positives.indices, positives.indptr[1:-1]) if positives.shape[1] else []
 
 
 class _Ranking(NamedTuple):
@@ -281,19 +268,13 @@ def compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed:
     Parameters
     ----------
     evaluations : sequence of Evaluation
-        One per model, with their scores, as `evaluate` returns them; models may have scales of their own.
-    n_resamples : int, default 1000
-        Bootstrap resamples of the documents.
-    seed : int, default 0
+        One per model, with their scores; a TextcatError says if documents, topics or bands are not the same. Models may
+        have scales of their own.
+    n_resamples, seed : int
 
     Returns
     -------
     Comparison
-
-    Raises
-    ------
-    TextcatError
-        If the evaluations are not of the same documents, topics and bands.
     """
     first = evaluations[0]
     for other in evaluations[1:]:
@@ -330,8 +311,7 @@ def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
 
     Returns
     -------
-    float
-        In (0, 1].
+    float in (0, 1]
     """
     known = np.asarray(differences)[~np.isnan(differences)]
     mean = known.mean() if known.size else 0.0
@@ -349,12 +329,11 @@ def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
     ----------
     differences : array-like of shape (n_topics,)
         Those that are nan are left out.
-    seed : int, default 0
+    seed : int
 
     Returns
     -------
-    float
-        In (0, 1].
+    float in (0, 1]
     """
     known = np.asarray(differences, np.float64)[~np.isnan(differences)]
     heads = np.random.default_rng(seed).integers(0, 2, (_N_FLIPS, known.size), dtype=np.int8)

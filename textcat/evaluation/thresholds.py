@@ -3,7 +3,8 @@
 Everywhere, a document gets a topic if ``score > threshold``, and a threshold lies in the middle between the lowest
 score that is to pass and the next lower one. Scores have to be those that new documents would get: out-of-fold scores.
 The strategies bear the names that Yang ("A study on thresholding strategies for text categorization", SIGIR 2001) gave
-them. A topic without a positive in the sample gets the threshold +inf.
+them. A topic without a positive in the sample gets the threshold +inf. Thresholds have the type of the scores, and `Y`
+and `scores` are those of `textcat.evaluation.metrics`.
 """
 
 from collections.abc import Callable
@@ -17,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.evaluation.metrics import _Places as Places
 from textcat.evaluation.metrics import checked, each_topic
 
-Choice = Callable[[Places], int | None]
-"""From the places of a topic's positives to the one that the threshold is to lie under; None: under none of them."""
+# From the places of a topic's positives to the one that the threshold is to lie under; None: under none of them.
+_Choice = Callable[[Places], int | None]
 
 # A topic with so many positives takes half of its curve from its own, half from all topics.
 SHRINKAGE = 10.0
@@ -36,19 +37,11 @@ def s_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
 
     Parameters
     ----------
-    scores : array-like of shape (n_documents, n_topics)
-        Of documents that were not trained on.
-    Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
+    scores, Y : array-like of shape (n_documents, n_topics)
 
     Returns
     -------
-    ndarray of shape (n_topics,), dtype of the scores
-        In (-inf, inf]; +inf for a topic without a positive.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a score is nan.
+    ndarray of shape (n_topics,)
     """
     return _per_topic(scores, Y, lambda places: _last_argmax(_f1(places)))
 
@@ -61,14 +54,12 @@ def s_cut_fbr(scores: ArrayLike, Y: Any, fbr: float = 0.1) -> NDArray[Any]:
 
     Parameters
     ----------
-    scores, Y
-        As in `s_cut`.
-    fbr : float, default 0.1
-        In [0, 1].
+    scores, Y : array-like of shape (n_documents, n_topics)
+    fbr : float in [0, 1], default 0.1
 
     Returns
     -------
-    ndarray of shape (n_topics,), dtype of the scores
+    ndarray of shape (n_topics,)
     """
     _, values = checked(Y, scores)
     best = np.array([_f1(Places.of(*topic)).max(initial=0.0) for topic in each_topic(Y, scores)])
@@ -82,14 +73,12 @@ def precision_cut(scores: ArrayLike, Y: Any, precision: float) -> NDArray[Any]:
 
     Parameters
     ----------
-    scores, Y
-        As in `s_cut`.
-    precision : float
-        In (0, 1].
+    scores, Y : array-like of shape (n_documents, n_topics)
+    precision : float in (0, 1]
 
     Returns
     -------
-    ndarray of shape (n_topics,), dtype of the scores
+    ndarray of shape (n_topics,)
         +inf for a topic that reaches this precision nowhere.
     """
 
@@ -115,7 +104,7 @@ def p_cut(scores: ArrayLike, prevalence: ArrayLike) -> NDArray[Any]:
 
     Returns
     -------
-    ndarray of shape (n_topics,), dtype of the scores
+    ndarray of shape (n_topics,)
         +inf where no document is to pass.
     """
     values = np.asarray(scores)
@@ -132,8 +121,7 @@ def r_cut(scores: ArrayLike, k: int) -> NDArray[np.bool_]:
     Parameters
     ----------
     scores : array-like of shape (n_documents, n_topics)
-    k : int
-        Of 0 to n_topics.
+    k : int of 0 to n_topics
 
     Returns
     -------
@@ -150,8 +138,7 @@ def best_k(scores: ArrayLike, Y: Any) -> int:
 
     Parameters
     ----------
-    scores, Y
-        As in `s_cut`.
+    scores, Y : array-like of shape (n_documents, n_topics)
 
     Returns
     -------
@@ -173,7 +160,7 @@ def _last_argmax(values: NDArray[Any]) -> int:
     return len(values) - 1 - int(np.argmax(values[::-1]))
 
 
-def _per_topic(scores: ArrayLike, Y: Any, choose: Choice) -> NDArray[Any]:
+def _per_topic(scores: ArrayLike, Y: Any, choose: _Choice) -> NDArray[Any]:
     """Choose among the cuts just under a positive: a lower one that reaches no further positive lets errors pass only.
 
     So it is enough to look at the places of the positives.
@@ -206,11 +193,7 @@ def _under_rank(ranked: NDArray[Any], k: int) -> Any:
 class Calibration:
     """One curve per topic from scores to probabilities: ``P(topic | score) = 1 / (1 + exp(-(a·score + b)))``.
 
-    Parameters
-    ----------
-    a : ndarray of shape (n_topics,), float64
-        Not negative: a higher score never has a lower probability.
-    b : ndarray of shape (n_topics,), float64
+    `a` and `b` are of shape (n_topics,). `a` is not negative: a higher score never has a lower probability.
     """
 
     a: NDArray[np.float64]
@@ -247,20 +230,14 @@ class Calibration:
 
         Parameters
         ----------
-        scores : array-like of shape (n_documents, n_topics)
-            Of documents that were not trained on.
-        Y : array-like or scipy sparse of shape (n_documents, n_topics), bool or 0/1
+        scores, Y : array-like of shape (n_documents, n_topics)
+            Of one document or more; else a ValueError says so.
         shrinkage : float, default 10
             Not negative; 0 gives every topic that has a positive its own curve.
 
         Returns
         -------
         Calibration
-
-        Raises
-        ------
-        ValueError
-            If there is no document, the shapes differ, or a score is nan.
         """
         positives, values = checked(Y, scores)
         if not len(values):
@@ -336,13 +313,12 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
 
     Parameters
     ----------
-    scores : array-like of shape (n_documents, n_topics)
-    probabilities : array-like of shape (n_documents, n_topics)
-        Of the same documents, such as from `Calibration`; where a score is higher, not lower.
+    scores, probabilities : array-like of shape (n_documents, n_topics)
+        Probabilities such as from `Calibration`: where a score is higher, not lower.
 
     Returns
     -------
-    ndarray of shape (n_topics,), dtype of the scores
+    ndarray of shape (n_topics,)
         +inf for a topic whose probabilities are all 0.
     """
     values = np.asarray(scores)
@@ -370,20 +346,14 @@ def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) 
     strategy : str
         "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut",
         "scut-fbr", "pcut", "expected-f1": the functions of these names. "single": 0, as probabilities alone decide.
-    scores, Y
-        As in `s_cut`.
-    probability : float
-        For the strategy of that name, in (0, 1).
+    scores, Y : array-like of shape (n_documents, n_topics)
+    probability : float in (0, 1)
+        For the strategy of that name.
 
     Returns
     -------
-    thresholds : ndarray of shape (n_topics,), dtype of the scores
+    thresholds : ndarray of shape (n_topics,)
     calibration : Calibration
-
-    Raises
-    ------
-    ValueError
-        If there is no such strategy.
     """
     values, calibration = np.asarray(scores), Calibration.fit(scores, Y)
     match strategy:
