@@ -1,4 +1,4 @@
-"""The papers' data sets: the real files have the papers' counts, small ones are read right, missing ones are told."""
+"""The papers' data sets: the real files have the papers' counts, small ones are read right, missing ones are named."""
 
 import bz2
 import gzip
@@ -177,8 +177,8 @@ def test_a_file_may_lie_in_the_cache(own, expect):
     assert load("adult-3185").y.tolist() == [1]
 
 
-def test_usps_is_read_from_either_of_its_two_forms(own, monkeypatch):
-    monkeypatch.setattr(datasets, "_USPS_SHAPES", ((10, 256), (1, 256)))
+def test_usps_is_read_from_either_of_its_two_forms(own, expect):
+    expect("usps", (11, 256), 9)
     (own / "usps").write_text("".join(f"{digit + 1} 1:-1 256:{digit / 10}\n" for digit in range(10)))
     (own / "usps.t").write_text("10 2:.5\n")
     as_text = load("usps")
@@ -196,27 +196,27 @@ def test_usps_is_read_from_either_of_its_two_forms(own, monkeypatch):
 
 
 @pytest.mark.parametrize("name", datasets.names())
-def test_a_data_set_that_is_missing_is_told_with_its_file_and_where_to_put_it(own, tmp_path, name):
-    with pytest.raises(MissingData, match=rf"The data set {name} needs the file \S+: put it") as told:
+def test_a_data_set_that_is_missing_is_named_with_its_file_and_where_to_put_it(own, tmp_path, name):
+    with pytest.raises(MissingData, match=rf"The data set {name} needs the file \S+: put it") as raised:
         load(name)
-    assert datasets.missing(name) == str(told.value)
+    assert datasets.missing(name) == str(raised.value)
     for part in (
         "https://",
         "the folder that the variable TEXTCAT_DATASETS names",
         str(tmp_path / "cache" / "datasets"),
     ):
-        assert part in str(told.value)
-    assert "\n" not in str(told.value)
+        assert part in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
-def test_without_a_folder_of_ones_own_the_cache_is_searched_and_told_as_seen_from_home(own, monkeypatch):
+def test_without_a_folder_of_ones_own_the_cache_is_searched_and_named_as_seen_from_home(own, monkeypatch):
     monkeypatch.delenv("TEXTCAT_DATASETS")
     monkeypatch.setattr(datasets.Path, "home", lambda: own.parent)
     with pytest.raises(MissingData, match=r"names or into ~/cache/datasets\.$"):
         load("sonar")
 
 
-def test_a_corpus_that_is_missing_is_told_with_how_to_fetch_it(own, monkeypatch):
+def test_a_corpus_that_is_missing_is_named_with_how_to_fetch_it(own, monkeypatch):
     monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
     with pytest.raises(MissingData, match=r"`textcat corpora fetch reuters21578` downloads it\. Or put reuters21"):
         datasets.corpus("reuters21578")
@@ -254,7 +254,7 @@ def test_a_damaged_archive_is_refused_in_a_sentence(own):
     with pytest.raises(TextcatError, match=r"a3a\.bz2 is damaged or no file of adult-3185"):
         load("adult-3185")
     (own / "usps.npz").write_bytes(b"PK")
-    with pytest.raises(TextcatError, match=r"usps\.npz is damaged or no file of USPS"):
+    with pytest.raises(TextcatError, match=r"usps\.npz is damaged or no file of usps .*: get it anew from"):
         load("usps")
 
 

@@ -152,7 +152,7 @@ def test_every_table_has_the_papers_five_data_sets():
 
 
 @pytest.mark.parametrize("table", margitron.EXPERIMENTS, ids=lambda table: table.name)
-def test_an_absent_data_set_is_told_as_missing_data(monkeypatch, tmp_path, table):
+def test_an_absent_data_set_is_missing_data(monkeypatch, tmp_path, table):
     monkeypatch.setattr(datasets, "folders", lambda: [tmp_path])
     monkeypatch.setattr(margitron, "load", datasets.load)
     margitron.margitrons.cache_clear()

@@ -89,7 +89,7 @@ def test_a_draw_has_as_many_documents_with_the_topic_as_without_each_once(made_u
 def test_mistakes_while_learning_are_those_of_one_document_after_another(draws):
     for draw in draws:
         n_seen = [1, 2, 10, 55, 100]
-        assert draw.mistakes(n_seen, 1).tolist() == [perceptron(draw, n)[2] for n in n_seen]
+        assert [solution.n_updates for solution in draw.partly(n_seen, 1)] == [perceptron(draw, n)[2] for n in n_seen]
         for n_epochs, solution in zip((1, 2, 5), draw.repeatedly((1, 2, 5), 1), strict=True):
             w, b, mistakes = perceptron(draw, 100 * n_epochs)
             assert solution.n_updates == mistakes
@@ -98,7 +98,7 @@ def test_mistakes_while_learning_are_those_of_one_document_after_another(draws):
 
 def test_errors_count_the_documents_on_the_wrong_side(draws):
     draw = draws[0]
-    ((training, test),) = draw.errors(draw.repeatedly([1], 1))
+    (((training, test),),) = notes._errors([draw], [draw.repeatedly([1], 1)])
     w, b, _ = perceptron(draw, 100)
     assert training == pytest.approx(np.sum((draw.X @ w + b > 0) != (draw.y > 0)))
     assert test == pytest.approx(100 / 80 * np.sum((draw.X_test @ w + b > 0) != (draw.y_test > 0)))
@@ -130,7 +130,7 @@ def test_a_picture_is_the_same_to_the_byte_from_run_to_run(draw_picture, draws, 
 
 
 def test_acq_of_reuters_is_learnt_as_the_page_says(reuters_archive):
-    (task, _) = notes.ACQ.tasks
+    (task, _) = notes.EXPERIMENTS[1].tasks
     rows = by_label(task.run(SETTINGS))
     so_far = [rows[f"after {n} documents"]["% so far"] for n in notes.AFTER]
     assert so_far == sorted(so_far, reverse=True), "the error falls while learning"
@@ -174,7 +174,7 @@ def separable(request):
 
 def test_the_perceptron_keeps_both_bounds_on_real_data(separable):
     data = datasets.load(separable)
-    with_bias, through_origin = notes.BOUNDS.tasks[list(notes.SEPARABLE).index(separable)].run(SETTINGS)
+    with_bias, through_origin = notes.EXPERIMENTS[2].tasks[list(notes.SEPARABLE).index(separable)].run(SETTINGS)
     for row in (with_bias, through_origin):
         figures = {name: figure.ours for name, figure in row.figures.items()}
         assert 0 < figures["mistakes"] <= figures["bound"]
@@ -199,8 +199,8 @@ def test_our_own_solution_proves_the_largest_margin_of_mushroom_that_the_machine
     assert plane.margin <= solution.directional_margin / solution.certificate
 
 
-def test_missing_data_is_told_and_not_a_crash(monkeypatch, tmp_path):
+def test_missing_data_is_named_and_not_a_crash(monkeypatch, tmp_path):
     monkeypatch.setenv("TEXTCAT_DATASETS", str(tmp_path))
     monkeypatch.setattr(datasets, "folders", lambda: [tmp_path])
     with pytest.raises(datasets.MissingData, match="sonar"):
-        notes._through_origin("sonar", 1)
+        notes._through_origin("sonar")

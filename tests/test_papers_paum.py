@@ -102,18 +102,21 @@ def test_the_svm_ranks_as_libsvm_does_on_the_rows(vectors):
     assert support[topic] == machine.n_support_.sum()
 
 
-def test_equal_rows_are_found_whatever_their_number():
-    rows = sp.csr_matrix([[1, 0], [0, 1], [1, 0], [0, 0], [1, 0], [0, 0], [0, 2]], dtype=np.float32)
-    assert paum_reuters._equal_rows(rows) == [[0, 2, 4], [3, 5]]
-
-
 def test_a_topic_is_contradicted_where_equal_documents_differ_in_it():
     rows = sp.csr_matrix([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
     labels = [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
     assert paum_reuters._contradicted_topics(rows_of(rows, labels)) == {0}
 
 
-def test_table_4_averages_over_separable_topics_only_and_tells_why_others_are_not():
+def test_equal_documents_are_compared_whatever_their_number():
+    rows = sp.csr_matrix([[1, 0], [0, 1], [1, 0], [0, 0], [1, 0], [0, 0], [0, 2]], dtype=np.float32)
+    labels = np.zeros((7, 5))
+    for topic, documents in enumerate([(0, 2, 4), (0, 4), (3,), (1,), (3, 5, 6)]):
+        labels[documents, topic] = 1
+    assert paum_reuters._contradicted_topics(rows_of(rows, labels)) == {1, 2}, "(1) and (6) have no equal"
+
+
+def test_table_4_averages_over_separable_topics_only_and_says_why_others_are_not():
     # Topic a is contradicted by equal documents; b is separable; c lies between its two negatives.
     rows = sp.csr_matrix([[1, 0], [1, 0], [0, 1], [0.5, 0.5]], dtype=np.float32)
     printed = {"lambda=0": {"map": 0.5, "sparsity": 1}, "lambda=1": {"map": 0.5, "sparsity": 1}}
@@ -125,7 +128,7 @@ def test_table_4_averages_over_separable_topics_only_and_tells_why_others_are_no
     assert table[0].note.endswith(" on c, which proves nothing.")
 
 
-def test_an_absent_corpus_is_told_as_missing_data(monkeypatch, tmp_path):
+def test_an_absent_corpus_is_missing_data(monkeypatch, tmp_path):
     monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path))
     monkeypatch.setattr("textcat.corpus.catalogue.cache_folder", lambda: tmp_path)
     for task in paum_reuters.EXPERIMENTS[1].tasks:
@@ -201,7 +204,7 @@ def test_margins_from_prevalence_make_common_topics_sparser_where_kappa_is_negat
 def test_margins_chosen_on_the_training_documents_rank_them_best(vectors):
     table = paum_reuters._training_rows(vectors, SMALL_GRID, 1)
     pairs = sorted(paum_reuters._grid(SMALL_GRID))
-    quality = np.array([quality for quality, _ in paum_reuters._trained_on(vectors, pairs, 1)])
+    quality, _ = paum_reuters._trained_on(vectors, pairs, 1)
     chosen = pairs[int(quality.mean(axis=1).argmax())]
     assert table[0].label.endswith(paum_reuters._name_of(chosen))
     largest, sparsest = (ours(row)["sparsity ALL"] for row in table[1:])
@@ -218,11 +221,11 @@ def points(n, n_dimensions=5, seed=0):
 
 def test_the_plane_goes_through_its_three_points():
     three = points(3)
-    plane = paum_reuters._Plane.through(*three)
-    places = [plane.project(point) for point in three]
-    np.testing.assert_allclose(plane.axes.T @ plane.axes, np.eye(2), atol=1e-12)
+    origin, *axes = paum_reuters._plane(*three).T
+    places = [np.array(axes) @ (point - origin) for point in three]
+    np.testing.assert_allclose(axes @ np.transpose(axes), np.eye(2), atol=1e-12)
     for point, place in zip(three, places, strict=True):
-        np.testing.assert_allclose(plane.origin + plane.axes @ place, point, atol=1e-12)
+        np.testing.assert_allclose(origin + place @ axes, point, atol=1e-12)
     np.testing.assert_allclose(places[0], 0, atol=1e-12)
     assert places[1][0] > 0
     assert places[1][1] == pytest.approx(0, abs=1e-12)
@@ -230,10 +233,10 @@ def test_the_plane_goes_through_its_three_points():
 
 
 def test_a_line_says_of_every_point_of_the_plane_how_right_the_row_is():
-    plane = paum_reuters._Plane.through(*points(3))
+    plane = paum_reuters._plane(*points(3))
     rows, y, place = sp.csr_array(points(4, seed=1)), np.array([1, -1, 1, -1]), np.array([0.3, -0.7])
-    expected = y * (rows @ (plane.origin + plane.axes @ place))
-    np.testing.assert_allclose(plane.lines(rows, y) @ [1, *place], expected, atol=1e-12)
+    expected = y * (rows @ (plane[:, 0] + plane[:, 1:] @ place))
+    np.testing.assert_allclose(y[:, None] * (rows @ plane) @ [1, *place], expected, atol=1e-12)
 
 
 def test_corners_are_those_of_the_region_within_all_lines():
@@ -249,10 +252,10 @@ def test_a_line_crosses_the_frame_or_not():
 
 
 def test_no_solution_has_a_larger_geometric_margin_than_the_svm(vectors):
-    positives = vectors.positives[vectors.topics.index("results")]
     rows = vectors.train.astype(np.float64)
-    y, found = paum_reuters._labels_of(rows, positives), paum_reuters._solutions(rows, positives)
-    whole = paum_reuters._augmented(rows)
+    y = np.where(vectors.train_labels[:, [vectors.topics.index("results")]].toarray().ravel() > 0, 1, -1)
+    found = paum_reuters._solutions(rows, y)
+    whole = sp.hstack([rows, np.ones((len(y), 1))], format="csr")
     margins = {name: (y * (whole @ vector)).min() / np.linalg.norm(vector[:-1]) for name, vector in found.items()}
     assert max(margins, key=margins.get) == "SVM"
     assert all(np.linalg.norm(vector) == pytest.approx(1) for vector in found.values())

@@ -1,5 +1,7 @@
 """`textcat reproduce`, with experiments made up for the test: listing, running, going on after a break, pages, JSON."""
 
+import io
+import itertools
 import json
 import os
 import re
@@ -19,13 +21,13 @@ from textcat.cli import _tables as tables
 from textcat.errors import TextcatError
 from textcat.papers import datasets, experiments, micra
 from textcat.papers.datasets import MissingData
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, published
+from textcat.papers.experiments import Experiment, Figure, Result, Row, Settings, Task, published
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 
 
 class Tasks:
-    """Two tasks that count how often they are run, and fail as they are told."""
+    """Two tasks that count how often they are run, and fail as they are asked to."""
 
     def __init__(self):
         self.ran, self.failure, self.settings = [], None, None
@@ -78,11 +80,14 @@ def reproduce(toys, tmp_path, monkeypatch):
     return run
 
 
-def printed(table):
-    console = Console(record=True, width=200)
-    with console.capture() as text:
-        tables.show_columns(console, table)
-    return [line.rstrip() for line in text.get().splitlines()]
+def printed(rows):
+    """The table of an experiment's figures, as `textcat reproduce` prints it."""
+    console = Console(file=io.StringIO(), width=200)
+    experiment = Experiment("toy", "Toy", (), 1, ())
+    result = Result(experiment, tuple(rows), 1.0, experiments._now(), 0, "textcat reproduce toy", ())
+    tables.reproductions(console, [result], None, as_json=False)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return list(itertools.takewhile(lambda line: line and not line.startswith("("), lines[2:]))
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -92,24 +97,33 @@ def test_without_a_name_the_experiments_are_listed_and_none_is_run(reproduce, ta
     ended = reproduce()
     lines = ended.stdout.splitlines()
     assert ended.exit_code == 0
-    assert lines[0].split() == ["experiment", "minutes", "last", "run", "what", "it", "shows", "data"]
-    assert re.fullmatch(
-        r"toy-table-1 +0\.5 +never +Toys, Table 1: updates of the perceptron +sonar \(missing\), newswire", lines[1]
-    )
-    assert lines[-1].startswith("The data set sonar needs the file sonar.mines: put it,")
+    assert re.fullmatch(r"toy-table-1 +0\.5 min  last run: never", lines[0])
+    assert lines[1:3] == ["    Toys, Table 1: updates of the perceptron", "    data: sonar (missing), newswire"]
+    sentence = " ".join(lines[lines.index("") + 1 :])
+    assert sentence.startswith("The data set sonar needs the file sonar.mines: put it, from https://")
     assert tasks.ran == []
 
 
-def test_the_list_tells_when_an_experiment_was_run_and_with_how_many_tasks(reproduce, tasks, monkeypatch):
+def test_the_list_says_when_an_experiment_was_run_and_with_how_many_tasks(reproduce, tasks, monkeypatch):
     tasks.failure = MissingData("No data.")
     reproduce("toy-table-1")
     assert "1 of 2 tasks" in reproduce().stdout
     tasks.failure = None
     reproduce("toy-table-1")
     today = f"{experiments._now():%Y-%m-%d}"
-    assert re.search(rf" {today}  +Toys, Table 1", reproduce().stdout)
+    assert f"last run: {today}\n    Toys, Table 1" in reproduce().stdout
     monkeypatch.setattr(experiments, "_code", lambda: "other")
-    assert f" {today}, changed since " in reproduce().stdout
+    assert f"last run: {today}, changed since\n" in reproduce().stdout
+
+
+def test_the_list_of_the_papers_experiments_fits_80_columns(monkeypatch, tmp_path):
+    for variable in ("TEXTCAT_DATASETS", "TEXTCAT_CORPORA", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "80")
+    ended = CliRunner().invoke(cli.app, ["reproduce", "--results", str(tmp_path)], catch_exceptions=False)
+    paths_apart = [line for line in ended.stdout.splitlines() if not re.search(r"https?://|/", line)]
+    assert max(map(len, paths_apart)) <= 80
+    assert all(name in ended.stdout for name in papers.known_experiments())
 
 
 def test_an_experiment_stands_beside_the_published_figures(reproduce):
@@ -254,7 +268,7 @@ def test_without_matplotlib_nothing_is_drawn_until_it_is_there(reproduce, monkey
 
 
 @pytest.mark.parametrize("name", ["toy-tabel-1", "Toy Table 1", "table-1"])
-def test_a_wrong_name_is_told_with_the_nearest(reproduce, tasks, name):
+def test_a_wrong_name_is_refused_with_the_nearest(reproduce, tasks, name):
     with pytest.raises(TextcatError, match=rf"no experiment '{name}'; .* Did you mean 'toy-table-1'\?"):
         reproduce("toy-table-2", name)
     assert tasks.ran == []
@@ -339,21 +353,19 @@ def test_an_experiment_says_what_it_is_and_needs(experiment):
     ],
 )
 def test_a_difference_is_that_of_the_printed_figures(figure, cells):
-    assert [
-        cell.strip() for cell in re.split(r"  +", printed(tables.comparison_columns([Row("x", {"c": figure})]))[2])
-    ] == [
+    assert [cell.strip() for cell in re.split(r"  +", printed([Row("x", {"c": figure})])[2])] == [
         "x",
         *cells,
     ]
 
 
 def test_a_column_without_a_published_figure_has_ours_alone():
-    table = printed(tables.comparison_columns([Row("x", {"seconds of LIBSVM": Figure(12.5, None, 1)}), Row("y")]))
+    table = printed([Row("x", {"seconds of LIBSVM": Figure(12.5, None, 1)}), Row("y")])
     assert [line.split() for line in table] == [["seconds", "of", "LIBSVM"], ["x", "12.5"], ["y", "-"]]
 
 
 def test_rows_without_figures_have_one_line_of_headers():
-    assert printed(tables.comparison_columns([Row("x", seconds=123.4), Row("y", note="No data.")])) == [
+    assert printed([Row("x", seconds=123.4), Row("y", note="No data.")]) == [
         "   seconds  note",
         "x      123",
         "y        -     1",

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import string
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +32,15 @@ if TYPE_CHECKING:
     from textcat.corpus.cards import Card
     from textcat.documents import Corpus
     from textcat.evaluation.ranking import BandQuality
-    from textcat.evaluation.significance import Comparison, Difference
+    from textcat.evaluation.significance import Comparison
     from textcat.model.tagger import Tagger
-    from textcat.papers.experiments import Result, Row, _State
+    from textcat.papers.experiments import Result, _State
     from textcat.tagging.summary import Summary
     from textcat.training.selection import Trial
 
-# How many of the first and last topics of a corpus are printed.
-_ENDS = 5
-# How many of the topics that differ most between models, and of the pairs of topics that are mistaken most.
-_LARGEST = 10
-# How many trials of a study; a file has them all.
-_MOST_TRIALS = 30
+_ENDS = 5  # of the first and last topics of a corpus that are printed
+_LARGEST = 10  # of the topics that differ most between models, and of the pairs of topics that are mistaken most
+_MOST_TRIALS = 30  # of a study; a file has them all
 
 _BAND_LINES = (
     ("macro-averaged precision", "macro_average_precision", 3),
@@ -56,9 +55,9 @@ _ALL_BAND_LINES = (
     ("macro nDCG", "macro_ndcg", 3),
     _BAND_LINES[1],
     *(
-        (f"{average} {title}", f"{average}_{measure}", 3)
+        (f"{average} {title}", f"{average}_{title.lower()}", 3)
         for average in ("macro", "micro", "sample")
-        for title, measure in (("precision", "precision"), ("recall", "recall"), ("F1", "f1"))
+        for title in ("precision", "recall", "F1")
     ),
     ("label ranking average precision", "label_ranking_average_precision", 3),
     ("coverage error", "coverage_error", 2),
@@ -91,19 +90,22 @@ def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]],
         left_out.insert(0, table.pop().title)
     if not table:
         return
-    table[0].is_words = True
+
+    def print_line(cells: Sequence[str], style: str = "") -> None:
+        aligned = (column.aligned(cell) for column, cell in zip(table, cells, strict=True))
+        console.print(Text("  ".join(aligned).rstrip(), style), soft_wrap=True)
+
+    table[0].is_words, last = True, table[-1]
     room = console.width - sum(column.width + 2 for column in table[:-1])
-    if console.is_terminal and table[-1].is_words and room >= max(20, cell_len(table[-1].title)):
-        table[-1].width = min(table[-1].width, room)
-    for k in range(max(len(column.header) for column in table)):
-        header = [column.aligned(column.header[k] if k < len(column.header) else "") for column in table]
-        console.print(Text("  ".join(header).rstrip(), style="bold"), soft_wrap=True)
-    for cells in zip(*(column.cells for column in table), strict=True):
-        pieces = textwrap.wrap(cells[-1], table[-1].width) if cell_len(cells[-1]) > table[-1].width else [cells[-1]]
-        for k, piece in enumerate(pieces):
-            line = [*(cells[:-1] if k == 0 else [""] * (len(table) - 1)), piece]
-            aligned = (column.aligned(cell) for column, cell in zip(table, line, strict=True))
-            console.print(Text("  ".join(aligned).rstrip()), soft_wrap=True)
+    if console.is_terminal and last.is_words and room >= max(20, cell_len(last.title)):
+        last.width = min(last.width, room)
+    for header in zip_longest(*(column.header for column in table), fillvalue=""):
+        print_line(header, "bold")
+    for *cells, words in zip(*(column.cells for column in table), strict=True):
+        first, *others = textwrap.wrap(words, last.width) if cell_len(words) > last.width else [words]
+        print_line([*cells, first])
+        for piece in others:
+            print_line([""] * len(cells) + [piece])
     if left_out:
         _say(console, f"(no room for {', '.join(left_out)}: widen the terminal, or see --json)")
 
@@ -121,24 +123,23 @@ class _Column:
         return text + padding if self.is_words else padding + text
 
 
-def _figure(value: float | None, decimals: int = 3, undefined: str = "-") -> _Figure:
+def _figure(value: float | None, decimals: int = 3, undefined: str = "-", sign: str = "") -> _Figure:
     """Return .751 for 0.751, as tables of precision have it."""
-    if value is None:
-        return _Figure(undefined)
-    text = f"{value:.{decimals}f}"
-    return _Figure(text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text)
+    return _Figure(undefined if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{decimals}f}"))
 
 
-def _signed(value: float) -> _Figure:
-    return _Figure(f"{value:+.3f}".replace("0.", ".", 1))
-
-
-def _interval(bounds: tuple[float, float] | None, write: Callable[[float], str] = _figure) -> _Figure:
-    return _Figure("-" if bounds is None else " to ".join(map(write, bounds)))
+def _interval(bounds: tuple[float, float] | None, sign: str = "") -> _Figure:
+    return _Figure("-" if bounds is None else " to ".join(_figure(bound, sign=sign) for bound in bounds))
 
 
 def _say(console: Console, text: str) -> None:
     console.print(text, soft_wrap=True, markup=False)
+
+
+def _wrapped(console: Console, text: str, indent: str = "") -> str:
+    width = max(40, min(console.width, 100))
+    indents = {"initial_indent": indent, "subsequent_indent": indent}
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False, **indents)
 
 
 def _facts(console: Console, facts: Mapping[str, Any]) -> None:
@@ -188,10 +189,8 @@ def training(
         return
     if evaluation.measured_on != "test documents":
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
-        _say(
-            console,
-            f"Corpus {tagger.corpus}{why}: by cross-validation on its {tagger.train_documents} training documents,\n",
-        )
+        measured = f"by cross-validation on its {tagger.train_documents} training documents"
+        _say(console, f"Corpus {tagger.corpus}{why}: {measured},\n")
     quality(console, evaluation, per_topic=per_topic)
     console.print()
     show(console, stage_rows(stages.seconds, peak_memory()))
@@ -215,11 +214,10 @@ def quality(
         console.print()
     show(console, band_rows(evaluation, every_measure=every_measure))
     if evaluation.confusion is not None:
-        wrong = [(topic, got, n) for topic, got, n in evaluation.confusion if topic != got]
         accuracy = _figure(evaluation.accuracy, undefined="not defined: no document has a topic")
         _say(console, f"\naccuracy {accuracy}, over the documents that have a topic")
-        rows = [{"topic": topic, "got": got, "documents": n} for topic, got, n in wrong[:_LARGEST]]
-        show(console, rows)
+        wrong = [{"topic": topic, "got": got, "documents": n} for topic, got, n in evaluation.confusion if topic != got]
+        show(console, wrong[:_LARGEST])
 
 
 def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[dict[str, str]]:
@@ -305,23 +303,18 @@ def comparison(
 
 def measure_rows(compared: Comparison, names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
     """Return a row per band and measure: its values for the first and another model, and how these differ."""
-
-    def differing(difference: Difference | None) -> Iterable[_Figure]:
-        if difference is None:
-            return [_Figure("-")] * 4
-        p_values = (_figure(p, 4) for p in (difference.p_documents, difference.p_topics))
-        return _signed(difference.difference), _interval(difference.interval, _signed), *p_values
-
-    titles = (f"{names[other]} - {names[0]}", "95 % interval", "p docs", "p topics")
-    return [
-        {
-            "band": row.band,
-            "measure": _SHORT_TITLES[row.measure],
-            **{names[place]: _figure(row.values[place], undefined="no topic") for place in (0, other)},
-            **dict(zip(titles, differing(row.differences[other - 1]), strict=True)),
+    rows = []
+    for row in compared.measures:
+        found = row.differences[other - 1]
+        difference, interval, p_documents, p_topics = astuple(found) if found else [None] * 4
+        values = {names[place]: _figure(row.values[place], undefined="no topic") for place in (0, other)}
+        cells = {"band": row.band, "measure": _SHORT_TITLES[row.measure], **values}
+        cells |= {
+            f"{names[other]} - {names[0]}": _figure(difference, sign="+"),
+            "95 % interval": _interval(interval, "+"),
         }
-        for row in compared.measures
-    ]
+        rows.append(cells | {"p docs": _figure(p_documents, 4), "p topics": _figure(p_topics, 4)})
+    return rows
 
 
 def difference_rows(compared: Comparison, names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
@@ -332,7 +325,13 @@ def difference_rows(compared: Comparison, names: Sequence[str], n: int | None = 
             "train": row.train_positives,
             "test": row.test_positives,
             **dict(zip(names, map(_figure, row.average_precision), strict=True)),
-            **dict(zip([f"{name} - {names[0]}" for name in names[1:]], map(_signed, row.differences), strict=True)),
+            **dict(
+                zip(
+                    [f"{name} - {names[0]}" for name in names[1:]],
+                    (_figure(value, sign="+") for value in row.differences),
+                    strict=True,
+                )
+            ),
         }
         for row in compared.topics[:n]
     ]
@@ -475,27 +474,22 @@ def _how_to_get(card: Card) -> str:
 
 def fetched(console: Console, card: Card, path: Path) -> None:
     """Print where a corpus is, and its terms of use."""
-    _facts(
-        console, {"corpus": f"{card.name}: {card.title}", "licence": card.licence, "cite": card.citation, "at": path}
-    )
+    title = f"{card.name}: {card.title}"
+    _facts(console, {"corpus": title, "licence": card.licence, "cite": card.citation, "at": path})
 
 
 def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool = False) -> None:
     """Print a corpus' counts, and its largest and smallest topics; as JSON all of them."""
     statistics = documents.statistics()
-    sizes = zip(statistics.topics, statistics.train_positives, statistics.test_positives, strict=True)
-    rows: list[dict[str, Any]] = [
-        {"topic": topic, "train": int(train), "test": int(test)} for topic, train, test in sizes
-    ]
+    sizes = zip(statistics.topics, statistics.train_positives.tolist(), statistics.test_positives.tolist(), strict=True)
+    rows: list[dict[str, Any]] = [{"topic": topic, "train": train, "test": test} for topic, train, test in sizes]
     if as_json:
         counts = {"documents": statistics.documents, "without_topic": statistics.without_topic, "tokens": n_tokens}
         _print_json(console, {"corpus": documents.name, **counts, "topics": rows})
         return
-    parts = [
-        {"part": part, "documents": count, "without topic": statistics.without_topic[part]}
-        for part, count in statistics.documents.items()
-    ]
-    show(console, parts)
+    unlabelled = statistics.without_topic
+    parts = statistics.documents.items()
+    show(console, [{"part": part, "documents": n, "without topic": unlabelled[part]} for part, n in parts])
     console.print()
     _facts(console, {"topics": len(rows), "tokens": f"{n_tokens} in train and test"})
     console.print()
@@ -517,15 +511,13 @@ def recipe(console: Console, one: Recipe, *, as_json: bool) -> None:
     if as_json:
         _print_json(console, {"recipe": one.name, "title": one.title, "fields": [f._asdict() for f in one.fields()]})
         return
-    width = max(40, min(console.width, 100))
     lines, section = [f"title = {format_value(one.title)}"], ""
     for field in one.fields():
         if field.section != section:
             section = field.section
             lines += ["", f"[{section}]"]
         default = "none" if field.default is None else format_value(field.default)
-        meaning = f"{field.explanation} ({field.type}; default: {default})"
-        lines += ["", *textwrap.wrap(meaning, width, initial_indent="# ", subsequent_indent="# ")]
+        lines += ["", _wrapped(console, f"{field.explanation} ({field.type}; default: {default})", "# ")]
         lines.append(f"# {field.name} =" if field.value is None else f"{field.name} = {format_value(field.value)}")
     _say(console, "\n".join(lines))
 
@@ -597,9 +589,13 @@ def experiments(console: Console, states: Sequence[_State], *, as_json: bool) ->
     if as_json:
         _print_json(console, [row | {"missing": state.missing} for row, state in zip(rows, states, strict=True)])
         return
-    show(console, rows)
+    for row in rows:
+        _say(console, f"{row['experiment']:16}  {row['minutes']:>4} min  last run: {row['last run']}")
+        _say(console, _wrapped(console, str(row["what it shows"]), "    "))
+        if row["data"]:
+            _say(console, _wrapped(console, f"data: {row['data']}", "    "))
     for sentence in dict.fromkeys(sentence for state in states for sentence in state.missing.values()):
-        _say(console, f"\n{sentence}")
+        _say(console, "\n" + _wrapped(console, sentence))
 
 
 def _last_run(state: _State) -> str:
@@ -608,8 +604,7 @@ def _last_run(state: _State) -> str:
     n_tasks = len(state.experiment.tasks)
     if 0 < state.n_finished < n_tasks:
         return f"{state.n_finished} of {n_tasks} tasks"
-    changed = "" if state.n_finished else ", changed since"
-    return f"{state.last_run:%Y-%m-%d}{changed}"
+    return f"{state.last_run:%Y-%m-%d}{'' if state.n_finished else ', changed since'}"
 
 
 def reproductions(console: Console, results: Iterable[Result], out: Path | None, *, as_json: bool) -> None:
@@ -631,24 +626,10 @@ def _reproduction(console: Console, result: Result, page: Path | None) -> None:
 
     experiment = result.experiment
     _say(console, f"{experiment.name}: {experiment.title}\n")
-    show_columns(console, comparison_columns(result.rows))
-    for number, note in enumerate(pages.comparison_notes(result.rows), start=1):
+    labels, *figures = pages.columns(result.rows)
+    show_columns(console, [labels, *((head, list(map(_Figure, cells))) for head, cells in figures)])
+    for number, note in enumerate(pages.notes(result.rows), start=1):
         _say(console, f"({number}) {note}")
     kept = f"; {result.n_kept} of {len(experiment.tasks)} tasks had been run before" if result.n_kept else ""
-    _say(console, f"\n{result.seconds:.1f} s{kept}")
-    if page is not None:
-        _say(console, f"Page: {page}")
-    console.print()
-
-
-def comparison_columns(rows: Sequence[Row]) -> list[tuple[str, list[Any]]]:
-    """Return the columns of a table of the published figures, ours, and by how many percent these differ."""
-    from textcat.papers import pages
-
-    columns = pages.columns(rows)
-    titled = any(column.title for column in columns)
-    figures = [
-        (f"{column.title}\n{column.part}" if titled else column.part, [_Figure(cell) for cell in column.cells])
-        for column in columns
-    ]
-    return [("", [row.label for row in rows]), *figures]
+    page_line = "" if page is None else f"Page: {page}\n"
+    _say(console, f"\n{result.seconds:.1f} s{kept}\n{page_line}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ def known_experiments() -> dict[str, Experiment]:
     return {experiment.name: experiment for module in modules for experiment in module.EXPERIMENTS}
 
 
-def find(names: Iterable[str]) -> list[Experiment]:
+def find(names: Sequence[str]) -> list[Experiment]:
     """Return experiments by name.
 
     Raises
@@ -28,11 +28,10 @@ def find(names: Iterable[str]) -> list[Experiment]:
     TextcatError
         If there is none of that name; names the nearest one.
     """
-    known, chosen = known_experiments(), []
-    for name in dict.fromkeys(names):
+    known = known_experiments()
+    for name in names:
         if name not in known:
             near = get_close_matches(name.lower(), known, n=1, cutoff=0.0)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise TextcatError(f"There is no experiment {name!r}; `textcat reproduce` lists them.{hint}")
-        chosen.append(known[name])
-    return chosen
+    return [known[name] for name in dict.fromkeys(names)]

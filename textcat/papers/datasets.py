@@ -7,10 +7,10 @@ import gzip
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,14 +36,14 @@ _MUSHROOM = [
     *["bcxfks", "fgys", "nbcgrpuewy", "tf", "alcyfmnps", "adfn", "cwd", "bn", "knbhgropuewy", "et", "bcuezr", "fyks"],
     *["fyks", "nbcgopewy", "nbcgopewy", "pu", "nowy", "not", "ceflnpsz", "knbhrouwy", "acnsvy", "glmpuwd"],
 ]
+_USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0, 1]
 
 
 class MissingData(TextcatError):  # noqa: N818 - it is data that is missing
     """A file of a data set that is in none of the folders where it may be."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Dataset:
+class _Dataset(NamedTuple):
     """Rows with labels."""
 
     name: str
@@ -56,33 +56,27 @@ class _Dataset:
 Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     """What a data set is made of, and what it must come out as."""
 
     files: tuple[str, ...]
     url: str
-    read: Callable[..., Rows]  # takes the files' bytes
-    shape: tuple[int, int]
-    positives: int | None
+    read: Callable[..., tuple[Any, ...]]  # takes the files' bytes; rows and labels, and those of a test part
+    shape: tuple[int, int]  # of both parts together
+    positives: int | None = None  # in training
 
 
 def names() -> list[str]:
     """Return the names that `load` knows, in the order of the papers."""
-    return [*_SOURCES, "usps"]
+    return list(_SOURCES)
 
 
 def load(name: str) -> _Dataset:
-    """Read a data set.
+    """Read a data set: ``adult`` and ``web`` are the whole sets, ``adult-1605`` one of Platt's subsets.
 
     It is looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's cache;
     in either its files may lie in a folder ``uci``, ``libsvm``, ``usps``, ``covertype`` or ``rcv1`` or directly, plain
     or packed (``.bz2``, ``.gz``).
-
-    Parameters
-    ----------
-    name : str
-        One of `names`. ``adult`` and ``web`` are the whole sets, ``adult-1605`` one of Platt's subsets.
 
     Raises
     ------
@@ -91,19 +85,22 @@ def load(name: str) -> _Dataset:
     TextcatError
         If there is no such data set, or a file is not what it should be.
     """
-    if name == "usps":
-        return _load_usps()
-    source = _source(name)
-    paths = [_path(name, file, source.url) for file in source.files]
+    source, paths = _source(name), _paths(name)
     try:
-        X, y = source.read(*map(_unpacked, paths))
+        X, y, *test = source.read(*map(_unpacked, paths))
+        n_positives, shape = int(np.sum(y > 0)), (X.shape[0] + (len(test[1]) if test else 0), X.shape[1])
     except (ValueError, KeyError, IndexError, EOFError, OSError) as error:
         raise TextcatError(
             f"{paths[0]} is damaged or no file of {name} ({error}): get it anew from {source.url}"
-        ) from (error)
-    dataset = _Dataset(name, _rows(X), y.astype(np.int8))
-    _check(dataset, paths[0], source.shape, source.positives)
-    return dataset
+        ) from error
+    if shape != source.shape or source.positives not in (None, n_positives):
+        raise TextcatError(
+            f"{paths[0]} is not the papers' {name}: it has {shape[0]} rows of {shape[1]} features, "
+            f"{n_positives} of them positive, and should have {source.shape[0]} of {source.shape[1]}"
+            f"{'' if source.positives is None else f', {source.positives} of them positive'}."
+        )
+    parts = [_sparse(part) if part.ndim == 2 else part.astype(np.int8) for part in (X, y, *test)]
+    return _Dataset(name, *parts)
 
 
 def corpus(name: str) -> Corpus:
@@ -114,21 +111,17 @@ def corpus(name: str) -> Corpus:
     MissingData
         If it is not on disk.
     """
-    if catalogue.locate(catalogue.card(name)) is None:
-        raise MissingData(_missing_corpus(name))
+    if sentence := _missing_corpus(name):
+        raise MissingData(sentence)
     return catalogue.open_corpus(name, download=False)
 
 
 def missing(name: str) -> str | None:
     """Return in a sentence what is missing of a data set or corpus, and where it may be put; None if all is there."""
-    if name not in names() and name in catalogue.cards():
-        return None if catalogue.locate(catalogue.card(name)) else _missing_corpus(name)
+    if name not in _SOURCES and name in catalogue.cards():
+        return _missing_corpus(name)
     try:
-        if name == "usps":
-            _usps_paths()
-        else:
-            for file in _source(name).files:
-                _path(name, file, _source(name).url)
+        _paths(name)
     except MissingData as error:
         return str(error)
     return None
@@ -139,9 +132,6 @@ def folders() -> list[Path]:
     named = os.environ.get("TEXTCAT_DATASETS")
     cache = catalogue.cache_folder().with_name("datasets")
     return [Path(named).expanduser(), cache] if named else [cache]
-
-
-# --- finding ---------------------------------------------------------------------------------------------------------
 
 
 def _source(name: str) -> _Source:
@@ -156,22 +146,25 @@ def _find(file: str) -> Path | None:
     return next((path for path in packed if path.is_file()), None)
 
 
-def _path(name: str, file: str, url: str) -> Path:
-    path = _find(file)
-    if path is None:
-        raise MissingData(_missing_file(name, Path(file).name, url))
-    return path
+def _paths(name: str) -> list[Path]:
+    source, paths = _source(name), []
+    for file in source.files:
+        if name == "usps" and (packed := _find(_USPS_PACKED)):
+            return [packed]
+        path = _find(file)
+        if path is None:
+            raise MissingData(
+                f"The data set {name} needs the file {Path(file).name}: put it, from {source.url}, into the folder "
+                f"that the variable TEXTCAT_DATASETS names or into {_at_home(folders()[-1])}."
+            )
+        paths.append(path)
+    return paths
 
 
-def _missing_file(name: str, file: str, url: str) -> str:
-    return (
-        f"The data set {name} needs the file {file}: put it, from {url}, into the folder that the variable "
-        f"TEXTCAT_DATASETS names or into {_at_home(folders()[-1])}."
-    )
-
-
-def _missing_corpus(name: str) -> str:
+def _missing_corpus(name: str) -> str | None:
     card = catalogue.card(name)
+    if catalogue.locate(card) is not None:
+        return None
     how = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
     return (
         f"The corpus {name} is not here. {how} {card.files[0]} into the folder that the variable TEXTCAT_CORPORA names "
@@ -189,22 +182,12 @@ def _unpacked(path: Path) -> bytes:
         return file.read()
 
 
-def _rows(X: Any) -> sp.csr_array:
+def _sparse(X: Any) -> sp.csr_array:
     rows = sp.csr_array(X, dtype=np.float64)
     rows.eliminate_zeros()
     rows.sort_indices()
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return rows
-
-
-def _check(dataset: _Dataset, path: Path, shape: tuple[int, int], positives: int | None) -> None:
-    (n_rows, n_features), n_positives = dataset.X.shape, int(np.sum(dataset.y > 0))
-    if (n_rows, n_features) != shape or positives not in (None, n_positives):
-        raise TextcatError(
-            f"{path} is not the papers' {dataset.name}: it has {n_rows} rows of {n_features} features, "
-            f"{n_positives} of them positive, and should have {shape[0]} of {shape[1]}"
-            f"{'' if positives is None else f', {positives} of them positive'}."
-        )
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -218,60 +201,33 @@ def _signs(labels: Iterable[str], positive: str, negative: str) -> np.ndarray:
     return np.array([{positive: 1, negative: -1}[label] for label in labels])
 
 
-def _coded(rows: Iterable[Sequence[str]], codes: str) -> np.ndarray:
-    """Turn the first of the codes into 1, the second into -1, the third into 0."""
-    value = dict(zip(codes, (1, -1, 0), strict=True))
-    return np.array([[value[cell] for cell in row] for row in rows])
+def _read_table(
+    data: bytes, label: int, signs: tuple[str, str], between: str | None = ",", coded: dict[str, int] | None = None
+) -> Rows:
+    """Read rows of numbers, or of codes; those with a "?" that is no code are left out."""
+    rows = [row for row in _fields(data, between) if coded or "?" not in row]
+    y = _signs([row.pop(label) for row in rows], *signs)
+    return np.array([[coded[cell] if coded else float(cell) for cell in row] for row in rows]), y
 
 
 def _read_sonar(mines: bytes, rocks: bytes) -> Rows:
-    parts = [_marked(mines), _marked(rocks)]
-    return np.vstack(parts), np.repeat([1, -1], list(map(len, parts)))
+    """Read the "aspect-angle dependent" training half, whose rows are marked with a star."""
+    marked = [re.findall(rb"^\*C[MR]\d+:\s*\{([^}]*)\}", text, re.MULTILINE) for text in (mines, rocks)]
+    X = [list(map(float, row.split())) for rows in marked for row in rows]
+    return np.array(X), np.repeat([1, -1], list(map(len, marked)))
 
 
-def _marked(text: bytes) -> np.ndarray:
-    """Return the rows of the "aspect-angle dependent" training half, which are marked with a star."""
-    rows = re.findall(rb"^\*C[MR]\d+:\s*\{([^}]*)\}", text, re.MULTILINE)
-    return np.array([list(map(float, row.split())) for row in rows])
-
-
-def _read_wbc(data: bytes) -> Rows:
-    rows = [row for row in _fields(data) if "?" not in row]
-    return np.array([row[1:-1] for row in rows], float), _signs((row[-1] for row in rows), "4", "2")
-
-
-def _read_wbc_11(data: bytes) -> Rows:
-    X, y = _read_wbc(data)
-    kept = np.delete(np.arange(len(y)), np.array(_WITHOUT_11) - 1)
-    return X[kept], y[kept]
-
-
-def _read_ionosphere(data: bytes) -> Rows:
-    rows = _fields(data)
-    return np.array([row[:-1] for row in rows], float), _signs((row[-1] for row in rows), "g", "b")
-
-
-def _read_votes(data: bytes) -> Rows:
-    rows = _fields(data)
-    return _coded((row[1:] for row in rows), "yn?"), _signs((row[0] for row in rows), "democrat", "republican")
-
-
-def _read_tic_tac_toe(data: bytes) -> Rows:
-    rows = _fields(data)
-    return _coded((row[:-1] for row in rows), "xob"), _signs((row[-1] for row in rows), "positive", "negative")
-
-
-def _read_german(data: bytes) -> Rows:
-    rows = _fields(data, None)
-    return np.array([row[:-1] for row in rows], float), _signs((row[-1] for row in rows), "1", "2")
+def _read_wbc(data: bytes, left_out: Iterable[int] = ()) -> Rows:
+    X, y = _read_table(data, -1, ("4", "2"))
+    kept = np.delete(np.arange(len(y)), [row - 1 for row in left_out])
+    return X[kept, 1:], y[kept]
 
 
 def _read_mushroom(data: bytes) -> Rows:
+    from sklearn.preprocessing import OneHotEncoder
+
     rows = [row for row in _fields(data) if "?" not in row]
-    first = np.cumsum([0, *map(len, _MUSHROOM)])
-    columns = [[first[k] + values.index(row[k + 1]) for k, values in enumerate(_MUSHROOM)] for row in rows]
-    X = np.zeros((len(rows), first[-1]))
-    np.put_along_axis(X, np.array(columns), 1.0, axis=1)
+    X = OneHotEncoder(categories=list(map(list, _MUSHROOM))).fit_transform([row[1:] for row in rows])
     return X, _signs((row[0] for row in rows), "e", "p")
 
 
@@ -296,40 +252,14 @@ def _read_lyrl(vectors: bytes, qrels: bytes, topic: str) -> Rows:
     return X, np.array([1 if name in relevant else -1 for name in ids])
 
 
-# --- USPS: two parts, ten classes ------------------------------------------------------------------------------------
-
-_USPS_SHAPES = ((7291, 256), (2007, 256))
-
-
-def _usps_paths() -> list[Path]:
-    packed = _find("usps/usps.npz")
-    if packed is not None:
-        return [packed]
-    return [_path("usps", f"usps/{file}", f"{_LIBSVM}/multiclass.html#usps") for file in ("usps", "usps.t")]
-
-
-def _load_usps() -> _Dataset:
-    """Read USPS from ``usps.npz`` (train_x, train_y, test_x, test_y; pixels in [0, 1]), or from libsvm's two files."""
-    paths = _usps_paths()
-    try:
-        (X, y), (X_test, y_test) = _usps_parts(paths)
-    except (ValueError, KeyError, EOFError, OSError) as error:
-        raise TextcatError(f"{paths[0]} is damaged or no file of USPS ({error}).") from error
-    dataset = _Dataset("usps", _rows(X), y.astype(np.int8), _rows(X_test), y_test.astype(np.int8))
-    if (X.shape, X_test.shape) != _USPS_SHAPES or sorted(set(dataset.y)) != list(range(10)):
-        raise TextcatError(
-            f"{paths[0]} is not the papers' USPS: it has {X.shape[0]} and {X_test.shape[0]} rows of {X.shape[1]} "
-            "pixels, and should have 7291 and 2007 of 256, labelled 0 to 9."
-        )
-    return dataset
-
-
-def _usps_parts(paths: Sequence[Path]) -> list[Rows]:
-    if len(paths) == 2:
-        parts = [_read_libsvm(_unpacked(path), 256) for path in paths]
-        return [(X, y - 1) for X, y in parts]  # their labels are the digits + 1, their pixels in [-1, 1]
-    with np.load(paths[0]) as arrays:
-        return [(2.0 * arrays[f"{part}_x"].astype(np.float64) - 1, arrays[f"{part}_y"]) for part in ("train", "test")]
+def _read_usps(*files: bytes) -> tuple[Any, ...]:
+    """Read the training and the test part, pixels in [-1, 1]: from libsvm's two files, or from one of arrays."""
+    if len(files) == 2:
+        parts = [_read_libsvm(file, 256) for file in files]
+        return tuple(array for X, y in parts for array in (X, y - 1))  # their labels are the digits + 1
+    with np.load(io.BytesIO(files[0])) as arrays:
+        x, y, x_test, y_test = (arrays[name] for name in ("train_x", "train_y", "test_x", "test_y"))
+    return 2.0 * x.astype(np.float64) - 1, y, 2.0 * x_test.astype(np.float64) - 1, y_test
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------
@@ -340,10 +270,7 @@ def _uci(folder: str, files: str, read: Callable[..., Rows], shape: tuple[int, i
 
 
 def _platt(name: str, letter: str, n_features: int, sizes: dict[int, int | None]) -> dict[str, _Source]:
-    def read(data: bytes) -> Rows:
-        return _read_libsvm(data, n_features)
-
-    sources = {}
+    sources, read = {}, partial(_read_libsvm, n_features=n_features)
     for number, (size, positives) in enumerate(sizes.items(), start=1):
         file = f"{letter}{number}a"
         source = _Source((f"libsvm/{file}",), f"{_LIBSVM}/binary.html#{file}", read, (size, n_features), positives)
@@ -352,20 +279,22 @@ def _platt(name: str, letter: str, n_features: int, sizes: dict[int, int | None]
 
 
 def _lyrl(topic: str) -> _Source:
-    def read(vectors: bytes, qrels: bytes) -> Rows:
-        return _read_lyrl(vectors, qrels, topic)
-
     files = ("rcv1/lyrl2004_vectors_test_pt0.dat", "rcv1/rcv1-v2.topics.qrels")
-    return _Source(files, f"{_LYRL}/lyrl2004_rcv1v2_README.htm", read, (199328, 47236), None)
+    return _Source(files, f"{_LYRL}/lyrl2004_rcv1v2_README.htm", partial(_read_lyrl, topic=topic), (199328, 47236))
 
 
+_read_ionosphere = partial(_read_table, label=-1, signs=("g", "b"))
+_read_votes = partial(_read_table, label=0, signs=("democrat", "republican"), coded={"y": 1, "n": -1, "?": 0})
+_read_games = partial(_read_table, label=-1, signs=("positive", "negative"), coded={"x": 1, "o": -1, "b": 0})
+_read_german = partial(_read_table, label=-1, signs=("1", "2"), between=None)
+_read_wbc_11 = partial(_read_wbc, left_out=_WITHOUT_11)
 _SOURCES = {
     "sonar": _uci("undocumented/connectionist-bench/sonar/", "sonar.mines sonar.rocks", _read_sonar, (104, 60), 49),
     "wbc": _uci("breast-cancer-wisconsin/", "breast-cancer-wisconsin.data", _read_wbc, (683, 9), 239),
     "wbc-11": _uci("breast-cancer-wisconsin/", "breast-cancer-wisconsin.data", _read_wbc_11, (672, 9), 237),
     "ionosphere": _uci("ionosphere/", "ionosphere.data", _read_ionosphere, (351, 34), 225),
     "votes": _uci("voting-records/", "house-votes-84.data", _read_votes, (435, 16), 267),
-    "tic-tac-toe": _uci("tic-tac-toe/", "tic-tac-toe.data", _read_tic_tac_toe, (958, 9), 626),
+    "tic-tac-toe": _uci("tic-tac-toe/", "tic-tac-toe.data", _read_games, (958, 9), 626),
     "german": _uci("statlog/german/", "german.data-numeric", _read_german, (1000, 24), 700),
     "mushroom": _uci("mushroom/", "agaricus-lepiota.data", _read_mushroom, (5644, 125), 3488),
     **_platt("adult", "a", 123, _ADULT),
@@ -375,4 +304,5 @@ _SOURCES = {
     ),
     "rcv1-c11": _lyrl("C11"),
     "rcv1-ccat": _lyrl("CCAT"),
+    "usps": _Source(("usps/usps", "usps/usps.t"), f"{_LIBSVM}/multiclass.html#usps", _read_usps, (9298, 256), 6097),
 }

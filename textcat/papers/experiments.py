@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
@@ -16,7 +16,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from textcat import __version__
@@ -32,6 +32,8 @@ _PACKAGE = Path(__file__).parent.parent
 _CODE = ("corpus", "documents.py", "evaluation", "features", "margin", "papers", "reading")
 _SOURCES = {".h", ".pxd", ".py", ".pyx", ".toml"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -62,16 +64,14 @@ class Settings:
     pictures: Path | None = None  # folder for pictures (SVG), named like the experiment; None: draw none
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """The part of an experiment that is run, and kept, as one."""
 
     name: str  # unique within the experiment
     run: Callable[[Settings], Sequence[Row]]
 
 
-@dataclass(frozen=True)
-class Experiment:
+class Experiment(NamedTuple):
     """A table or figure of a paper."""
 
     name: str  # as on the command line: "micra-table-1"
@@ -82,8 +82,7 @@ class Experiment:
     text: str = ""  # what a new page says above the table, in Markdown; what follows from figures is written by hand
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """The rows of an experiment that was run."""
 
     experiment: Experiment
@@ -104,13 +103,14 @@ class _State(NamedTuple):
     last_run: datetime | None  # when a task of it last ended, with this code or another
 
 
-def described(name: str, data: tuple[str, ...], *tasks: Task) -> Experiment:
-    """Return an experiment with the title, the minutes and the text that ``experiments.toml`` has for it.
+def described(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
+    """Return an experiment with what ``experiments.toml`` has for it.
 
     Parameters
     ----------
     name : str
-    data : tuple of str
+        Also of the title, the minutes and the text there.
+    data : sequence of str
         The data sets and corpora it needs.
     *tasks : Task
 
@@ -119,7 +119,7 @@ def described(name: str, data: tuple[str, ...], *tasks: Task) -> Experiment:
     Experiment
     """
     facts = _read_toml("experiments")[name]
-    return Experiment(name, facts["title"], data, facts["minutes"], tasks, facts.get("text", ""))
+    return Experiment(name, facts["title"], tuple(data), facts["minutes"], tasks, facts.get("text", ""))
 
 
 def published() -> dict[str, Any]:
@@ -133,6 +133,12 @@ def published() -> dict[str, Any]:
 @cache
 def _read_toml(name: str) -> dict[str, Any]:
     return read_toml(Path(__file__).with_name(f"{name}.toml"), "table")
+
+
+def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
+    """Return what a call returns, and the seconds it takes."""
+    started = perf_counter()
+    return call(), perf_counter() - started
 
 
 def results_folder() -> Path:
@@ -170,19 +176,20 @@ def run(
     records, n_kept = [], 0
     for number, task in enumerate(experiment.tasks, start=1):
         record = None if restart else _kept(results, experiment, task, settings)
+        n_kept += record is not None
         if record is None:
             with stages.stage(f"{experiment.name} {number}/{len(experiment.tasks)}: {task.name}"):
-                record = _run(results, experiment, task, settings, folder)
-        else:
-            n_kept += 1
+                record = _run(results, experiment, task, settings, _pictures(experiment, task, folder))
         records.append(record)
+    jobs = "" if settings.n_jobs == -1 else f" --jobs {settings.n_jobs}"
+    slow = " --slow-baselines" if any(record["slow_baselines"] for record in records) else ""
     return Result(
         experiment,
-        tuple(_row(row) for record in records for row in record["rows"]),
+        tuple(_row(**row) for record in records for row in record["rows"]),
         sum(record["seconds"] for record in records),
         max((datetime.fromisoformat(record["finished"]) for record in records), default=_now()),
         n_kept,
-        _command(experiment, settings, any(record["slow_baselines"] for record in records)),
+        f"textcat reproduce {experiment.name}{jobs}{slow}",
         tuple(sorted(path for task in experiment.tasks for path in _pictures(experiment, task, folder).glob("*.svg"))),
     )
 
@@ -196,6 +203,10 @@ def state(experiment: Experiment, settings: Settings, folder: Path) -> _State:
     settings : Settings
     folder : Path
         Where results are kept.
+
+    Returns
+    -------
+    _State
     """
     sentences = {name: sentence for name in experiment.data if (sentence := missing(name)) is not None}
     path = _path(experiment, folder)
@@ -219,14 +230,18 @@ def machine() -> Mapping[str, str]:
     }
 
 
-# --- results on disk -------------------------------------------------------------------------------------------------
+def _processor() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
 
 
 def _run(
-    results: KeptResults, experiment: Experiment, task: Task, settings: Settings, folder: Path
+    results: KeptResults, experiment: Experiment, task: Task, settings: Settings, pictures: Path
 ) -> Mapping[str, Any]:
     """Run a task, keep its result, and return it."""
-    pictures = _pictures(experiment, task, folder)
     pictures.mkdir(parents=True, exist_ok=True)
     for old in pictures.glob("*.svg"):
         old.unlink()
@@ -263,9 +278,8 @@ def _pictures(experiment: Experiment, task: Task, folder: Path) -> Path:
     return folder / experiment.name / quote(task.name, safe=" ()=,")
 
 
-def _row(fields: Mapping[str, Any]) -> Row:
-    figures = {column: Figure(**figure) for column, figure in fields["figures"].items()}
-    return Row(fields["label"], figures, fields["seconds"], fields["note"])
+def _row(label: str, figures: Mapping[str, Any], seconds: float | None, note: str) -> Row:
+    return Row(label, {column: Figure(**figure) for column, figure in figures.items()}, seconds, note)
 
 
 def _now() -> datetime:
@@ -289,25 +303,7 @@ def _key(experiment: Experiment, task: Task, n_jobs: int, slow_baselines: bool) 
 @cache
 def _code() -> str:
     digest = hashlib.sha256()
-    for path in _sources():
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for inside in (_PACKAGE / part for part in _CODE):
+        for path in sorted(path for path in [inside, *inside.rglob("*")] if path.suffix in _SOURCES and path.is_file()):
+            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
-
-
-def _sources() -> Iterator[Path]:
-    for part in _CODE:
-        inside = _PACKAGE / part
-        yield from sorted(path for path in [inside, *inside.rglob("*")] if path.suffix in _SOURCES and path.is_file())
-
-
-def _command(experiment: Experiment, settings: Settings, slow_baselines: bool) -> str:
-    jobs = "" if settings.n_jobs == -1 else f" --jobs {settings.n_jobs}"
-    return f"textcat reproduce {experiment.name}{jobs}{' --slow-baselines' if slow_baselines else ''}"
-
-
-def _processor() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.margin.problems import Problem, Solution
+from textcat.margin.problems import Solution
 from textcat.margin.rules import PAM, LMargitron, Rule, TMargitron
-from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
-from textcat.papers.micra import UNTIL_DONE, _squared_radius, libsvm_margin
+from textcat.papers.micra import SLOW_NOTE, _squared_radius, _train_once, decimals, libsvm_margin
 
 ACCURACY = 1e-3  # LIBSVM's
 MEMORY = 2000  # MB of kernel rows that LIBSVM may keep
 FIRST_B = 5  # b/R² of Table 4's first stage
 SECOND_EPSILON = 0.1
 STAGES_MINI_EPOCHS = 50  # of both of Table 4's stages, on every data set
-SCALE = 1.099  # c in `second_b`
+SCALE = 1.099  # c in `_second_b`
 
 
 class _Case(NamedTuple):
@@ -36,34 +33,25 @@ class _Case(NamedTuple):
     mini_epochs: int  # N of tables 1 and 3
     t_margitron: tuple[float, float]  # ε, and b in multiples of R²
     l_margitron: tuple[float, float]  # ε, and b in multiples of R^(1+ε)
-    untried: bool = False  # the parameters were worked out without the data
-
-    @property
-    def lambda_(self) -> float:
-        """Δ², as a problem takes it."""
-        return self.delta**2
+    note: str = ""  # what a reader must know of the parameters
 
     def squared_radius(self, data: _Dataset) -> float:
         """Return R²."""
-        return _squared_radius(data.X, self.rho, self.lambda_)
+        return _squared_radius(data.X, self.rho, self.delta**2)
 
     def rules(self, R2: float) -> tuple[TMargitron, LMargitron]:
         """Return the rules of tables 1 and 3."""
         (t_epsilon, t_b), (l_epsilon, l_b) = self.t_margitron, self.l_margitron
         return TMargitron(t_epsilon, t_b * R2), LMargitron(l_epsilon, l_b * R2 ** ((1 + l_epsilon) / 2))
 
-    @property
-    def note(self) -> str:
-        """What a reader must know of the parameters."""
-        return f"{self.label}: the parameters are worked out without the data, and untried." if self.untried else ""
 
-
+_UNTRIED = "the parameters are worked out without the data, and untried."
 CASES = (
     _Case("Adult", "adult", 1, 0, 50, (0.001, 4.911e-6), (0.0005, 2.204e-3)),
     _Case("Web", "web", 1, 0.1, 10, (0.2, 8.4e-5), (0.2, 1.25e-2)),
-    _Case("C11", "rcv1-c11", 0.1, 0.1, 50, (0.2, 1.0e-4), (0.2, 1.6e-2), untried=True),
-    _Case("CCAT", "rcv1-ccat", 0.1, 0.05, 50, (0.1, 5.19e-6), (0.1, 2.86e-3), untried=True),
-    _Case("Cover", "covertype", 10, 2, 50, (0.01, 1.578e-6), (0.005, 1.216e-3), untried=True),
+    _Case("C11", "rcv1-c11", 0.1, 0.1, 50, (0.2, 1.0e-4), (0.2, 1.6e-2), f"C11: {_UNTRIED}"),
+    _Case("CCAT", "rcv1-ccat", 0.1, 0.05, 50, (0.1, 5.19e-6), (0.1, 2.86e-3), f"CCAT: {_UNTRIED}"),
+    _Case("Cover", "covertype", 10, 2, 50, (0.01, 1.578e-6), (0.005, 1.216e-3), f"Cover: {_UNTRIED}"),
 )
 
 
@@ -111,11 +99,10 @@ def _second_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float
     return float(SCALE * R2**epsilon * bound ** (1 - epsilon))
 
 
-# --- runs ------------------------------------------------------------------------------------------------------------
+# --- runs and rows ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
+class _Run(NamedTuple):
     """A rule that was trained, what came of it, the seconds it took (measuring of the margins included), and R²."""
 
     rule: Rule
@@ -132,19 +119,11 @@ class _Run:
         return _l_estimate(self.rule, self.solution.n_updates, self.R2, self.solution.directional_margin)
 
 
-@cache
-def load(name: str) -> _Dataset:
-    """Read a data set, once."""
-    return datasets.load(name)
+load = cache(datasets.load)
 
 
 def _train(data: _Dataset, case: _Case, rule: Rule, mini_epochs: int) -> _Run:
-    """Train on rows in the order of the file, with an active set."""
-    settings = {"rho": case.rho, "lambda_": case.lambda_, "mini_epochs": mini_epochs, "max_epochs": UNTIL_DONE}
-    problem = Problem.from_labels(data.y, rule, **settings)
-    started = time.perf_counter()
-    (solution,) = solve(data.X, [problem], margins=True, n_jobs=1)
-    return _Run(rule, solution, time.perf_counter() - started, case.squared_radius(data))
+    return _Run(rule, *_train_once(data, rule, case.rho, case.delta**2, mini_epochs), case.squared_radius(data))
 
 
 @cache
@@ -155,20 +134,17 @@ def margitrons(case: _Case) -> tuple[_Run, _Run]:
     return _train(data, case, of_t, case.mini_epochs), _train(data, case, of_l, case.mini_epochs)
 
 
-# --- table 1 ---------------------------------------------------------------------------------------------------------
-
-
 def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bool) -> Row:
     """Return a row of Table 1, geometric margins and times, from what Table 3 prints."""
     of_t, of_l = margitrons(case)
-    svm, svm_seconds = None, None
+    svm, svm_seconds, notes = None, None, [case.note, SLOW_NOTE]
     if slow_baselines:
         data = load(case.data)
         margin, svm_seconds = libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
-        svm = 1e3 * margin
+        svm, notes = 1e3 * margin, [case.note]
     # Table 1 itself is lost; but without a bias the geometric margin is the directional one.
     t_printed, l_printed = (printed[0], printed[3]) if case.rho == 0 else (None, None)
-    digits = _digits(printed[0])
+    digits = decimals(printed[0])
     figures = {
         "LIBSVM 10³γ'": Figure(svm, digits=digits),
         "LIBSVM s": Figure(svm_seconds, digits=1),
@@ -177,42 +153,26 @@ def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bo
         "ℓ-margitron 10³γ'": Figure(1e3 * of_l.solution.margin, l_printed, digits),
         "ℓ-margitron s": Figure(of_l.seconds, digits=1),
     }
-    slow = "" if slow_baselines else "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
-    return Row(case.label, figures, note=" ".join(filter(None, [case.note, slow])))
-
-
-# --- table 3 ---------------------------------------------------------------------------------------------------------
+    return Row(case.label, figures, note=" ".join(filter(None, notes)))
 
 
 def _fraction_rows(case: _Case, printed: Sequence[float]) -> list[Row]:
     """Return the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
-    of_t, of_l = margitrons(case)
     (t_epsilon, t_b), (l_epsilon, l_b) = case.t_margitron, case.l_margitron
-    t_label = f"{case.label}, t-margitron, ε = {t_epsilon:g}, b = {t_b:g}·R²"
-    l_label = f"{case.label}, ℓ-margitron, ε = {l_epsilon:g}, b = {l_b:g}·R^(1+ε)"
-    return [
-        _fraction_row(t_label, of_t, 1 - t_epsilon / 2, printed[:3], case.note),
-        _fraction_row(l_label, of_l, 1 / (1 + l_epsilon), printed[3:]),
-    ]
-
-
-def _fraction_row(label: str, run: _Run, limit: float, printed: Sequence[float], note: str = "") -> Row:
-    figures = {
-        "10³γ'_d": Figure(1e3 * run.solution.directional_margin, printed[0], _digits(printed[0])),
-        "estimate": Figure(run.estimate, printed[1], 4),
-        "its limit": Figure(limit, printed[2], 4),
-        "certificate": Figure(run.solution.certificate, digits=4),
-        "updates": Figure(run.solution.n_updates),
-    }
-    return Row(label, figures, run.seconds, note)
-
-
-def _digits(margin: float) -> int:
-    """Return how many decimals the paper prints of a margin: five figures."""
-    return 3 if margin >= 10 else 4
-
-
-# --- table 4 ---------------------------------------------------------------------------------------------------------
+    labels = (f"t-margitron, ε = {t_epsilon:g}, b = {t_b:g}·R²", f"ℓ-margitron, ε = {l_epsilon:g}, b = {l_b:g}·R^(1+ε)")
+    limits = (1 - t_epsilon / 2, 1 / (1 + l_epsilon))
+    rows = []
+    for k, run in enumerate(margitrons(case)):
+        margin, estimate, limit = printed[3 * k : 3 * k + 3]
+        figures = {
+            "10³γ'_d": Figure(1e3 * run.solution.directional_margin, margin, decimals(margin)),
+            "estimate": Figure(run.estimate, estimate, 4),
+            "its limit": Figure(limits[k], limit, 4),
+            "certificate": Figure(run.solution.certificate, digits=4),
+            "updates": Figure(run.solution.n_updates),
+        }
+        rows.append(Row(f"{case.label}, {labels[k]}", figures, run.seconds, "" if k else case.note))
+    return rows
 
 
 def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[Row]:
@@ -220,44 +180,34 @@ def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[R
 
     The second stage is run with the printed b, and with the one that our own first stage gives.
     """
-    lower, upper, printed_b = printed[:3]
+    lower, upper, printed_b, margin, estimate, geometric = printed
     R2 = case.squared_radius(data)
     unit = R2 ** ((1 + SECOND_EPSILON) / 2) / 1e5
     first = _train(data, case, PAM(FIRST_B * R2), STAGES_MINI_EPOCHS)
     bound = _upper_bound(FIRST_B * R2, first.solution.n_updates, R2)
     b = _second_b(bound, R2)
     figures = {
-        "first 10³γ'_d": Figure(1e3 * first.solution.directional_margin, lower, _digits(lower)),
-        "10³γ_d at most": Figure(1e3 * bound, upper, _digits(upper)),
+        "first 10³γ'_d": Figure(1e3 * first.solution.directional_margin, lower, decimals(lower)),
+        "10³γ_d at most": Figure(1e3 * bound, upper, decimals(upper)),
         "10⁵b/R^(1+ε)": Figure(b / unit, printed_b),
     }
-    label = f"{case.label}, ε = {SECOND_EPSILON:g}"
-    return [
-        Row(f"{case.label}, ε = 1", figures, first.seconds, case.note),
-        _second_row(f"{label}, the printed b", data, case, printed_b * unit, printed[3:]),
-        _second_row(f"{label}, our b", data, case, b, printed[3:]),
-    ]
-
-
-def _second_row(label: str, data: _Dataset, case: _Case, b: float, printed: Sequence[float]) -> Row:
-    run = _train(data, case, LMargitron(SECOND_EPSILON, b), STAGES_MINI_EPOCHS)
-    margin, estimate, geometric = printed
-    figures = {
-        "second 10³γ'_d": Figure(1e3 * run.solution.directional_margin, margin, _digits(margin)),
-        "estimate": Figure(run.estimate, estimate, 3),
-        "second 10³γ'": Figure(1e3 * run.solution.margin, geometric, _digits(geometric)),
-        "certificate": Figure(run.solution.certificate, digits=3),
-    }
-    return Row(label, figures, run.seconds)
-
-
-# --- the experiments -------------------------------------------------------------------------------------------------
+    rows = [Row(f"{case.label}, ε = 1", figures, first.seconds, case.note)]
+    for which, second_b in (("the printed b", printed_b * unit), ("our b", b)):
+        run = _train(data, case, LMargitron(SECOND_EPSILON, second_b), STAGES_MINI_EPOCHS)
+        figures = {
+            "second 10³γ'_d": Figure(1e3 * run.solution.directional_margin, margin, decimals(margin)),
+            "estimate": Figure(run.estimate, estimate, 3),
+            "second 10³γ'": Figure(1e3 * run.solution.margin, geometric, decimals(geometric)),
+            "certificate": Figure(run.solution.certificate, digits=3),
+        }
+        rows.append(Row(f"{case.label}, ε = {SECOND_EPSILON:g}, {which}", figures, run.seconds))
+    return rows
 
 
 def _table(number: int, rows: Callable[[_Case, Any, Settings], list[Row]]) -> Experiment:
     printed = published()["margitron"]["table4" if number == 4 else "table3"]
     tasks = [Task(case.label, partial(rows, case, printed[case.label])) for case in CASES]
-    return described(f"margitron-table-{number}", tuple(case.data for case in CASES), *tasks)
+    return described(f"margitron-table-{number}", [case.data for case in CASES], *tasks)
 
 
 EXPERIMENTS = (

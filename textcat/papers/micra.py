@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -21,28 +20,19 @@ from textcat.margin.rules import ALMA, MICRA, PAM, ROMMA, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published, timed
 
 HARD = 1e5  # C so large that the margin is hard
+UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
+SLOW_NOTE = "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
 _LARGE = 5000  # rows that LIBSVM trains on in a moment
+_PRINTED = published()["micra"]
 
 Answer = TypeVar("Answer")
 
 # --- tables 1 to 4: updates for margins ------------------------------------------------------------------------------
 
 SUPERSCRIPT = {2: "²", 3: "³"}
-UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
-
-# 10³β/R of Table 2's rows by ε and ζ, which the paper does not give: found from its γ'_d and its updates.
-BETA = {
-    (0.005, 0.99): 2.306,
-    (0.05, 0.9): 4.42,
-    (0.1, 0.8): 9.30,
-    (0.15, 0.7): 20.0,
-    (0.2, 0.6): 43.9,
-    (0.2, 0.5): 44.3,
-    (0.5, 0.5): 5900,
-}
 TARGET = 8.19  # 10³γ'_d that Table 2's runs are to reach
 
 
@@ -53,10 +43,12 @@ class _Setting(NamedTuple):
     rho: float
     lambda_: float
     power: int  # the paper prints 10**power times γ'_d, and of that 5 - power decimals
-    eta: float  # the next three are MICRA's
-    epsilon: float
-    zeta: float
+    eta: float = 0  # the next three are MICRA's
+    epsilon: float = 0
+    zeta: float = 0
     note: str = ""  # of rows that have {more} updates in the paper
+    updates: str = "updates"
+    unit: float = 1  # of the updates
 
 
 class _Run(NamedTuple):
@@ -66,10 +58,24 @@ class _Run(NamedTuple):
     rule: Rule
     margin: float
     updates: float
+    digits: int = 0  # of the updates
 
     def count(self, solution: Solution) -> int:
         """Return the updates as the paper counts them: without the first row, from which MICRA starts."""
         return solution.n_updates - isinstance(self.rule, MICRA)
+
+
+_ROUNDING = (
+    "The paper counts {more} updates: rounding, and with it the order of summation, decides single ones of so many."
+)
+_WHOLE = "The paper counts {more} updates, though the sums are of whole numbers, and nothing is rounded."
+
+SETTINGS = {
+    1: _Setting("sonar", rho=1, lambda_=0, power=3, eta=50, epsilon=0.05, zeta=0.9, note=_ROUNDING),
+    2: _Setting("sonar", rho=1, lambda_=0, power=3, updates="updates/10⁶", unit=1e6),
+    3: _Setting("wbc-11", rho=30, lambda_=0, power=2, eta=2.3, epsilon=0.1, zeta=0.8, note=_ROUNDING),
+    4: _Setting("wbc", rho=10, lambda_=1, power=2, eta=20, epsilon=0.05, zeta=0.9, note=_WHOLE),
+}
 
 
 def _squared_radius(X: sp.csr_array, rho: float, lambda_: float) -> float:
@@ -85,90 +91,63 @@ def _runs_of(setting: _Setting, printed: Mapping[str, Any], R2: float) -> list[_
         "agg_romma": ("agg-ROMMA, δ", ROMMA),
         "micra": ("MICRA, 10³β/R", lambda value: MICRA(setting.eta, 1e-3 * value * R, setting.epsilon, setting.zeta)),
     }
-    runs = []
-    for learner, (label, rule) in learners.items():
-        runs += [_Run(f"{label} = {value:g}", rule(value), *reached) for value, *reached in printed[learner]]
-    return runs
+    return [
+        _Run(f"{label} = {value:g}", rule(value), *reached)
+        for learner, (label, rule) in learners.items()
+        for value, *reached in printed[learner]
+    ]
+
+
+def _target_runs(setting: _Setting, printed: Mapping[str, Any], R2: float) -> list[_Run]:
+    """Return the runs of Table 2."""
+    runs, alpha = [], printed["alma2"]["alpha"]
+    for (epsilon, zeta, eta, updates), beta in zip(printed["micra"], printed["beta"], strict=True):
+        label = f"MICRA, ε = {epsilon:g}, ζ = {zeta:g}, η = {eta:g}, 10³β/R = {beta:g}"
+        runs.append(_Run(label, MICRA(eta, 1e-3 * beta * np.sqrt(R2), epsilon, zeta), TARGET, updates, 2))
+    return [*runs, _Run(f"ALMA₂, α = {alpha:g}", ALMA(alpha), TARGET, printed["alma2"]["updates"], 1)]
 
 
 def _solutions_of(
     data: _Dataset, runs: Sequence[_Run], n_jobs: int, rho: float = 1.0, lambda_: float = 0.0
 ) -> list[Solution]:
     """Train the runs, those of most updates first: one that is started last would be waited for."""
-    longest_first = sorted(range(len(runs)), key=lambda k: -runs[k].updates)
-    problems = [
-        Problem.from_labels(data.y, runs[k].rule, rho=rho, lambda_=lambda_, max_epochs=UNTIL_DONE)
-        for k in longest_first
-    ]
+    longest_first = sorted(runs, key=lambda run: -run.updates)
+    settings = {"rho": rho, "lambda_": lambda_, "max_epochs": UNTIL_DONE}
+    problems = [Problem.from_labels(data.y, run.rule, **settings) for run in longest_first]
     # So few runs, of such different lengths, are done sooner one after another than in lanes side by side.
     solutions = solve(data.X, problems, n_jobs=n_jobs, margins=True, lanes=1)
-    solution_of = dict(zip(longest_first, solutions, strict=True))
-    return [solution_of[k] for k in range(len(runs))]
+    return [solutions[longest_first.index(run)] for run in runs]
 
 
 def _update_rows(data: _Dataset, setting: _Setting, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
-    """Return margins and updates as tables 1, 3 and 4 print them beside ours."""
-    runs = _runs_of(setting, printed, _squared_radius(data.X, setting.rho, setting.lambda_))
+    """Return margins and updates as tables 1 to 4 print them beside ours."""
+    runs_of = _target_runs if "alma2" in printed else _runs_of
+    runs = runs_of(setting, printed, _squared_radius(data.X, setting.rho, setting.lambda_))
     rows = []
     for run, solution in zip(runs, _solutions_of(data, runs, n_jobs, setting.rho, setting.lambda_), strict=True):
-        updates = Figure(run.count(solution), run.updates)
         margin = Figure(10**setting.power * solution.directional_margin, run.margin, 5 - setting.power)
-        more = run.updates - run.count(solution)
+        count = run.count(solution)
+        updates = Figure(count / setting.unit if setting.unit > 1 else count, run.updates, run.digits)
+        more = run.updates - count
         note = setting.note.format(more=f"{more:+g}") if more else ""
-        rows.append(Row(run.label, {f"10{SUPERSCRIPT[setting.power]}γ'_d": margin, "updates": updates}, note=note))
+        rows.append(
+            Row(run.label, {f"10{SUPERSCRIPT[setting.power]}γ'_d": margin, setting.updates: updates}, note=note)
+        )
     return rows
-
-
-def _target_rows(data: _Dataset, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
-    """Return the millions of updates of Table 2 beside ours."""
-    R = np.sqrt(_squared_radius(data.X, 1, 0))
-    alpha = printed["alma2"]["alpha"]
-    runs = []
-    for epsilon, zeta, eta, updates in printed["micra"]:
-        beta = BETA[epsilon, zeta]
-        label = f"MICRA, ε = {epsilon:g}, ζ = {zeta:g}, η = {eta:g}, 10³β/R = {beta:g}"
-        runs.append(_Run(label, MICRA(eta, 1e-3 * beta * R, epsilon, zeta), TARGET, updates))
-    runs.append(_Run(f"ALMA₂, α = {alpha:g}", ALMA(alpha), TARGET, printed["alma2"]["updates"]))
-    rows = []
-    for run, solution in zip(runs, _solutions_of(data, runs, n_jobs), strict=True):
-        digits = 2 if isinstance(run.rule, MICRA) else 1
-        figures = {
-            "10³γ'_d": Figure(1e3 * solution.directional_margin, run.margin, 2),
-            "updates/10⁶": Figure(run.count(solution) / 1e6, run.updates, digits),
-        }
-        rows.append(Row(run.label, figures))
-    return rows
-
-
-_ROUNDING = (
-    "The paper counts {more} updates: rounding, and with it the order of summation, decides single ones of so many."
-)
-_WHOLE = "The paper counts {more} updates, though the sums are of whole numbers, and nothing is rounded."
-
-SETTINGS = {
-    1: _Setting("sonar", rho=1, lambda_=0, power=3, eta=50, epsilon=0.05, zeta=0.9, note=_ROUNDING),
-    3: _Setting("wbc-11", rho=30, lambda_=0, power=2, eta=2.3, epsilon=0.1, zeta=0.8, note=_ROUNDING),
-    4: _Setting("wbc", rho=10, lambda_=1, power=2, eta=20, epsilon=0.05, zeta=0.9, note=_WHOLE),
-}
 
 
 def _updates_table(number: int) -> Experiment:
-    setting, printed = SETTINGS[number], published()["micra"][f"table{number}"]
+    setting, printed = SETTINGS[number], _PRINTED[f"table{number}"]
     run = Task("updates", lambda settings: _update_rows(datasets.load(setting.data), setting, printed, settings.n_jobs))
-    return described(f"micra-table-{number}", (setting.data,), run)
+    return described(f"micra-table-{number}", [setting.data], run)
 
 
-def _target(settings: Settings) -> list[Row]:
-    return _target_rows(datasets.load("sonar"), published()["micra"]["table2"], settings.n_jobs)
-
-
-# --- tables 5 to 8: red-MICRA against LIBSVM ------------------------------------------------------------------------
+# --- tables 5 to 8: red-MICRA against LIBSVM -------------------------------------------------------------------------
 
 EPSILON, ZETA = 0.05, 0.9
 MEMORY = 400  # MB of kernel rows that LIBSVM may keep, m in the paper
 ACCURACY = 1e-3
 SLOW = 10_000  # rows, above which LIBSVM takes minutes
-_SLOW_NOTE = "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
 WHOLE = {"adult": 32561, "web": 49749, "covertype": 581012}  # rows of the whole sets
 
 
@@ -185,37 +164,42 @@ class _Case(NamedTuple):
     svm: float  # published geometric margin of the support vector machine, in the table's unit
     margin: float  # that of red-MICRA
 
-    @property
-    def digits(self) -> int:
-        """Decimals of the published margins."""
-        return 3 if self.margin >= 10 else 4
+
+def decimals(margin: float) -> int:
+    """Return how many decimals the papers print of a margin: five figures."""
+    return 3 if margin >= 10 else 4
+
+
+def _train_once(data: _Dataset, rule: Rule, rho: float, lambda_: float, mini_epochs: int) -> tuple[Solution, float]:
+    """Train on rows in the order of the file, with an active set; return the solution, and the seconds that takes."""
+    settings = {"rho": rho, "lambda_": lambda_, "mini_epochs": mini_epochs, "max_epochs": UNTIL_DONE}
+    problem = Problem.from_labels(data.y, rule, **settings)
+    (solution,), seconds = timed(lambda: solve(data.X, [problem], margins=True, n_jobs=1))
+    return solution, seconds
 
 
 def _train(data: _Dataset, case: _Case) -> tuple[Solution, float]:
     """Train red-MICRA, and return the seconds it takes; of three runs the least where one takes less than a second."""
     lambda_ = case.delta**2
     rule = MICRA(case.eta, case.beta * np.sqrt(_squared_radius(data.X, case.rho, lambda_)), EPSILON, ZETA)
-    settings = {"rho": case.rho, "lambda_": lambda_, "mini_epochs": case.mini_epochs, "max_epochs": UNTIL_DONE}
-    problem = Problem.from_labels(data.y, rule, **settings)
     seconds: list[float] = []
     while not seconds or (len(seconds) < 3 and seconds[0] < 1):
-        started = time.perf_counter()
-        (solution,) = solve(data.X, [problem], margins=True)
-        seconds.append(time.perf_counter() - started)
+        solution, taken = _train_once(data, rule, case.rho, lambda_, case.mini_epochs)
+        seconds.append(taken)
     return solution, min(seconds)
 
 
 def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
     """Return the margins of red-MICRA and LIBSVM, where that runs, beside the published ones, and their times."""
     solution, seconds = _train(data, case)
-    ours = 100 * solution.margin
-    svm, svm_seconds, note = None, None, _SLOW_NOTE
+    ours, digits = 100 * solution.margin, decimals(case.margin)
+    svm, svm_seconds, note = None, None, SLOW_NOTE
     if len(data.y) <= SLOW or slow_baselines:
         margin, svm_seconds = libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
         svm, note = 100 * margin, ""
     figures = {
-        "LIBSVM 10²γ'": Figure(svm, case.svm, case.digits),
-        "red-MICRA 10²γ'": Figure(ours, case.margin, case.digits),
+        "LIBSVM 10²γ'": Figure(svm, case.svm, digits),
+        "red-MICRA 10²γ'": Figure(ours, case.margin, digits),
         "% of LIBSVM's": Figure(100 * ours / svm if svm else None, 100 * case.margin / case.svm, 2),
         "LIBSVM s": Figure(svm_seconds, digits=3),
         "red-MICRA s": Figure(seconds, digits=3),
@@ -227,30 +211,28 @@ def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
 def _large_row(data: _Dataset, case: _Case) -> Row:
     """Return the margin of red-MICRA beside the published one; SVMlight is not at hand."""
     solution, seconds = _train(data, case)
+    digits = decimals(case.margin)
     figures = {
-        "SVMlight 10³γ'": Figure(None, case.svm, case.digits),
-        "red-MICRA 10³γ'": Figure(1e3 * solution.margin, case.margin, case.digits),
+        "SVMlight 10³γ'": Figure(None, case.svm, digits),
+        "red-MICRA 10³γ'": Figure(1e3 * solution.margin, case.margin, digits),
     }
     return Row(case.label, figures, seconds)
 
 
 def cases(table: int) -> list[_Case]:
     """Return the rows of a table as the paper prints them."""
-    printed = published()["micra"][f"table{table}"]
+    printed = _PRINTED[f"table{table}"]
     if table == 5:
         return [
             _Case(name, name.lower(), delta, rho, eta, n, 1e-5 * beta, svm, margin)
             for name, (delta, svm, rho, eta, n, beta, margin) in printed.items()
         ]
-    name, delta, rho, unit = {6: ("adult", 1, 0.0, 1e-2), 7: ("web", 1, 0.25, 1e-2), 8: ("covertype", 10, 2, 1e-5)}[
-        table
-    ]
+    sets = {6: ("adult", 1, 0.0, 1e-2), 7: ("web", 1, 0.25, 1e-2), 8: ("covertype", 10, 2, 1e-5)}
+    name, delta, rho, unit = sets[table]
+    names = {size: f"{name}-{size}" if size < WHOLE[name] else name for size, *_ in printed["rows"]}
     return [
-        _Case(
-            f"{size} rows", f"{name}-{size}" if size < WHOLE[name] else name, delta, rho, eta, n, unit * beta, *margins
-        )
+        _Case(f"{size} rows", names[size], delta, rho, eta, n, unit * beta, svm, margin)
         for size, svm, eta, n, beta, margin in printed["rows"]
-        for margins in [(svm, margin)]
     ]
 
 
@@ -263,19 +245,13 @@ def _case_row(case: _Case, settings: Settings) -> list[Row]:
 
 def _margins_table(number: int) -> Experiment:
     tasks = [Task(case.label, partial(_case_row, case)) for case in cases(number)]
-    return described(f"micra-table-{number}", tuple(case.data for case in cases(number)), *tasks)
+    return described(f"micra-table-{number}", [case.data for case in cases(number)], *tasks)
 
 
-EXPERIMENTS = (
-    _updates_table(1),
-    described("micra-table-2", ("sonar",), Task("updates", _target)),
-    _updates_table(3),
-    _updates_table(4),
-    *(_margins_table(number) for number in (5, 6, 7, 8)),
-)
+EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7, 8)))
 
 
-# --- LIBSVM, which the MICRA and the margitron paper compare with -----------------------------------------------------
+# --- LIBSVM, which the MICRA and the margitron paper compare with ----------------------------------------------------
 
 
 def libsvm_margin(
@@ -309,10 +285,7 @@ def libsvm_margin(
 def _train_libsvm(rows: sp.csr_array, y: np.ndarray, tol: float, cache_mb: float) -> tuple[float, float]:
     from sklearn.svm import SVC
 
-    machine = SVC(kernel="linear", C=HARD, tol=tol, cache_size=cache_mb)
-    started = time.perf_counter()
-    machine.fit(rows, y)
-    seconds = time.perf_counter() - started
+    machine, seconds = timed(lambda: SVC(kernel="linear", C=HARD, tol=tol, cache_size=cache_mb).fit(rows, y))
     weights = machine.coef_.toarray().ravel()
     return float(np.min(y * (rows @ weights + machine.intercept_[0])) / np.linalg.norm(weights)), seconds
 

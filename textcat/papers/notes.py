@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +37,7 @@ def _learnt_rows(settings: Settings) -> list[Row]:
     X = sp.csr_array(COUNTS, dtype=np.float64)
     R = longest(X)
     (solution,) = solve(X, [Problem.from_labels(IS_PHYSICS, PA(), rho=R)], margins=True)
+    assert solution.weights is not None
     alpha = np.zeros(len(IS_PHYSICS))
     alpha[solution.support] = np.abs(solution.alpha)
     gamma = np.min(IS_PHYSICS * (COUNTS @ GIVEN_W + GIVEN_B)) / np.linalg.norm(GIVEN_W)
@@ -46,22 +46,18 @@ def _learnt_rows(settings: Settings) -> list[Row]:
         "mistakes": Figure(solution.n_updates),
         "bound": Figure(float((2 * R / gamma) ** 2), digits=1),
     }
-    assert solution.weights is not None
     w = ", ".join(f"{weight:g}" for weight in solution.weights)
     note = f"w = ({w}), b = {solution.bias:g}, after {solution.n_epochs} epochs. γ is the given (w, b)'s margin."
-    return [
-        *_classified("perceptron", X @ solution.weights + solution.bias, alpha),
-        Row("perceptron, all", whole, note=note),
-    ]
+    rows = _classified("perceptron", X @ solution.weights + solution.bias, alpha)
+    return [*rows, Row("perceptron, all", whole, note=note)]
 
 
 def _classified(classifier: str, scores: np.ndarray, alpha: np.ndarray | None = None) -> list[Row]:
     rows = []
-    for number, (score, y) in enumerate(zip(scores, IS_PHYSICS, strict=True)):
+    for k, (score, y) in enumerate(zip(scores, IS_PHYSICS, strict=True)):
         figures = {"y": Figure(1 if score > 0 else -1, int(y)), "f(x)": Figure(float(score))}
-        if alpha is not None:
-            figures["α"] = Figure(float(alpha[number]))
-        rows.append(Row(f"{classifier}, D{number + 1}", figures))
+        of_alpha = {} if alpha is None else {"α": Figure(float(alpha[k]))}
+        rows.append(Row(f"{classifier}, D{k + 1}", figures | of_alpha))
     return rows
 
 
@@ -69,8 +65,6 @@ def longest(X: sp.csr_array) -> float:
     """Return R, the length of the longest row."""
     return float(np.sqrt(X.multiply(X).sum(axis=1).max()))
 
-
-TOY = described("notes-toy", (), Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows))
 
 # --- learning a topic ------------------------------------------------------------------------------------------------
 
@@ -82,14 +76,14 @@ EPOCHS = (1, 2, 3, 5, 10, 20)
 STRIDE = 20  # documents between two points of the picture
 
 
-@dataclass(frozen=True, eq=False)
-class _Draw:
+class _Draw(NamedTuple):
     """Training documents drawn at random, and in random order, with the test part; labels are +1 and -1."""
 
     X: sp.csr_array
     y: np.ndarray
     X_test: sp.csr_array
     y_test: np.ndarray
+    R: float  # the length of the longest training document; 1 but for rounding
 
     @classmethod
     def of(cls, vectors: _Vectors, topic: str, seed: int, n_each: int = N_EACH) -> _Draw:
@@ -103,21 +97,7 @@ class _Draw:
         sides = [random.choice(np.flatnonzero(y == side), n_each, replace=False) for side in (1, -1)]
         chosen = random.permutation(np.concatenate(sides))
         train, test = (sp.csr_array(rows, dtype=np.float64) for rows in (vectors.train, vectors.test))
-        return cls(train[chosen], y[chosen], test, y_test)
-
-    @cached_property
-    def R(self) -> float:
-        """The length of the longest training document; 1 but for rounding."""
-        return longest(self.X)
-
-    @property
-    def parts(self) -> tuple[tuple[sp.csr_array, np.ndarray], ...]:
-        """The documents drawn, and the test part."""
-        return (self.X, self.y), (self.X_test, self.y_test)
-
-    def mistakes(self, n_documents: Iterable[int], n_jobs: int) -> np.ndarray:
-        """Return how many mistakes the perceptron makes while it sees the first n documents, each once."""
-        return np.array([solution.n_updates for solution in self.partly(n_documents, n_jobs)])
+        return cls(train[chosen], y[chosen], test, y_test, longest(train[chosen]))
 
     def partly(self, n_documents: Iterable[int], n_jobs: int) -> list[Solution]:
         """Show the perceptron the first n documents once."""
@@ -131,9 +111,10 @@ class _Draw:
         problems = [Problem.from_labels(self.y, PA(), rho=self.R, max_epochs=n) for n in n_epochs]
         return solve(self.X, problems, n_jobs=n_jobs)
 
-    def errors(self, solutions: Sequence[Solution]) -> np.ndarray:
-        """Return the percentage of training and of test documents that are misclassified, shape (n_solutions, 2)."""
-        return np.array([[_error(X, y, each.weights, each.bias) for X, y in self.parts] for each in solutions])
+    def errors(self, planes: Sequence[tuple[np.ndarray | None, float]]) -> np.ndarray:
+        """Return the percentage of training and of test documents that each (w, b) misclassifies, (n_planes, 2)."""
+        parts = (self.X, self.y), (self.X_test, self.y_test)
+        return np.array([[_error(X, y, w, b) for X, y in parts] for w, b in planes])
 
 
 def _error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> float:
@@ -141,52 +122,57 @@ def _error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> fl
     return 100 * float(np.mean(np.where(X @ w + b > 0, 1, -1) != y))
 
 
+def _counted(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
+    """Return the mistakes of each draw's solutions."""
+    return np.array([[solution.n_updates for solution in of_draw] for of_draw in solutions])
+
+
+def _errors(draws: Sequence[_Draw], solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
+    """Return the errors of each draw's solutions, shape (n_draws, n_solutions, 2)."""
+    each = zip(draws, solutions, strict=True)
+    return np.array([draw.errors([(solution.weights, solution.bias) for solution in own]) for draw, own in each])
+
+
 def _document_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
     """Return the error while learning, and on test documents, after some numbers of documents; means over draws."""
     solutions = [draw.partly(AFTER, n_jobs) for draw in draws]
-    mistakes = np.array([[solution.n_updates for solution in per_draw] for per_draw in solutions])
-    so_far = 100 * mistakes / AFTER
-    since = 100 * np.diff(mistakes, axis=1, prepend=0) / np.diff(AFTER, prepend=0)
-    test = np.array([draw.errors(per_draw)[:, 1] for draw, per_draw in zip(draws, solutions, strict=True)])
-    table = []
-    for k, n in enumerate(AFTER):
-        figures = {"mistakes": mistakes[:, k], "% so far": so_far[:, k], "% since": since[:, k], "% test": test[:, k]}
-        table.append(Row(f"after {n} documents", _means(figures)))
-    return table
+    mistakes = _counted(solutions)
+    figures = {
+        "mistakes": mistakes,
+        "% so far": 100 * mistakes / AFTER,
+        "% since": 100 * np.diff(mistakes, axis=1, prepend=0) / np.diff(AFTER, prepend=0),
+        "% test": _errors(draws, solutions)[:, :, 1],
+    }
+    return [Row(f"after {n} documents", _means(figures, k)) for k, n in enumerate(AFTER)]
 
 
 def _epoch_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
     """Return the mistakes made, and the errors of the solution, after some numbers of epochs; means over draws."""
     solutions = [draw.repeatedly(EPOCHS, n_jobs) for draw in draws]
-    errors = np.array([draw.errors(per_draw) for draw, per_draw in zip(draws, solutions, strict=True)])
+    errors = _errors(draws, solutions)
+    figures = {"mistakes": _counted(solutions), "% training": errors[:, :, 0], "% test": errors[:, :, 1]}
     table = []
     for k, n in enumerate(EPOCHS):
-        after = [per_draw[k] for per_draw in solutions]
-        mistakes = np.array([solution.n_updates for solution in after])
-        figures = {"mistakes": mistakes, "% training": errors[:, k, 0], "% test": errors[:, k, 1]}
-        done = sum(solution.converged for solution in after)
+        done = sum(of_draw[k].converged for of_draw in solutions)
         note = f"{done} of {len(draws)} draws have converged." if done else ""
-        table.append(Row(f"after {n} epoch{'s' if n > 1 else ''}", _means(figures), note=note))
+        table.append(Row(f"after {n} epoch{'s' if n > 1 else ''}", _means(figures, k), note=note))
     return table
 
 
 def _machine_row(draws: Sequence[_Draw]) -> Row:
     """Return the errors of LIBSVM's machine with a hard margin; means over draws."""
-    planes = [_hard_margin(draw.X, draw.y, tol=1e-3) for draw in draws]
-    errors = np.array(
-        [[_error(X, y, plane.w, plane.b) for X, y in draw.parts] for draw, plane in zip(draws, planes, strict=True)]
-    )
-    return Row("SVM, hard margin", _means({"% training": errors[:, 0], "% test": errors[:, 1]}))
+    errors = np.array([draw.errors([_hard_margin(draw.X, draw.y, tol=1e-3)[:2]]) for draw in draws])
+    return Row("SVM, hard margin", _means({"% training": errors[:, :, 0], "% test": errors[:, :, 1]}, 0))
 
 
-def _means(figures: Mapping[str, np.ndarray]) -> dict[str, Figure]:
-    return {name: Figure(float(np.mean(values)), digits=1) for name, values in figures.items()}
+def _means(figures: Mapping[str, np.ndarray], k: int) -> dict[str, Figure]:
+    return {name: Figure(float(np.mean(values[:, k])), digits=1) for name, values in figures.items()}
 
 
 def _draw_learning(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     """Draw the error while learning: of all documents so far, and of the last 100; each draw, and their mean."""
     n_seen = np.arange(STRIDE, len(draws[0].y) + 1, STRIDE)
-    mistakes = np.array([draw.mistakes(n_seen, n_jobs) for draw in draws])
+    mistakes = _counted([draw.partly(n_seen, n_jobs) for draw in draws])
     so_far = 100 * mistakes / n_seen
     lag = 100 // STRIDE
     lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent
@@ -202,7 +188,7 @@ def _draw_learning(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
 def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     """Draw the training and the test error after each of ten epochs, means over draws."""
     epochs = range(1, 11)
-    errors = np.mean([draw.errors(draw.repeatedly(epochs, n_jobs)) for draw in draws], axis=0)
+    errors = _errors(draws, [draw.repeatedly(epochs, n_jobs) for draw in draws]).mean(axis=0)
     axes = pages.axes()
     axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
     axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
@@ -212,8 +198,7 @@ def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
 
 
 def _draws() -> list[_Draw]:
-    known = _vectors("reuters21578")
-    return [_Draw.of(known, TOPIC, seed) for seed in range(N_DRAWS)]
+    return [_Draw.of(_vectors("reuters21578"), TOPIC, seed) for seed in range(N_DRAWS)]
 
 
 def _documents(settings: Settings) -> list[Row]:
@@ -229,8 +214,6 @@ def _epochs(settings: Settings) -> list[Row]:
         _draw_epochs(settings.pictures / "notes-acq-epochs.svg", draws, settings.n_jobs)
     return [*_epoch_rows(draws, settings.n_jobs), _machine_row(draws)]
 
-
-ACQ = described("notes-acq", ("reuters21578",), Task("documents", _documents), Task("epochs", _epochs))
 
 # --- the bounds on mistakes ------------------------------------------------------------------------------------------
 
@@ -274,16 +257,13 @@ def _with_bias(name: str) -> Row:
     return _bound_row(f"{name}, with bias", data, R, plane, R, 4 * (R / plane.margin) ** 2)
 
 
-def _through_origin(name: str, rho: float, published: tuple[float, float] | None = None) -> Row:
-    """Return the perceptron's mistakes, with a bias coordinate ρ or none, beside the bound R²/δ².
-
-    `published` are R and the largest margin of the augmented space, where the MICRA paper has them.
-    """
-    data = datasets.load(name)
+def _through_origin(name: str) -> Row:
+    """Return the perceptron's mistakes, with a bias coordinate ρ or none, beside the bound R²/δ²."""
+    data, (rho, *published) = datasets.load(name), SEPARABLE[name]
     rows, y = _mirrored(data.X, data.y, rho)
     R, plane = longest(rows), _hard_margin(rows, y)
     label = f"{name}, augmented by ρ = {rho:g}" if rho else f"{name}, no bias"
-    return _bound_row(label, data, rho, plane, R, (R / plane.margin) ** 2, published or (None, None))
+    return _bound_row(label, data, rho, plane, R, (R / plane.margin) ** 2, *published)
 
 
 def _bound_row(
@@ -293,13 +273,14 @@ def _bound_row(
     plane: _Plane,
     R: float,
     bound: float,
-    published: tuple[float | None, float | None] = (None, None),
+    published_R: float | None = None,
+    published_margin: float | None = None,
 ) -> Row:
     (solution,) = solve(data.X, [Problem.from_labels(data.y, PA(), rho=rho, max_epochs=10**6)])
     digits = 5 if plane.margin < 0.01 else 4
     figures = {
-        "R": Figure(R, published[0], 4),
-        "margin": Figure(plane.margin, published[1], digits),
+        "R": Figure(R, published_R, 4),
+        "margin": Figure(plane.margin, published_margin, digits),
         "at most": Figure(plane.proven, digits=digits),
         "mistakes": Figure(solution.n_updates),
         "bound": Figure(bound),
@@ -309,18 +290,19 @@ def _bound_row(
 
 
 # ρ of the MICRA paper, and its R and largest directional margin where it gives them.
-SEPARABLE: dict[str, tuple[float, tuple[float, float] | None]] = {
-    "sonar": (1, (3.8121, 0.00841)),
-    "wbc-11": (30, (1716**0.5, 0.0243)),
-    "mushroom": (0, None),
+SEPARABLE: dict[str, tuple[float, ...]] = {
+    "sonar": (1, 3.8121, 0.00841),
+    "wbc-11": (30, 1716**0.5, 0.0243),
+    "mushroom": (0,),
 }
 
 
 def _bounds(name: str, settings: Settings) -> list[Row]:
-    return [_with_bias(name), _through_origin(name, *SEPARABLE[name])]
+    return [_with_bias(name), _through_origin(name)]
 
 
-_BOUNDS_TASKS = (Task(name, partial(_bounds, name)) for name in SEPARABLE)
-BOUNDS = described("notes-bounds", tuple(SEPARABLE), *_BOUNDS_TASKS)
-
-EXPERIMENTS = (TOY, ACQ, BOUNDS)
+EXPERIMENTS = (
+    described("notes-toy", (), Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows)),
+    described("notes-acq", ("reuters21578",), Task("documents", _documents), Task("epochs", _epochs)),
+    described("notes-bounds", tuple(SEPARABLE), *(Task(name, partial(_bounds, name)) for name in SEPARABLE)),
+)

@@ -10,15 +10,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from textcat import papers
 from textcat.errors import TextcatError, install_hint
 from textcat.files import write_atomically
 from textcat.papers.experiments import Experiment, Figure, Result, Row, machine
 
-# What stands for a figure that is not known.
-_NO_VALUE = "-"
+_NO_VALUE = "-"  # a figure that is not known
 
 _INDEX = """# Reproductions
 
@@ -72,27 +71,25 @@ def _prose(path: Path, experiment: Experiment) -> str:
 
 def _page(result: Result, prose: str) -> str:
     """Return a page: title, prose, table, notes, pictures, and how the experiment was run."""
-    notes = [f"{number}. {note}" for number, note in enumerate(comparison_notes(result.rows), start=1)]
-    pictures = [f"![{picture.stem}]({picture.name})" for picture in result.pictures if picture.name not in prose]
+    date = f"{result.finished:%Y-%m-%d %H:%M} UTC"
+    seconds = f"{result.seconds:.0f} s in all, reading of the data included" if result.seconds >= 1 else ""
+    facts = {"date": date, "time": seconds or "under 1 s in all", **machine()}
     sections = [
         f"# {result.experiment.title}",
         prose,
-        comparison_markdown(result.rows).rstrip() if result.rows else "",
-        "\n".join(notes),
-        "\n\n".join(pictures),
+        _markdown(result.rows) if result.rows else "",
+        "\n".join(f"{number}. {note}" for number, note in enumerate(notes(result.rows), start=1)),
+        "\n\n".join(f"![{each.stem}]({each.name})" for each in result.pictures if each.name not in prose),
         f"## How it was run\n\n```text\n$ {result.command}\n```",
-        "\n".join(f"- {name}: {value}" for name, value in _facts(result).items()),
+        "\n".join(f"- {name}: {value}" for name, value in facts.items()),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
 
 
-def _facts(result: Result) -> dict[str, str]:
-    seconds = f"{result.seconds:.0f} s in all, reading of the data included"
-    return {
-        "date": f"{result.finished:%Y-%m-%d %H:%M} UTC",
-        "time": seconds if result.seconds >= 1 else "under 1 s in all",
-        **machine(),
-    }
+def _markdown(rows: Sequence[Row]) -> str:
+    heads, cells = zip(*columns(rows), strict=True)
+    lines = [[head.replace("\n", " ").strip() for head in heads], ["---", *["---:"] * (len(heads) - 1)]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *zip(*cells, strict=True)])
 
 
 def to_json(results: Sequence[Result]) -> str:
@@ -114,54 +111,41 @@ def to_json(results: Sequence[Result]) -> str:
     return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
 
 
-def comparison_markdown(rows: Sequence[Row]) -> str:
-    """Return the table of published figures, ours, and their differences as Markdown."""
-    table = columns(rows)
-    heads = ["", *(" ".join(filter(None, (column.title, column.part))) for column in table)]
-    lines = [[row.label, *(column.cells[number] for column in table)] for number, row in enumerate(rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in [heads, ["---", *["---:"] * len(table)], *lines])
-
-
-def comparison_notes(rows: Sequence[Row]) -> list[str]:
+def notes(rows: Sequence[Row]) -> list[str]:
     """Return the notes of the rows, each once, as the table numbers them from 1."""
     return list(dict.fromkeys(row.note for row in rows if row.note))
 
 
-class _Column(NamedTuple):
-    """A column of the table of figures: its two headers, and a cell per row."""
+def columns(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
+    """Return the columns of the table of published figures, ours, and their differences, as text.
 
-    title: str
-    part: str
-    cells: list[str]
-
-
-def columns(rows: Sequence[Row]) -> list[_Column]:
-    """Return the columns of the table of published figures, ours, and their differences, as text."""
+    First the labels. A header has two lines where ours and the published figures stand side by side.
+    """
     table = []
     for name in dict.fromkeys(name for row in rows for name in row.figures):
-        figures = [row.figures.get(name) for row in rows]
-        ours = [_printed(figure, "ours") for figure in figures]
-        if any(figure and figure.published is not None for figure in figures):
-            table.append(_Column(name, "published", [_printed(figure, "published") for figure in figures]))
-            table.append(_Column("", "ours", ours))
-            table.append(_Column("", "difference", [_difference(figure) for figure in figures]))
+        figures = [row.figures.get(name) or Figure(None) for row in rows]
+        ours = [_printed(figure.ours, figure) for figure in figures]
+        if any(figure.published is not None for figure in figures):
+            printed = [_printed(figure.published, figure) for figure in figures]
+            differences = list(map(_difference, ours, printed))
+            table += [(f"{name}\npublished", printed), ("\nours", ours), ("\ndifference", differences)]
         else:
-            table.append(_Column("", name, ours))
+            table.append((f"\n{name}", ours))
     if any(row.seconds is not None for row in rows):
-        table.append(_Column("", "seconds", [_duration(row.seconds) for row in rows]))
-    if notes := comparison_notes(rows):
-        table.append(_Column("", "note", [str(notes.index(row.note) + 1) if row.note else "" for row in rows]))
-    return table
+        table.append(("\nseconds", [_duration(row.seconds) for row in rows]))
+    if known := notes(rows):
+        table.append(("\nnote", [str(known.index(row.note) + 1) if row.note else "" for row in rows]))
+    if all(head.startswith("\n") for head, _ in table):
+        table = [(head.strip(), cells) for head, cells in table]
+    return [("", [row.label for row in rows]), *table]
 
 
-def _printed(figure: Figure | None, part: str) -> str:
-    value = None if figure is None else getattr(figure, part)
-    return _NO_VALUE if figure is None or value is None or math.isnan(value) else f"{value:.{figure.digits}f}"
+def _printed(value: float | None, figure: Figure) -> str:
+    return _NO_VALUE if value is None or math.isnan(value) else f"{value:.{figure.digits}f}"
 
 
-def _difference(figure: Figure | None) -> str:
-    """Return by how much the figures differ as they are printed: ``+0.074 %``, or ``=``."""
-    ours, published = _printed(figure, "ours"), _printed(figure, "published")
+def _difference(ours: str, published: str) -> str:
+    """Return by how much figures differ as they are printed: ``+0.074 %``, or ``=``."""
     if _NO_VALUE in (ours, published):
         return _NO_VALUE
     gap = float(ours) - float(published)
@@ -177,9 +161,6 @@ def _duration(seconds: float | None) -> str:
     if seconds is None:
         return _NO_VALUE
     return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.2g}"
-
-
-# --- pictures --------------------------------------------------------------------------------------------------------
 
 
 def axes(width: float = 6.0, height: float = 4.0) -> Any:

@@ -5,9 +5,7 @@ Y. Li, H. Zaragoza, R. Herbrich, J. Shawe-Taylor, J. Kandola, The Perceptron Alg
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import product
@@ -29,33 +27,30 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published, timed
 from textcat.papers.micra import HARD
 from textcat.training.examples import Examples
 from textcat.training.selection import folds, out_of_fold_scores
 
 # The paper's numbers of terms. Which ones it leaves out it does not say; here, those in the fewest training documents.
 _N_TERMS = {"reuters21578": 20_000, "rcv1": 120_000}
-
-_GRAM_ROWS = 512
 _REUTERS = "reuters21578"
+_GRAM_ROWS = 512
+_PRINTED = published()["paum"]
+
+RULES: dict[str, Rule] = {"PA": PA(), "PAM(1)": PAM(1), "PAUM(-1,1)": PAUM(-1, 1), "PAUM(1,50)": PAUM(1, 50)}
+_CHOSEN = "PAUM(1,50)"
+_SVM_C = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class _Vectors:
-    """Documents as the paper's vectors: tf·log(m/df), of unit length.
-
-    Parameters
-    ----------
-    topics : tuple of str
-    train, test : csr_matrix of shape (n_documents, n_terms), float32
-    train_labels, test_labels : csc_matrix of shape (n_documents, n_topics), 0/1
-    """
+    """Documents as the paper's vectors: tf·log(m/df), of unit length."""
 
     topics: tuple[str, ...]
-    train: sp.csr_matrix
+    train: sp.csr_matrix  # (n_documents, n_terms), float32
     test: sp.csr_matrix
-    train_labels: sp.csc_matrix
+    train_labels: sp.csc_matrix  # (n_documents, n_topics), 0/1
     test_labels: sp.csc_matrix
 
     @classmethod
@@ -137,10 +132,6 @@ def _gram(rows: sp.csr_matrix) -> np.ndarray:
 
 # --- tables 2 and 3 --------------------------------------------------------------------------------------------------
 
-RULES: dict[str, Rule] = {"PA": PA(), "PAM(1)": PAM(1), "PAUM(-1,1)": PAUM(-1, 1), "PAUM(1,50)": PAUM(1, 50)}
-_CHOSEN = "PAUM(1,50)"
-_SVM_C = 1.0
-
 
 def _perceptron_row(
     label: str,
@@ -151,17 +142,13 @@ def _perceptron_row(
     note: str = "",
 ) -> Row:
     """Train and test a perceptron per topic."""
-    started = time.perf_counter()
-    solutions = vectors.solve(rules, n_jobs)
-    seconds = time.perf_counter() - started
+    solutions, seconds = timed(lambda: vectors.solve(rules, n_jobs))
     return Row(label, vectors.figures(vectors.quality(solutions), _support_sizes(solutions), printed), seconds, note)
 
 
 def _svm_row(vectors: _Vectors, printed: Mapping[str, Any]) -> Row:
     """Train and test LIBSVM's machine; the kernel matrix, computed once for all topics, counts as training."""
-    started = time.perf_counter()
-    weights, support = _train_svm(vectors, _SVM_C)
-    seconds = time.perf_counter() - started
+    (weights, support), seconds = timed(lambda: _train_svm(vectors, _SVM_C))
     quality = average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
     note = f"LIBSVM with C = {_SVM_C:g}, which the paper does not give."
     return Row("SVM", vectors.figures(quality, support, printed), seconds, note)
@@ -173,16 +160,13 @@ def _train_svm(vectors: _Vectors, C: float) -> tuple[np.ndarray, np.ndarray]:
 
     rows = vectors.train.astype(np.float64)
     kernel, labels = _gram(rows), vectors.train_labels.toarray()
-    weights, support = np.zeros((rows.shape[1], len(vectors.topics))), np.zeros(len(vectors.topics))
-    for topic in range(len(vectors.topics)):
-        machine = SVC(C=C, kernel="precomputed").fit(kernel, labels[:, topic])
-        weights[:, topic] = machine.dual_coef_[0] @ rows[machine.support_]
-        support[topic] = len(machine.support_)
-    return weights, support
+    machines = [SVC(C=C, kernel="precomputed").fit(kernel, labels[:, topic]) for topic in range(labels.shape[1])]
+    weights = np.column_stack([machine.dual_coef_[0] @ rows[machine.support_] for machine in machines])
+    return weights, np.array([len(machine.support_) for machine in machines])
 
 
 def _table(number: int, corpus: str) -> Experiment:
-    printed = published()["paum"][f"table{number}"]
+    printed = _PRINTED[f"table{number}"]
 
     def perceptrons(settings: Settings) -> list[Row]:
         vectors = _vectors(corpus)
@@ -201,68 +185,60 @@ _N_SEPARABLE = 77  # topics, in the paper
 
 def _separability_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
     """Find the topics on which PA converges without λ, and compare λ = 0 with λ = 1 on them."""
-    solutions, seconds = [], []
-    for lambda_ in (0, 1):
-        started = time.perf_counter()
-        solutions.append(vectors.solve(PA(), n_jobs, lambda_, _PATIENCE if lambda_ == 0 else 1000))
-        seconds.append(time.perf_counter() - started)
-    converged = np.array([solution.converged for solution in solutions[0]])
+    runs = [timed(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]  # noqa: B023
+    converged = np.array([solution.converged for solution in runs[0][0]])
     separable = np.flatnonzero(converged).tolist()
     note = _inseparable_note(vectors, np.flatnonzero(~converged).tolist())
     rows = []
-    for lambda_ in (0, 1):
+    for lambda_, (solutions, seconds) in enumerate(runs):
         expected = printed[f"lambda={lambda_}"]
-        quality, sparsity = vectors.quality(solutions[lambda_]), _support_sizes(solutions[lambda_])
         figures = {
             "topics": Figure(len(separable), _N_SEPARABLE),
-            "MAP": Figure(macro_average(quality, separable).mean, expected["map"], 3),
-            "sparsity": Figure(macro_average(sparsity, separable).mean, expected["sparsity"]),
+            "MAP": Figure(macro_average(vectors.quality(solutions), separable).mean, expected["map"], 3),
+            "sparsity": Figure(macro_average(_support_sizes(solutions), separable).mean, expected["sparsity"]),
         }
-        rows.append(Row(f"λ = {lambda_}", figures, seconds[lambda_], note))
+        rows.append(Row(f"λ = {lambda_}", figures, seconds, note))
     return rows
 
 
 def _inseparable_note(vectors: _Vectors, topics: Sequence[int]) -> str:
     """Return of which topics it is proven that they are inseparable, and of which it is not."""
     contradicted = _contradicted_topics(vectors)
-    proven = [vectors.topics[topic] for topic in topics if topic in contradicted]
-    open_ = [vectors.topics[topic] for topic in topics if topic not in contradicted]
-    parts = []
-    if proven:
-        parts.append(
-            f"Inseparable: {', '.join(proven)}. For each of them there are two training documents of the same vector, "
-            "one in the topic and one not."
-        )
-    if open_:
-        parts.append(f"PA did not converge in {_PATIENCE} epochs on {', '.join(open_)}, which proves nothing.")
-    return " ".join(parts)
+    proven = ", ".join(vectors.topics[topic] for topic in topics if topic in contradicted)
+    open_ = ", ".join(vectors.topics[topic] for topic in topics if topic not in contradicted)
+    parts = [
+        f"Inseparable: {proven}. For each of them there are two training documents of the same vector, "
+        "one in the topic and one not.",
+        f"PA did not converge in {_PATIENCE} epochs on {open_}, which proves nothing.",
+    ]
+    return " ".join(part for part, named in zip(parts, (proven, open_), strict=True) if named)
 
 
 def _contradicted_topics(vectors: _Vectors) -> set[int]:
-    """Return the topics that one of two documents of the same vector has and the other one has not."""
-    labels = vectors.train_labels.tocsr()
-    contradicted = set()
-    for twins in _equal_rows(vectors.train):
-        having = np.bincount(labels[twins].indices, minlength=len(vectors.topics))
-        contradicted |= set(np.flatnonzero((having > 0) & (having < len(twins))).tolist())
-    return contradicted
+    """Return the topics that one of two documents of the same vector, to the bit, has and the other one has not."""
+    rows, labels = vectors.train, vectors.train_labels.toarray()
+    number_of: dict[tuple[bytes, bytes], int] = {}
+    ends = zip(rows.indptr, rows.indptr[1:], strict=False)
+    keys = ((rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()) for start, end in ends)
+    group = np.array([number_of.setdefault(key, len(number_of)) for key in keys])
+    having = np.zeros((len(number_of), labels.shape[1]))
+    np.add.at(having, group, labels > 0)
+    mixed = (having > 0) & (having < np.bincount(group)[:, None])
+    return set(np.flatnonzero(mixed.any(axis=0)).tolist())
 
 
-def _equal_rows(rows: sp.csr_matrix) -> list[list[int]]:
-    """Return the groups of two or more rows that are equal to the bit."""
-    groups = defaultdict(list)
-    for row, (start, end) in enumerate(zip(rows.indptr, rows.indptr[1:], strict=False)):
-        groups[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(row)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-# --- the choice of margins by cross-validation ------------------------------------------------------------------------
+# --- the choice of margins: by cross-validation, from prevalence, and by the training documents themselves ------------
 
 _Pair = tuple[float, float]  # τ₋, τ₊
 
 _N_FOLDS = 10
 _MIN_POSITIVES = 40  # that a topic must have to be cross-validated
 _N_SHOWN = 10
+
+# τ₊ = S/(1 + exp(-κ·c)): with κ = 0 all topics would have τ₊ = 50, as in PAUM(1,50).
+_TAU_NEG = -0.5
+_SCALE = 100.0
+_KAPPA = (-50.0, -10.0, 10.0, 50.0)
 
 
 def _grid(printed: Mapping[str, Any]) -> list[_Pair]:
@@ -296,32 +272,21 @@ def _cross_validate(
 def _grid_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
     """Rank the pairs of the grid by cross-validation on the topics with so many positives at least."""
     pairs, topics = _grid(printed), np.flatnonzero(vectors.sizes >= least).tolist()
-    started = time.perf_counter()
-    quality = _cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs)
-    seconds = time.perf_counter() - started
+    quality, seconds = timed(lambda: _cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs))
     n_trained = {"trained": Figure(len(pairs) * _N_FOLDS * len(topics))}
-    best_first = np.argsort(-quality.mean(axis=1), kind="stable")
+    best_first = np.argsort(-quality.mean(axis=1), kind="stable").tolist()
     chosen = pairs.index(tuple(printed["chosen"]))
-    shown = [*best_first[:_N_SHOWN], *([chosen] if chosen not in best_first[:_N_SHOWN] else [])]
     rows = [Row(f"{len(pairs)} pairs × {_N_FOLDS} folds × {len(topics)} topics", n_trained, seconds)]
-    for k in shown:
+    for k in dict.fromkeys([*best_first[:_N_SHOWN], chosen]):
         behind = quality[best_first[0]] - quality[k]
         figures = {
-            "place": Figure(1 + int(np.flatnonzero(best_first == k)[0])),
+            "place": Figure(1 + best_first.index(k)),
             "MAP": Figure(quality[k].mean(), digits=4),
             "behind the first": Figure(behind.mean(), digits=4),
             "its standard error": Figure(behind.std(ddof=1) / np.sqrt(len(topics)), digits=4),
         }
         rows.append(Row(_name_of(pairs[k]), figures, note="The paper chooses this pair." if k == chosen else ""))
     return rows
-
-
-# --- margins from prevalence, and by the training documents themselves ------------------------------------------------
-
-# τ₊ = S/(1 + exp(-κ·c)): with κ = 0 all topics would have τ₊ = 50, as in PAUM(1,50).
-_TAU_NEG = -0.5
-_SCALE = 100.0
-_KAPPA = (-50.0, -10.0, 10.0, 50.0)
 
 
 def _prevalence_rows(vectors: _Vectors, n_jobs: int) -> list[Row]:
@@ -339,32 +304,32 @@ def _training_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int) -
     """Choose margins by their average precision on the very documents that were trained on."""
     # Of equals, argmax takes the first; so the largest margins come first here, or the sparsest solutions below.
     pairs = sorted(_grid(printed), key=lambda pair: (pair[1], pair[0]), reverse=True)
-    started = time.perf_counter()
-    quality, sparsity = map(np.array, zip(*_trained_on(vectors, pairs, n_jobs), strict=True))
-    seconds = f"Training and ranking with {len(pairs)} pairs took {time.perf_counter() - started:.1f} s."
+    (quality, sparsity), seconds = timed(lambda: _trained_on(vectors, pairs, n_jobs))
     for_all = pairs[int(quality.mean(axis=1).argmax())]
     equals = quality == quality.max(axis=0)
     per_topic = {
         "the largest margins": equals.argmax(axis=0),
         "the sparsest ranker": np.where(equals, sparsity, np.inf).argmin(axis=0),
     }
+    label = f"by training MAP, one pair for all: {_name_of(for_all)}"
+    note = f"Training and ranking with {len(pairs)} pairs took {seconds:.1f} s."
+    rows = [_perceptron_row(label, vectors, PAUM(*for_all), n_jobs, note=note)]
     ties = int(np.sum(equals.sum(axis=0) > 1))
     note = f"On {ties} of {len(vectors.topics)} topics several pairs are equally good."
-    label = f"by training MAP, one pair for all: {_name_of(for_all)}"
-    rows = [_perceptron_row(label, vectors, PAUM(*for_all), n_jobs, note=seconds)]
     for words, chosen in per_topic.items():
-        rules = [PAUM(*pairs[k]) for k in chosen]
         label = f"by training AP, a pair per topic, of equals {words}"
-        rows.append(_perceptron_row(label, vectors, rules, n_jobs, note=note))
+        rows.append(_perceptron_row(label, vectors, [PAUM(*pairs[k]) for k in chosen], n_jobs, note=note))
     return rows
 
 
-def _trained_on(vectors: _Vectors, pairs: Sequence[_Pair], n_jobs: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield each topic's average precision on the training documents, and its sparsity, of one pair after the other."""
+def _trained_on(vectors: _Vectors, pairs: Sequence[_Pair], n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the average precision on the training documents, and the sparsity: both of shape (n_pairs, n_topics)."""
+    quality, sparsity = [], []
     for pair in pairs:
         solutions = vectors.solve(PAUM(*pair), n_jobs)
-        quality = average_precisions(vectors.train_labels, vectors.scores(vectors.train, solutions))
-        yield quality, _support_sizes(solutions)
+        quality.append(average_precisions(vectors.train_labels, vectors.scores(vectors.train, solutions)))
+        sparsity.append(_support_sizes(solutions))
+    return np.array(quality), np.array(sparsity)
 
 
 # --- Figure 2.1: a slice through version space -----------------------------------------------------------------------
@@ -372,45 +337,29 @@ def _trained_on(vectors: _Vectors, pairs: Sequence[_Pair], n_jobs: int) -> Itera
 _TOPIC = "earn"
 
 # By the names that the picture gives them: τ, or τ₋ and τ₊.
-_IN_PICTURE: dict[str, Rule] = {
-    "0": PA(),
-    "0.1": PAM(0.1),
-    "0.5": PAM(0.5),
-    "1": PAM(1),
-    "5": PAM(5),
-    "(0,1)": PAUM(0, 1),
-    "(-1,1)": PAUM(-1, 1),
-    "(1,50)": PAUM(1, 50),
+_IN_PICTURE: dict[str, Rule] = {f"{tau:g}": PAM(tau) if tau else PA() for tau in (0, 0.1, 0.5, 1, 5)} | {
+    f"({tau_neg},{tau_pos})": PAUM(tau_neg, tau_pos) for tau_neg, tau_pos in ((0, 1), (-1, 1), (1, 50))
 }
 _SPANNING = "SVM", "0", "0.5"
 
 
-@dataclass(frozen=True, eq=False)
-class _Plane:
-    """The plane through three unit vectors: the first is its origin, and the second lies on the first of its axes."""
+def _plane(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
+    """Return the plane through three unit vectors: the first, its origin, and two axes; the second is on the first one.
 
-    origin: np.ndarray
-    axes: np.ndarray
-
-    @classmethod
-    def through(cls, origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> _Plane:
-        """Return the plane through three points."""
-        axes, signs = np.linalg.qr(np.column_stack([second - origin, third - origin]))
-        return cls(origin, axes * np.sign(np.diag(signs)))
-
-    def project(self, point: np.ndarray) -> np.ndarray:
-        """Return the coordinates of a point's projection, shape (2,)."""
-        return (point - self.origin) @ self.axes
-
-    def lines(self, rows: sp.csr_array, y: np.ndarray) -> np.ndarray:
-        """Return where rows are on the boundary: (c, a, b) of ``c + a·u + b·v = 0``, positive where they are right."""
-        return y[:, None] * (rows @ np.column_stack([self.origin, self.axes]))
+    Rows times these columns, and the sign of the row, are (c, a, b) of the line ``c + a·u + b·v = 0`` on which the row
+    is on the boundary, positive where it is right.
+    """
+    axes, signs = np.linalg.qr(np.column_stack([second - origin, third - origin]))
+    return np.column_stack([origin, axes * np.sign(np.diag(signs))])
 
 
-def _solutions(rows: sp.csr_array, positives: np.ndarray) -> dict[str, np.ndarray]:
-    """Return weight vectors of length 1, bias last: the machine's of maximal margin, and each rule's with λ = 0."""
-    problems = [Problem(positives, rule) for rule in _IN_PICTURE.values()]
-    vectors = {"SVM": _maximal_margin(rows, _labels_of(rows, positives))}
+def _solutions(rows: sp.csr_array, y: np.ndarray) -> dict[str, np.ndarray]:
+    """Return weight vectors of length 1, bias last: LIBSVM's for C = 1e5, and each rule's with λ = 0."""
+    from sklearn.svm import SVC
+
+    machine = SVC(C=HARD, kernel="precomputed").fit(_gram(rows), y)
+    vectors = {"SVM": np.append(machine.dual_coef_[0] @ rows[machine.support_], machine.intercept_)}
+    problems = [Problem.from_labels(y, rule) for rule in _IN_PICTURE.values()]
     for name, solution in zip(_IN_PICTURE, solve(rows, problems), strict=True):
         assert solution.weights is not None
         vectors[name] = np.append(solution.weights, solution.bias)
@@ -418,32 +367,12 @@ def _solutions(rows: sp.csr_array, positives: np.ndarray) -> dict[str, np.ndarra
     return {name: vector / (np.linalg.norm(vector) or 1) for name, vector in vectors.items()}
 
 
-def _labels_of(rows: sp.csr_array, positives: np.ndarray) -> np.ndarray:
-    """Return +1 for the positives and -1 for all other rows."""
-    y = np.full(rows.shape[0], -1)
-    y[positives] = 1
-    return y
-
-
-def _maximal_margin(rows: sp.csr_array, y: np.ndarray) -> np.ndarray:
-    """Return LIBSVM's weights for C = 1e5, with the bias behind them."""
-    from sklearn.svm import SVC
-
-    machine = SVC(C=HARD, kernel="precomputed").fit(_gram(rows), y)
-    return np.append(machine.dual_coef_[0] @ rows[machine.support_], machine.intercept_)
-
-
-def _augmented(rows: sp.csr_array) -> sp.csr_array:
-    """Append a coordinate of 1 to every row."""
-    return sp.csr_array(sp.hstack([rows, np.ones((rows.shape[0], 1))], format="csr"))
-
-
 def _corners(lines: np.ndarray) -> np.ndarray:
     """Return the corners of the region on the right side of all lines, shape (n, 2); the origin must be inside."""
     from scipy.spatial import HalfspaceIntersection
 
-    far = 2.0  # unit vectors differ by no more, so a region that is open ends there
-    frame = np.array([[far, 1, 0], [far, -1, 0], [far, 0, 1], [far, 0, -1]])
+    # Unit vectors differ by no more than 2, so a region that is open ends there.
+    frame = np.array([[2.0, 1, 0], [2.0, -1, 0], [2.0, 0, 1], [2.0, 0, -1]])
     return HalfspaceIntersection(-np.roll(np.vstack([lines, frame]), -1, axis=1), np.zeros(2)).intersections
 
 
@@ -479,23 +408,22 @@ def _crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) ->
 
 def _figure_rows(vectors: _Vectors, topic: str, picture: Path | None) -> list[Row]:
     """Train on a topic, draw the slice if asked to, and return where each solution is, its margin and its angle."""
-    positives = vectors.positives[vectors.topics.index(topic)]
-    rows = vectors.train.astype(np.float64)
-    y, solutions, whole = _labels_of(rows, positives), _solutions(rows, positives), _augmented(rows)
+    rows, y = vectors.train.astype(np.float64), np.full(vectors.train.shape[0], -1)
+    y[vectors.positives[vectors.topics.index(topic)]] = 1
+    solutions, whole = _solutions(rows, y), sp.csr_array(sp.hstack([rows, np.ones((len(y), 1))], format="csr"))
     if (y * (whole @ solutions["SVM"])).min() <= 0:
         raise TextcatError(f"The topic {topic!r} is inseparable, so it has no version space; choose another one.")
-    plane = _Plane.through(*(solutions[name] for name in _SPANNING))
+    plane = _plane(*(solutions[name] for name in _SPANNING))
+    points = {name: (vector - plane[:, 0]) @ plane[:, 1:] for name, vector in solutions.items()}
     if picture is not None:
-        points = {name: plane.project(vector) for name, vector in solutions.items()}
-        _draw(picture, points, plane.lines(whole, y), y)
+        _draw(picture, points, y[:, None] * (whole @ plane), y)
     table = []
     for name, vector in solutions.items():
         outputs = y * (whole @ vector)
-        u, v = plane.project(vector).tolist()
         cosine = np.clip(vector @ solutions["SVM"], -1, 1)
         figures = {
-            "u": Figure(u, digits=3),
-            "v": Figure(v, digits=3),
+            "u": Figure(float(points[name][0]), digits=3),
+            "v": Figure(float(points[name][1]), digits=3),
             "angle to SVM [°]": Figure(float(np.degrees(np.arccos(cosine))), digits=1),
             "10³ margin": Figure(1e3 * float(outputs.min()), digits=2),
             "training errors": Figure(int(np.sum(outputs <= 0))),
@@ -504,9 +432,10 @@ def _figure_rows(vectors: _Vectors, topic: str, picture: Path | None) -> list[Ro
     return table
 
 
-def _figure_task(settings: Settings) -> list[Row]:
-    picture = settings.pictures / "paum-figure-2.1.svg" if settings.pictures else None
-    return _figure_rows(_vectors(_REUTERS), _TOPIC, picture)
+def _figure(settings: Settings) -> list[Row]:
+    return _figure_rows(
+        _vectors(_REUTERS), _TOPIC, settings.pictures / "paum-figure-2.1.svg" if settings.pictures else None
+    )
 
 
 def _on_reuters(name: str, **rows_by_task: Callable[[_Vectors, int], list[Row]]) -> Experiment:
@@ -516,21 +445,20 @@ def _on_reuters(name: str, **rows_by_task: Callable[[_Vectors, int], list[Row]])
     return described(name, (_REUTERS,), *(Task(task, partial(run, rows)) for task, rows in rows_by_task.items()))
 
 
-_PRINTED = published()["paum"]
+def _chosen_rows(vectors: _Vectors, n_jobs: int) -> list[Row]:
+    return [_perceptron_row(_CHOSEN, vectors, RULES[_CHOSEN], n_jobs, _PRINTED["table2"][_CHOSEN])]
+
+
+_ADAPTATION: dict[str, Callable[[_Vectors, int], list[Row]]] = {
+    _CHOSEN: _chosen_rows,
+    "prevalence": _prevalence_rows,
+    "training MAP": lambda vectors, n_jobs: _training_rows(vectors, _PRINTED["grid"], n_jobs),
+}
 EXPERIMENTS = (
     _table(2, _REUTERS),
     _table(3, "rcv1"),
     _on_reuters("paum-table-4", PA=lambda vectors, n_jobs: _separability_rows(vectors, _PRINTED["table4"], n_jobs)),
     _on_reuters("paum-grid", grid=lambda vectors, n_jobs: _grid_rows(vectors, _PRINTED["grid"], n_jobs)),
-    _on_reuters(
-        "paum-adaptation",
-        **{
-            _CHOSEN: lambda vectors, n_jobs: [
-                _perceptron_row(_CHOSEN, vectors, RULES[_CHOSEN], n_jobs, _PRINTED["table2"][_CHOSEN])
-            ],
-            "prevalence": _prevalence_rows,
-            "training MAP": lambda vectors, n_jobs: _training_rows(vectors, _PRINTED["grid"], n_jobs),
-        },
-    ),
-    described("paum-figure-2.1", (_REUTERS,), Task(_TOPIC, _figure_task)),
+    _on_reuters("paum-adaptation", **_ADAPTATION),
+    described("paum-figure-2.1", (_REUTERS,), Task(_TOPIC, _figure)),
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +13,12 @@ from textcat.margin.rules import ALMA, PA, PAM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Figure, Row, Settings, Task, described, published
+from textcat.papers.experiments import Figure, Row, Settings, Task, described, published, timed
 from textcat.papers.micra import HARD
 
 SIGMA = 3.5
 N_ORDERS = 10
 EPOCHS = {"1 epoch": 1, "3 epochs": 3, "convergence": 1000}
-CONVERGENCE = "convergence"
 _PRINTED: Mapping[str, Sequence[float]] = published()["paum"]["table1"]
 
 # ALMA(α) as Gentile (2001) writes it, with the B of his experiments: PA's test would be α = 1.
@@ -33,8 +31,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class _Kernels:
+class _Kernels(NamedTuple):
     """Training and test images by their kernel with the training images, (n_images, n_train), and their digits."""
 
     train: np.ndarray
@@ -58,7 +55,7 @@ class _Kernels:
         return 100 * float(np.mean(np.unique(self.digits)[outputs.argmax(axis=1)] != self.test_digits))
 
 
-@lru_cache(maxsize=1)
+@cache
 def kernels() -> _Kernels:
     """Return the kernels of USPS, computed once.
 
@@ -73,12 +70,7 @@ def kernels() -> _Kernels:
 def _train(kernels: _Kernels, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
     """Train a perceptron per digit against all others, without bias or λ.
 
-    Returns
-    -------
-    error : float
-        On the test images, in percent.
-    epochs : float
-        Until convergence or the last one allowed, the mean over digits.
+    Returns the error on the test images in percent, and the epochs until convergence or the last, a mean over digits.
     """
     problems = [
         Problem(np.flatnonzero(kernels.digits == digit).astype(np.int32), rule, rho=0.0, max_epochs=max_epochs)
@@ -95,31 +87,35 @@ def _perceptron_row(
     kernels: _Kernels, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS
 ) -> Row:
     """Train one of the perceptrons in random orders, up to every stage that the paper prints."""
-    figures, spread = {}, []
-    started = time.perf_counter()
-    for (stage, max_epochs), expected in zip(EPOCHS.items(), printed, strict=False):
-        runs = np.array([_train(kernels, RULES[name], max_epochs, seed, n_jobs) for seed in range(n_orders)])
-        error, epochs = runs.mean(axis=0).tolist()
-        figures[f"{stage} %"] = Figure(error, expected, 2)
-        spread.append(f"{runs[:, 0].std():.2f}")
-        if stage == CONVERGENCE:
-            figures["epochs"] = Figure(epochs)
-    seconds = time.perf_counter() - started
-    return Row(name, figures, seconds, f"{name}: the standard deviation over orders is {', '.join(spread)}.")
+    stages = list(EPOCHS.items())[: len(printed)]
+    runs, seconds = timed(
+        lambda: np.array(
+            [[_train(kernels, RULES[name], n, seed, n_jobs) for seed in range(n_orders)] for _, n in stages]
+        )
+    )
+    figures = {
+        f"{stage} %": Figure(error, expected, 2)
+        for (stage, _), error, expected in zip(stages, runs[:, :, 0].mean(axis=1).tolist(), printed, strict=True)
+    }
+    if len(stages) == len(EPOCHS):
+        figures["epochs"] = Figure(float(runs[-1, :, 1].mean()))
+    spread = ", ".join(f"{deviation:.2f}" for deviation in runs[:, :, 0].std(axis=1))
+    return Row(name, figures, seconds, f"{name}: the standard deviation over orders is {spread}.")
 
 
 def _svm_row(kernels: _Kernels, printed: Sequence[float]) -> Row:
     """Train LIBSVM's machine of maximal margin for each digit."""
     from sklearn.svm import SVC
 
-    started = time.perf_counter()
-    train, test = kernels.train.astype(np.float64), kernels.test.astype(np.float64)
-    outputs = [
-        SVC(C=HARD, kernel="precomputed").fit(train, kernels.digits == digit).decision_function(test)
-        for digit in np.unique(kernels.digits)
-    ]
-    seconds = time.perf_counter() - started
-    figures = {f"{CONVERGENCE} %": Figure(kernels.error(np.column_stack(outputs)), printed[-1], 2)}
+    def outputs() -> list[np.ndarray]:
+        train, test = kernels.train.astype(np.float64), kernels.test.astype(np.float64)
+        machines = (
+            SVC(C=HARD, kernel="precomputed").fit(train, kernels.digits == d) for d in np.unique(kernels.digits)
+        )
+        return [machine.decision_function(test) for machine in machines]
+
+    scores, seconds = timed(outputs)
+    figures = {"convergence %": Figure(kernels.error(np.column_stack(scores)), printed[-1], 2)}
     return Row("SVM", figures, seconds, "The paper takes its figure from Platt et al. (2000). Here: LIBSVM, C = 10⁵.")
 
 
