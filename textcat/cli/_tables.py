@@ -137,9 +137,10 @@ def _say(console: Console, text: str) -> None:
 
 
 def _wrapped(console: Console, text: str, indent: str = "") -> str:
-    width = max(40, min(console.width, 100))
-    indents = {"initial_indent": indent, "subsequent_indent": indent}
-    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False, **indents)
+    lines = textwrap.wrap(
+        text, max(40, min(console.width, 100)) - len(indent), break_long_words=False, break_on_hyphens=False
+    )
+    return textwrap.indent("\n".join(lines), indent)
 
 
 def _facts(console: Console, facts: Mapping[str, Any]) -> None:
