@@ -20,17 +20,13 @@ cdef extern from *:
     #include <stddef.h>
 
     /* y += a x */
-    static void float_axpy(ptrdiff_t n, float a, const float *restrict x, float *restrict y)
-    {
-    #pragma omp simd
-        for (ptrdiff_t k = 0; k < n; k++) y[k] += a * x[k];
-    }
-
-    static void double_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y)
-    {
-    #pragma omp simd
-        for (ptrdiff_t k = 0; k < n; k++) y[k] += a * x[k];
-    }
+    #define AXPY(real)                                                                                   \\
+        static void real##_axpy(ptrdiff_t n, real a, const real *restrict x, real *restrict y)           \\
+        {                                                                                                \\
+            _Pragma("omp simd") for (ptrdiff_t k = 0; k < n; k++) y[k] += a * x[k];                      \\
+        }
+    AXPY(float)
+    AXPY(double)
     """
     void float_axpy(Py_ssize_t, float, const float *, float *) noexcept nogil
     void double_axpy(Py_ssize_t, double, const double *, double *) noexcept nogil
@@ -53,7 +49,7 @@ cdef struct problem:
     int64_t epochs, max_epochs, epoch_updates, last_updates
     int64_t mini_epochs, mini_left  # passes over the active set after an epoch, and those still to come
     bint finished
-    # the rows, in the order of their presentation (NULL: as they stand), and the active set
+    # the order in which rows are presented (NULL: as they stand), and the active set
     Py_ssize_t n_rows, position, n_set
     const int64_t *order
     int64_t *active_set
@@ -72,7 +68,6 @@ cdef struct problem:
 
 cdef void *_address(array) except? NULL:
     return <void *> <size_t> array.ctypes.data
-
 
 cdef const void *_kernel_row(problem *z, Py_ssize_t i) noexcept nogil:
     """Return row i of the kernel, or NULL if its block is not held."""
@@ -225,13 +220,9 @@ cdef class Expansion:
     ----------
     labels : ndarray of int8, shape (n_rows,)
     g, alpha : ndarray of shape (n_rows,)
-        Unscaled: ``f(x_i) = scale * (g_i + rho * w_bias + lambda * alpha_i)``.
-    scale, w_bias, t : float
-        w_bias is unscaled too.
-    finished : bool
-    epochs, last_updates : int
-    n_held : int
-        Number of blocks that are held.
+        Unscaled: ``f(x_i) = scale * (g_i + rho * w_bias + lambda * alpha_i)``; w_bias is unscaled too.
+    scale, w_bias, t, finished, epochs, last_updates, n_held
+        The state of the problem, and the number of blocks that are held.
     """
 
     cdef problem z

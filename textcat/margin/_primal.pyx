@@ -61,20 +61,10 @@ cdef void *at(array, dtype=None) except? NULL:
 
 
 def measure(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop):
-    """Count the rows of each feature and sum the squares of each row, in the rows from `start` to `stop`.
+    """Add the rows of each feature to df and set the squared lengths of rows, from `start` to `stop`.
 
-    Parameters
-    ----------
-    indptr, indices, data : ndarray of int64, int32, and float32 or float64
-    df : ndarray of int32, shape (n_features,)
-        Added to.
-    norm2 : ndarray of float64, shape (n_rows,)
-        Set.
-
-    Returns
-    -------
-    int
-        -1; or the first row whose columns do not ascend, or are none of the features.
+    Return -1; or the first row whose columns do not ascend, or are none of the features. ``indptr, indices, data`` are
+    int64, int32, and float32 or float64; df is int32, one number a feature, norm2 float64, one a row.
     """
     cdef const int64_t *p = <const int64_t *>at(indptr)
     cdef const int32_t *j = <const int32_t *>at(indices)
@@ -91,14 +81,9 @@ def measure(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop)
 cdef class Rows:
     """Rows arranged for the cache, which blocks share.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (n_rows, n_features), and the number of columns.
-    arrays : dict of str to ndarray
-        By the names that they have in _lanes.h: ``indptr``, ``data``, ``norm2``, and ``wide`` or ``narrow``; where there
-        are lone features, ``feature`` and all that begins with ``lone``; where there are cold columns, what begins with
-        ``cold``.
+    The shape is (n_rows, n_features, n_columns). Arrays have the names that they have in _lanes.h: ``indptr``, ``data``,
+    ``norm2``, and ``wide`` or ``narrow``; where there are lone features, ``feature`` and all that begins with ``lone``;
+    where there are cold columns, what begins with ``cold``.
     """
 
     cdef rows x
@@ -129,20 +114,13 @@ cdef class Rows:
 
     @property
     def n_features(self):
-        """How many features they have, lone ones included."""
+        """How many features there are, lone ones included."""
         return self.x.n_features
 
     def fill(self, indptr, indices, data, column, int32_t first_cold, Py_ssize_t start, Py_ssize_t stop):
         """Arrange the rows from `start` to `stop`; those before them have been.
 
-        Parameters
-        ----------
-        indptr, indices, data
-            Of the rows as they were given.
-        column : ndarray of int32, shape (n_features,)
-            Of each feature; -1: it is lone.
-        first_cold : int
-            The columns from it on are cold.
+        The column of each feature is an int32, -1 if it is lone; columns from `first_cold` on are cold.
         """
         cdef const int64_t *p = <const int64_t *>at(indptr)
         cdef const int32_t *j = <const int32_t *>at(indices)
@@ -156,14 +134,8 @@ cdef class Rows:
 cdef class Block:
     """Sixteen lanes over rows: load problems, run, unload what has finished.
 
-    Parameters
-    ----------
-    rows : Rows
-        Their number type is that of the training.
-    order : ndarray of int64, shape (n_rows,), or None
-        The order in which rows are presented; None: as they stand.
-    level : int
-        Instruction set: 0 any machine, 1 AVX2, 2 AVX-512, -1 the best there is. The result is the same.
+    They are presented in the order given, int64 row numbers, or as they stand; in their number type. The level is the
+    instruction set: 0 any machine, 1 AVX2, 2 AVX-512, -1 the best there is. The result is the same.
     """
 
     cdef void *block
@@ -240,7 +212,7 @@ cdef class Block:
         return least, squared, biases
 
     def unload(self, int lane, weights):
-        """Free a lane: write its weights, return ``(bias, support rows, alpha, updates, epochs, updates in the last epoch)``."""
+        """Free a lane: write its weights; return ``(bias, support rows, alpha, updates, epochs, updates in the last epoch)``."""
         support, alpha = np.empty(self.n_rows, np.int32), np.empty(self.n_rows, self.dtype)
         z = lane_of(self.is_double, self.block, lane)
         cdef void *w = at(weights, self.dtype)

@@ -47,7 +47,6 @@ class _Parameter(NamedTuple):
 
     @property
     def range_in_words(self) -> str:
-        """The interval in words, for error messages."""
         bounds = [] if self.low > -INFINITY and self.high < INFINITY else ["finite"]
         if self.low > -INFINITY:
             bounds.append(f"{'at least' if self.closed in ('left', 'both') else 'greater than'} {self.low:g}")
@@ -63,11 +62,8 @@ FRACTION = {"low": 0, "high": 1, "closed": "right"}  # of the largest possible m
 cdef double _no_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return -INFINITY
 
-
-cdef void _no_step(const double *p, double m, double q, double N, double t, double R,
-                   double *shrink, double *grow) noexcept nogil:
+cdef void _no_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     pass
-
 
 cdef class Rule:
     """A member of the family; use one of its subclasses.
@@ -80,8 +76,7 @@ cdef class Rule:
 
     def __cinit__(self, *args, **kwargs):
         # An object made past its __init__ must not send the compiled loop to address 0.
-        self.formula.threshold = _no_threshold
-        self.formula.step = _no_step
+        self.formula.threshold, self.formula.step = _no_threshold, _no_step
 
     def __init__(self, *args, **kwargs):
         if type(self) is Rule:
@@ -101,36 +96,11 @@ cdef class Rule:
         """Set the functions of the formula, and what the loop may rely on."""
 
     def threshold(self, int y, double N=0.0, double t=0.0, double R=1.0):
-        """Return the margin at or below which a row causes an update.
-
-        Parameters
-        ----------
-        y : int
-            Label of the row, +1 or -1.
-        N, t, R : float
-            The state of the run, see the table of this module.
-
-        Returns
-        -------
-        float
-        """
+        """Return the margin at or below which a row of label y, +1 or -1, causes an update; N, t and R as in the table."""
         return self.formula.threshold(self.formula.p, y, N, t, R)
 
     def step(self, double m, double q, double N=0.0, double t=0.0, double R=1.0):
-        """Return what an update does to the weights.
-
-        Parameters
-        ----------
-        m, q : float
-            Functional margin and squared length of the row.
-        N, t, R : float
-            The state of the run, see the table of this module.
-
-        Returns
-        -------
-        (float, float)
-            ``shrink`` and ``grow``.
-        """
+        """Return what an update does to the weights, ``(shrink, grow)``; the arguments are those of the table."""
         cdef double shrink = 1.0, grow = 0.0
         self.formula.step(self.formula.p, m, q, N, t, R, &shrink, &grow)
         return shrink, grow
@@ -162,23 +132,18 @@ cdef class Rule:
 
 def _signature(*parameters):
     """Return what ``inspect.signature`` says of a rule with these parameters."""
+    defaults = [Argument.empty if parameter.default is None else parameter.default for parameter in parameters]
     return Signature([
-        Argument(
-            parameter.name, Argument.POSITIONAL_OR_KEYWORD,
-            default=Argument.empty if parameter.default is None else parameter.default,
-        )
-        for parameter in parameters
+        Argument(parameter.name, Argument.POSITIONAL_OR_KEYWORD, default=default)
+        for parameter, default in zip(parameters, defaults)
     ])
 
 
 cdef double _zero_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return 0
 
-
-cdef void _pa_step(const double *p, double m, double q, double N, double t, double R,
-                   double *shrink, double *grow) noexcept nogil:
+cdef void _pa_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     grow[0] = p[0]
-
 
 cdef class PA(Rule):
     """The perceptron algorithm: update where a row is misclassified.
@@ -201,19 +166,15 @@ cdef class PA(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _zero_threshold
-        self.formula.step = _pa_step
+        self.formula.threshold, self.formula.step = _zero_threshold, _pa_step
         self.formula.constant = True
 
 
 cdef double _pam_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return p[0]
 
-
-cdef void _pam_step(const double *p, double m, double q, double N, double t, double R,
-                    double *shrink, double *grow) noexcept nogil:
+cdef void _pam_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     grow[0] = p[1]
-
 
 cdef class PAM(Rule):
     """The perceptron algorithm with margins: a row must do better than a margin τ.
@@ -223,9 +184,9 @@ cdef class PAM(Rule):
     Parameters
     ----------
     tau : float
-        Margin asked of every row. The perceptron with margin of the MICRA and margitron papers is this one, with ``τ = b``.
+        Margin asked of every document, τ; the MICRA and margitron papers call it b.
     eta : float > 0
-        Learning rate η.
+        Learning rate η: the larger, the less the margin asks for.
 
     Notes
     -----
@@ -238,19 +199,15 @@ cdef class PAM(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _pam_threshold
-        self.formula.step = _pam_step
+        self.formula.threshold, self.formula.step = _pam_threshold, _pam_step
         self.formula.constant = True
 
 
 cdef double _paum_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return p[1] if y > 0 else p[0]
 
-
-cdef void _paum_step(const double *p, double m, double q, double N, double t, double R,
-                     double *shrink, double *grow) noexcept nogil:
+cdef void _paum_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     grow[0] = p[2]
-
 
 cdef class PAUM(Rule):
     """The perceptron algorithm with uneven margins: one margin for positive rows, another for negative ones.
@@ -260,9 +217,9 @@ cdef class PAUM(Rule):
     Parameters
     ----------
     tau_neg, tau_pos : float
-        Margins asked of negative and positive rows. Negative values allow errors.
+        Margins asked of documents without the topic and with it. Below 0, some errors are left as they are.
     eta : float > 0
-        Learning rate η.
+        Learning rate η: the larger, the less the margins ask for.
 
     Notes
     -----
@@ -277,19 +234,15 @@ cdef class PAUM(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _paum_threshold
-        self.formula.step = _paum_step
+        self.formula.threshold, self.formula.step = _paum_threshold, _paum_step
         self.formula.constant = self.formula.uneven = True
 
 
-cdef void _unit_step(const double *p, double m, double q, double N, double t, double R,
-                     double *shrink, double *grow) noexcept nogil:
+cdef void _unit_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     grow[0] = 1
-
 
 cdef double _t_margitron_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return p[1] * pow(t, 1 - p[0]) if t > 0 else 0
-
 
 cdef class TMargitron(Rule):
     """The t-margitron: the perceptron with a margin that follows a power of the number of updates.
@@ -299,9 +252,9 @@ cdef class TMargitron(Rule):
     Parameters
     ----------
     epsilon : float in (0, 2)
-        ε = 1 is PAM with margin b.
+        How slowly the margin grows, ε; at 1 it is always b, as with PAM.
     b : float > 0
-        The larger, the closer the margin comes to the guarantee, and the more updates it takes.
+        Size of the margin: the larger, the closer it comes to the guarantee, and the more updates it takes.
 
     Notes
     -----
@@ -315,13 +268,11 @@ cdef class TMargitron(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _t_margitron_threshold
-        self.formula.step = _unit_step
+        self.formula.threshold, self.formula.step = _t_margitron_threshold, _unit_step
 
 
 cdef double _l_margitron_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return p[1] * pow(fmax(N, 0), (1 - p[0]) / 2) if t > 0 else 0  # rounding may leave N just below 0
-
 
 cdef class LMargitron(Rule):
     """The ℓ-margitron: the perceptron with a margin that follows a power of the length of the weight vector.
@@ -331,9 +282,9 @@ cdef class LMargitron(Rule):
     Parameters
     ----------
     epsilon : float > 0
-        ε = 1 is PAM with margin b.
+        How slowly the margin grows, ε; at 1 it is always b, as with PAM.
     b : float > 0
-        The larger, the closer the margin comes to the guarantee, and the more updates it takes.
+        Size of the margin: the larger, the closer it comes to the guarantee, and the more updates it takes.
 
     Notes
     -----
@@ -346,8 +297,7 @@ cdef class LMargitron(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _l_margitron_threshold
-        self.formula.step = _unit_step
+        self.formula.threshold, self.formula.step = _l_margitron_threshold, _unit_step
 
 
 cdef void _keep_in_range(double N, double *shrink, double *grow) noexcept nogil:
@@ -356,16 +306,12 @@ cdef void _keep_in_range(double N, double *shrink, double *grow) noexcept nogil:
         shrink[0] = 2.0 ** -20
         grow[0] *= 2.0 ** -20
 
-
 cdef double _micra_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return sqrt(N) * p[1] * pow(t, -p[2]) if N > 0 else INFINITY
 
-
-cdef void _micra_step(const double *p, double m, double q, double N, double t, double R,
-                      double *shrink, double *grow) noexcept nogil:
+cdef void _micra_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     grow[0] = sqrt(N) * (p[0] / R) * pow(t, -p[3]) if N > 0 else 1
     _keep_in_range(N, shrink, grow)
-
 
 cdef class MICRA(Rule):
     """The mistake-controlled rule algorithm, MICRA^{ε,ζ}: steps and margins are fractions of ‖a‖ that shrink with t.
@@ -376,13 +322,13 @@ cdef class MICRA(Rule):
     Parameters
     ----------
     eta : float > 0
-        Learning rate η, as a multiple of ``1/R``.
+        Learning rate η, as a multiple of ``1/R``, R being the length of the longest row.
     beta : float > 0
-        The directional margin β asked of every row at ``t = 1``; the papers give β/R.
+        The directional margin β asked of every document after the first update; the papers give β/R.
     epsilon : float > 0
-        How fast the margin asked for falls, ε.
+        How fast the margin asked for falls with the number of updates, ε.
     zeta : float >= 0
-        How fast the steps become smaller, ζ.
+        How fast the steps become smaller with the number of updates, ζ.
 
     Notes
     -----
@@ -400,56 +346,39 @@ cdef class MICRA(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _micra_threshold
-        self.formula.step = _micra_step
-
-
-cdef double _cramma_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
-    return sqrt(N) * p[1] * pow(t, -p[2]) if N > 0 else INFINITY
-
-
-cdef void _cramma_step(const double *p, double m, double q, double N, double t, double R,
-                       double *shrink, double *grow) noexcept nogil:
-    grow[0] = sqrt(N) * (p[0] / R) if N > 0 else 1
-    _keep_in_range(N, shrink, grow)
+        self.formula.threshold, self.formula.step = _micra_threshold, _micra_step
 
 
 cdef class CRAMMA(Rule):
     """The constant rate approximate maximum margin algorithm, CRAMMA^ε: MICRA with ζ = 0.
 
     The first row starts it with ``a = y·x``, ``t = 1``. From then on: test ``m ≤ √N·β·t^(-ε)``; shrink 1; grow ``√N·η/R``.
-    The vector is divided by 2²⁰ whenever it is longer than that, which changes nothing else.
 
     Parameters
     ----------
     eta : float > 0
-        Learning rate η, as a multiple of ``1/R``.
+        Learning rate η, as a multiple of ``1/R``, R being the length of the longest row.
     beta : float > 0
-        The directional margin β asked of every row at ``t = 1``; the papers give β/R.
+        The directional margin β asked of every document after the first update; the papers give β/R.
     epsilon : float > 0
-        How fast the margin asked for falls, ε.
+        How fast the margin asked for falls with the number of updates, ε.
 
     Notes
     -----
     Source: Tsampouka and Shawe-Taylor, "Constant Rate Approximate Maximum Margin Algorithms", ECML 2006.
     """
 
-    PARAMETERS = (
-        _Parameter("eta", low=0), _Parameter("beta", low=0), _Parameter("epsilon", low=0, default=0.5),
-    )
+    PARAMETERS = (_Parameter("eta", low=0), _Parameter("beta", low=0), _Parameter("epsilon", low=0, default=0.5))
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _cramma_threshold
-        self.formula.step = _cramma_step
+        self.formula.threshold, self.formula.step = _micra_threshold, _micra_step  # p[3], its ζ, is 0
 
 
 cdef double _alma_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return R * (1 - p[0]) * p[1] / sqrt(t + 1)
 
-
-cdef void _alma_step(const double *p, double m, double q, double N, double t, double R,
-                     double *shrink, double *grow) noexcept nogil:
+cdef void _alma_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     cdef double length2
     if R == 0:
         return  # no row has a coordinate, so there is nothing to learn from
@@ -458,7 +387,6 @@ cdef void _alma_step(const double *p, double m, double q, double N, double t, do
     if length2 > 1:
         shrink[0] = 1 / sqrt(length2)
         grow[0] *= shrink[0]
-
 
 cdef class ALMA(Rule):
     """The approximate large margin algorithm, ALMA₂: steps and margins fall with √k, in the unit ball.
@@ -488,16 +416,13 @@ cdef class ALMA(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _alma_threshold
-        self.formula.step = _alma_step
+        self.formula.threshold, self.formula.step = _alma_threshold, _alma_step
 
 
 cdef double _romma_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return 1 - p[0] if N > 0 else INFINITY
 
-
-cdef void _romma_step(const double *p, double m, double q, double N, double t, double R,
-                      double *shrink, double *grow) noexcept nogil:
+cdef void _romma_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     if q == 0:
         return  # a row without coordinates cannot be given a margin
     if m >= q * N:  # the row alone asks for a longer vector than all before it; so does the first one, with N = 0
@@ -506,7 +431,6 @@ cdef void _romma_step(const double *p, double m, double q, double N, double t, d
     else:
         shrink[0] = (q * N - m) / (q * N - m * m)
         grow[0] = N * (1 - m) / (q * N - m * m)
-
 
 cdef class ROMMA(Rule):
     """The aggressive relaxed online maximum margin algorithm: after every update the row has margin 1.
@@ -532,14 +456,12 @@ cdef class ROMMA(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _romma_threshold
-        self.formula.step = _romma_step
+        self.formula.threshold, self.formula.step = _romma_threshold, _romma_step
         self.formula.anew = True  # its steps divide by qN - m², which what the recurrence rounds away would disturb
 
 
 cdef double _pdm_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return (1 - p[0]) * N / t if t > 0 else INFINITY
-
 
 cdef class PDM(Rule):
     """The perceptron with dynamic margin: the margin asked for is a fraction of the bound that the run itself gives.
@@ -561,8 +483,7 @@ cdef class PDM(Rule):
     __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
-        self.formula.threshold = _pdm_threshold
-        self.formula.step = _unit_step
+        self.formula.threshold, self.formula.step = _pdm_threshold, _unit_step
 
 
 # Every member by its name.

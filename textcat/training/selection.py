@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +27,7 @@ from textcat.training.examples import Examples, examples_without
 # What the study of margins compares: every fixed pair, and every adapted one.
 _FIXED = product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
 _ADAPTED = product((-1.0, -0.5, -0.1), (-50.0, -20.0, -10.0, -5.0, 5.0), (50.0, 100.0, 200.0, 400.0))
-_MARGINS = [
+_MARGINS: list[dict[str, Any]] = [
     *({"tau_neg": tau_neg, "tau_pos": tau_pos} for tau_neg, tau_pos in _FIXED),
     *(
         {"tau_neg": tau_neg, "tau_pos": "prevalence", "kappa": kappa, "scale": scale}
