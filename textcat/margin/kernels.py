@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 from textcat.errors import TextcatError
 from textcat.margin._dual import Expansion
-from textcat.margin.problems import (
-    NumberedProblem,
-    Problem,
-    Solution,
-    _Control,
-    _has_free_length,
-    _reason,
-    _set_margins,
-    _unit_of,
-)
+from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control, _outcome, _set_margins, _unit
 
 Kernel = str | Callable[..., np.ndarray]
 
@@ -46,9 +37,9 @@ class KernelError(TextcatError, ValueError):
 class KernelRows:
     """The kernel matrix k(x_i, x_j) over the rows of X, computed in blocks of rows.
 
-    Block b holds the rows ``64 b`` to ``64 b + 63`` (the last one those that are left) and is always computed as a
-    whole, by one BLAS thread, so that its bits depend neither on the order in which blocks are needed nor on n_jobs.
-    Code that starts threads for it does so in `one_blas_thread`.
+    Block b holds the rows ``64 b`` to ``64 b + 63`` and is always computed as a whole, by one BLAS thread, so that its
+    bits depend neither on the order in which blocks are needed nor on n_jobs. Start threads for it in
+    `one_blas_thread`.
 
     Parameters
     ----------
@@ -68,11 +59,8 @@ class KernelRows:
 
     Attributes
     ----------
-    n_rows, n_blocks : int
-    dtype : float32 or float64
-        The number type of the kernel.
-    diagonal : ndarray of float64, shape (n_rows,)
-        k(x_i, x_i) of every row.
+    n_rows, n_blocks, dtype, diagonal
+        The diagonal k(x_i, x_i) is in float64, the rest in float32 or float64.
 
     Raises
     ------
@@ -91,32 +79,21 @@ class KernelRows:
         n_jobs: int = 1,
     ):
         self.X = _as_numbers(X)
-        self.kernel = kernel
-        self.kernel_params = dict(kernel_params or {})
-        self.cache_mb = cache_mb
-        self.n_jobs = n_jobs
-        self.n_rows = self.X.shape[0]
-        self.dtype = self.X.dtype
+        self.kernel, self.kernel_params = kernel, dict(kernel_params or {})
+        self.cache_mb, self.n_jobs = cache_mb, n_jobs
+        self.n_rows, self.dtype = self.X.shape[0], self.X.dtype
         check_kernel(kernel, self.kernel_params)
         if kernel == "precomputed" and (sp.issparse(self.X) or self.X.shape != (self.n_rows, self.n_rows)):
             kind = "sparse" if sp.issparse(self.X) else f"of shape {self.X.shape}"
             raise KernelError(f"A precomputed kernel must be a square array over the rows, this one is {kind}.")
         self.n_blocks = -(-self.n_rows // BLOCK_ROWS)
         self.diagonal = self._diagonal()
-        self._keep_nothing()
-
-    def _keep_nothing(self) -> None:
         self._blocks: dict[int, np.ndarray] = {}
         self._locks = [threading.Lock() for _ in range(self.n_blocks if self.fits else 0)]
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the blocks behind: another process has a cache of its own, with its share of the memory."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("_blocks", "_locks")}
-        return {**kept, "cache_mb": self.cache_mb / self.n_jobs, "n_jobs": 1}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._keep_nothing()
+    def __reduce__(self) -> tuple:
+        # Another process has a cache of its own, with its share of the memory.
+        return partial(KernelRows, cache_mb=self.cache_mb / self.n_jobs), (self.X, self.kernel, self.kernel_params)
 
     @property
     def _affordable(self) -> int:
@@ -140,19 +117,15 @@ class KernelRows:
             squares = (self.X[start : start + BLOCK_ROWS] for start in range(0, self.n_rows, BLOCK_ROWS))
             parts = [self._between(rows, rows).diagonal().astype(np.float64) for rows in squares]
             diagonal = np.concatenate([*parts, np.empty(0)])
-        self._check_diagonal(diagonal)
-        return np.maximum(diagonal, 0)
-
-    def _check_diagonal(self, diagonal: np.ndarray) -> None:
         strange = np.flatnonzero(~np.isfinite(diagonal))
         # A row at the mean of a centred kernel is of length 0 but for rounding, which may fall below.
         tolerance = 100 * np.finfo(self.dtype).eps * np.abs(diagonal).max(initial=0)
         negative = np.flatnonzero(diagonal < -tolerance)
         for rows, what in (strange, "a finite number"), (negative, "at least 0, as it is a squared length"):
             if len(rows):
-                raise KernelError(
-                    f"{self._name} of row {rows[0]} with itself is {diagonal[rows[0]]:g}; it must be {what}."
-                )
+                value = diagonal[rows[0]]
+                raise KernelError(f"{self._name} of row {rows[0]} with itself is {value:g}; it must be {what}.")
+        return np.maximum(diagonal, 0)
 
     @property
     def _name(self) -> str:
@@ -332,13 +305,8 @@ def solve_block(
     ----------
     kernel : KernelRows
         May be shared by several threads that each run this function.
-    problems : iterable of (int, Problem)
-    order : ndarray of int64, shape (n_rows,), or None
-        The order in which rows are presented; None: as they stand.
-    margins : bool
-        Also measure the margins that were reached, and what is proven of them.
-    control : _Control
-        Where its stop flag is set, the problems solved so far are returned.
+    problems, order, margins, control
+        As for `textcat.margin.primal.solve_block`.
 
     Returns
     -------
@@ -353,8 +321,7 @@ def solve_block(
         if control.stop.is_set():
             break
         solution = _solution(expansion, problem)
-        if _has_free_length(problem.rule):
-            solution.unit = _unit_of(expansion.squared_length())
+        solution.unit = _unit(problem.rule, expansion.squared_length)
         if margins:
             _measure(expansion, problem, solution)
         solved.append((number, solution))
@@ -389,8 +356,7 @@ def _solution(expansion: Expansion, problem: Problem) -> Solution:
     alpha = scale * expansion.alpha[support]
     held_out = scale * (expansion.g[problem.left_out] + unscaled_bias)
     finite = bool(np.isfinite(bias) and np.isfinite(alpha).all() and np.isfinite(expansion.g).all())
-    stopped = _reason(expansion.epochs, expansion.last_updates, expansion.dtype, finite)
-    converged = expansion.last_updates == 0 and finite
+    converged, stopped = _outcome(expansion.epochs, expansion.last_updates, expansion.dtype, finite)
     return Solution(None, bias, support, alpha, int(expansion.t), expansion.epochs, converged, stopped, held_out)
 
 

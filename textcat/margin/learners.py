@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from textcat.margin import rules
 from textcat.margin.kernels import KernelRows, check_kernel, scores
 from textcat.margin.primal import allocator, is_on_disk
-from textcat.margin.problems import NO_ROWS, Problem, Solution
+from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
 
 _BLOCK_ROWS = 4096
@@ -43,10 +43,8 @@ def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -
     ----------
     prevalence : array-like of float in [0, 1]
         Fraction ``c`` of positive rows of each topic.
-    kappa : float
-        How fast the margin changes with prevalence, κ.
-    scale : float
-        The margin that a large ``κ·c`` tends to, S; a topic of prevalence 0 gets ``S/2``.
+    kappa, scale : float
+        κ, how fast the margin changes with prevalence, and S, the margin that a large ``κ·c`` tends to.
 
     Returns
     -------
@@ -69,14 +67,16 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     lambda_ : float >= 0
-        λ = Δ² of the λ trick: a private coordinate √λ for every row, so that any training sample is separable.
+        How much single documents may be let go, λ = Δ²: each gets a coordinate √λ of its own (the "λ trick"), by which
+        any training set becomes separable.
     rho : float >= 0 or "R"
-        Size of the constant coordinate behind the bias; 0: no bias; "R": the length of the longest row.
+        Size of the constant coordinate whose weight makes the bias; 0: no bias; "R": the length of the longest row.
     max_epochs : int
-        Stop training a topic after that many passes; `converged_` then says so, with a ConvergenceWarning.
+        Stop training a topic after so many passes over the documents; if some topics have not converged by then, a
+        ConvergenceWarning says of how many.
     mini_epochs : int
-        The active set ("red-" in the papers): after every epoch the rows that failed in it are presented again, at
-        most that many times.
+        After every pass present the documents that failed in it again, so many times at most: the active set, "red-" in
+        the papers.
     kernel : str or callable, optional
         Train in the dual form: a name of scikit-learn's `pairwise_kernels`, a function that returns the matrix from
         ``(X, Y)``, or "precomputed". None: linear, with weights.
@@ -85,7 +85,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     cache_mb : float
         Megabytes of memory that rows of the kernel matrix may take.
     random_state : int, optional
-        Present the rows in a random order drawn with this seed, the same in every epoch; None: as they come.
+        Present the documents in a random order drawn with this seed, the same in every pass; None: as they come.
     n_jobs : int, optional
         Number of blocks of topics trained at the same time. The result is the same to the bit.
     warm_start : bool
@@ -98,13 +98,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Without a kernel only.
     dual_coef_ : ndarray of shape (n_topics, n_support)
         With a kernel only: the coefficients of `support_vectors_`, the rows that any topic's ranker is made of.
-    intercept_ : ndarray of shape (n_topics,)
-    classes_ : ndarray of shape (n_classes,)
-    n_iter_ : int
-        The largest number of epochs.
+    intercept_, classes_ : ndarray of shape (n_topics,), (n_classes,)
     n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
-        Per topic: epochs, updates, rows with a non-zero coefficient ("sparsity"), whether it converged, and the
-        fraction of positives.
+        Per topic: epochs (`n_iter_` is the largest), updates, rows with a non-zero coefficient ("sparsity"), whether it
+        converged, and the fraction of positives.
     support_ : list of ndarray of int32
         Per topic: the rows with a non-zero coefficient.
     directional_margin_, margin_, certificate_ : ndarray of shape (n_topics,)
@@ -157,9 +154,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or rows on disk of shape (n_documents, n_features)
-            float32 is trained in float32, everything else in float64. With ``kernel="precomputed"`` the kernel matrix,
-            of shape (n_documents, n_documents). Rows on disk are what `textcat.open_rows` returns; `coef_` is then
-            mapped from a file, too.
+            float32 is trained in float32, everything else in float64. With ``kernel="precomputed"`` the kernel matrix.
+            Rows on disk are what `textcat.open_rows` returns; `coef_` is then mapped from a file, too.
         y : array-like of shape (n_documents,), or 0/1 indicator array or sparse matrix of shape (n_documents, n_topics)
             Two classes make one ranker, for the second in sorted order; more make one ranker a class; an indicator
             makes one a column. Lists of labels, one list a document, make one ranker a label: `classes_` names them.
@@ -175,8 +171,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not finite, y does not fit X, left_out does not fit y, there is only one class, or the kernel does
-            not exist.
+            If X is not finite, y or left_out does not fit, there is only one class, or the kernel does not exist.
         """
         self._validate_params()
         if self.kernel is not None:
@@ -185,20 +180,16 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         positives = self._read_labels(y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
         positives = [
-            np.setdiff1d(topic, out) if len(out) else topic for topic, out in zip(positives, not_used, strict=True)
+            np.setdiff1d(rows, out) if len(out) else rows for rows, out in zip(positives, not_used, strict=True)
         ]
         n_used = X.shape[0] - np.array([len(out) for out in not_used])
-        self.prevalence_ = np.array([len(topic) for topic in positives]) / np.maximum(n_used, 1)
+        self.prevalence_ = np.array([len(rows) for rows in positives]) / np.maximum(n_used, 1)
         fitted_to = X.shape[0], len(positives), X.shape[1], X.dtype, self.kernel
         again = self.warm_start and getattr(self, "_fitted_to", None) == fitted_to
         starts = self.solutions_ if again else [None] * len(positives)
-        rho = self._rho(X)
-        problems = [
-            Problem(topic, rule, out, self.lambda_, rho, self.max_epochs, self.mini_epochs, start)
-            for topic, out, rule, start in zip(
-                positives, not_used, self.rules_for(self.prevalence_), starts, strict=True
-            )
-        ]
+        settings = self.lambda_, self._rho(X), self.max_epochs, self.mini_epochs
+        labelled = zip(positives, self.rules_for(self.prevalence_), not_used, starts, strict=True)
+        problems = [Problem(rows, rule, out, *settings, start) for rows, rule, out, start in labelled]
         linear = self.kernel is None
         weights = allocator(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype) if linear else None
         solutions = solve(
@@ -257,7 +248,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
             indicator.eliminate_zeros()
             self.classes_ = np.arange(indicator.shape[1]) if names is None else names
-            return _rows_by_column(indicator)
+            return rows_by_column(indicator)
         y = column_or_1d(labels, warn=True)
         _check_length(len(y), n_rows)
         check_classification_targets(y)
@@ -275,7 +266,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if not self.multilabel_ or mask.shape != shape:
             raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {mask.shape}")
         mask.eliminate_zeros()
-        return _rows_by_column(mask)
+        return rows_by_column(mask)
 
     def _keep_support(self, X: Any, solutions: list[Solution]) -> None:
         """Keep the rows that any ranker is made of; of a precomputed kernel their numbers."""
@@ -289,17 +280,14 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         self.solutions_ = solutions
         self.intercept_ = np.array([solution.bias for solution in solutions], dtype)
         self.support_ = [solution.support for solution in solutions]
-        self.directional_margin_ = np.array([solution.directional_margin for solution in solutions])
-        self.margin_ = np.array([solution.margin for solution in solutions])
-        self.certificate_ = np.array([solution.certificate for solution in solutions])
-        self.n_epochs_ = np.array([solution.n_epochs for solution in solutions])
-        self.n_updates_ = np.array([solution.n_updates for solution in solutions])
+        self.directional_margin_, self.margin_, self.certificate_, self.n_epochs_, self.n_updates_, self.converged_ = (
+            np.array([getattr(solution, name) for solution in solutions])
+            for name in ("directional_margin", "margin", "certificate", "n_epochs", "n_updates", "converged")
+        )
         self.n_support_ = np.array([len(solution.support) for solution in solutions])
-        self.converged_ = np.array([solution.converged for solution in solutions])
         self.stopped_ = [solution.stopped for solution in solutions]
         self.n_iter_ = int(self.n_epochs_.max(initial=1))
-        late = int(np.sum(~self.converged_))
-        if late:
+        if late := int(np.sum(~self.converged_)):
             warnings.warn(
                 f"{late} of {len(solutions)} topics did not converge in {self.max_epochs} epochs; "
                 "raise max_epochs, or lambda_ if the rows are not separable",
@@ -309,10 +297,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
     def facts(self) -> dict[str, list]:
         """Return each topic's epochs, updates, support, margins, and why training stopped, by name."""
-        facts = {name: getattr(self, f"{name}_").tolist() for name in ("directional_margin", "margin", "certificate")}
-        facts = {name: [None if np.isnan(value) else value for value in values] for name, values in facts.items()}
+        margins = {name: getattr(self, f"{name}_").tolist() for name in ("directional_margin", "margin", "certificate")}
+        margins = {name: [None if np.isnan(value) else value for value in values] for name, values in margins.items()}
         counts = {"epochs": self.n_epochs_, "updates": self.n_updates_, "support": self.n_support_}
-        return {**facts, **{name: values.tolist() for name, values in counts.items()}, "stopped": list(self.stopped_)}
+        return {**margins, **{name: values.tolist() for name, values in counts.items()}, "stopped": list(self.stopped_)}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of documents for every topic.
@@ -389,10 +377,12 @@ class PAUM(MarginClassifier):
     """Classifier by the rule `rules.PAUM`: a margin for positive rows, adapted to the topic, and one for others.
 
     tau_pos : float or "prevalence"
-        "prevalence": τ₊ = S·(1 + exp(-κ·c))⁻¹, with c the topic's fraction of positives, see `prevalence_tau`.
-        The margins of all topics are in `tau_pos_`.
-    kappa, scale : float
-        κ and S of the formula. The defaults come from the study in docs/tau-study.md.
+        Margin asked of documents with the topic. "prevalence": one for each topic, by the fraction c of the documents
+        that have it: τ₊ = S·(1 + exp(-κ·c))⁻¹, see `prevalence_tau`; `tau_pos_` has them.
+    kappa : float
+        With "prevalence", κ: below 0, common topics get smaller margins than rare ones (see docs/tau-study.md).
+    scale : float
+        With "prevalence", S: twice the margin of the rarest topics.
     """
 
     _rule = rules.PAUM
@@ -489,10 +479,8 @@ def _are_label_lists(y: Any) -> bool:
     """Return whether y has one list of labels a document, and is not an indicator or a column of labels as lists."""
     if not (isinstance(y, list | tuple) or (getattr(y, "ndim", 0) == 1 and y.dtype == object)):
         return False
-    documents = list(y)
-    if not documents or not all(
-        isinstance(labels, list | tuple | set | frozenset | np.ndarray) for labels in documents
-    ):
+    documents, kinds = list(y), list | tuple | set | frozenset | np.ndarray
+    if not documents or not all(isinstance(labels, kinds) for labels in documents):
         return False
     named = any(isinstance(labels, set | frozenset) or any(isinstance(x, str) for x in labels) for labels in documents)
     return named or len({len(labels) for labels in documents}) > 1
@@ -502,10 +490,6 @@ def _constraints(parameter: rules._Parameter) -> list:
     """Return what scikit-learn is to check of a rule's parameter; None stands for a default that the rule computes."""
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]
-
-
-def _rows_by_column(indicator: sp.csc_array) -> list[np.ndarray]:
-    return [np.sort(rows).astype(np.int32) for rows in np.split(indicator.indices, indicator.indptr[1:-1])]
 
 
 def _blocks(X: Any) -> Iterator[Any]:

@@ -18,26 +18,15 @@ import scipy.sparse as sp
 
 from textcat.errors import TextcatError
 from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, measure
-from textcat.margin.problems import (
-    NumberedProblem,
-    Problem,
-    Solution,
-    _Control,
-    _has_free_length,
-    _reason,
-    _set_margins,
-    _unit_of,
-)
+from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control, _outcome, _set_margins, _unit
 
 # Non-zeros presented, or arranged, between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered
 # at once. A row costs as much as some more of them, above all where it makes every lane update.
 _BUDGET = 20_000_000
 _ROW_COST = 10
 _NARROW = 2**16  # columns that 16 bits can tell apart
-# With fewer columns than that, their weights are as good as always in the cache.
-_FEW_COLUMNS = 4 * N_WARM
-# Bytes of an array from which on it is made in a file, where the rows are on disk.
-_LARGE = 1 << 20
+_FEW_COLUMNS = 4 * N_WARM  # so many at most, and their weights are as good as always in the cache
+_LARGE = 1 << 20  # bytes of an array from which on it is made in a file, where the rows are on disk
 
 Allocator = Callable[[int | tuple[int, ...], type], np.ndarray]
 
@@ -93,47 +82,37 @@ def arrange(csr: _Csr) -> Rows:
     ValueError
         If the columns of a row do not ascend, or are none of the features.
     """
-    empty = allocator(csr.folder)
-    df, norm2 = np.zeros(csr.n_features, np.int32), empty(len(csr.indptr) - 1, np.float64)
+    empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
+    df, norm2 = np.zeros(n_features, np.int32), empty(n_rows, np.float64)
     for start, stop in _ranges(csr.indptr):
         wrong = measure(csr.indptr, csr.indices, csr.data, df, norm2, start, stop)
         if wrong >= 0:
-            raise ValueError(f"the columns of row {wrong} of X must ascend, from 0 to {csr.n_features - 1}")
+            raise ValueError(f"the columns of row {wrong} of X must ascend, from 0 to {n_features - 1}")
+    arrays: dict[str, np.ndarray] = {"norm2": norm2, "data": csr.data}
     if csr.data.dtype == np.float64:
-        return _in_coordinate_order(csr, empty, norm2)
-    n_columns = int(np.sum(df > 1))
+        arrays |= {"indptr": csr.indptr, "wide": csr.indices}
+        if n_features <= _NARROW:
+            arrays["narrow"] = empty(len(arrays.pop("wide")), np.uint16)
+            arrays["narrow"][:] = csr.indices
+        return Rows((n_rows, n_features, n_features), arrays)
+    n_columns, n_lone = int(np.sum(df > 1)), int(np.sum(df == 1))
+    n_entries = len(csr.data) - n_lone
     feature = np.argsort(-df, kind="stable")[:n_columns].astype(np.int32)
-    column = np.full(csr.n_features, -1, np.int32)
+    column = np.full(n_features, -1, np.int32)
     column[feature] = np.arange(n_columns, dtype=np.int32)
-    arrays = _allocate(csr, empty, n_columns, n_lone=int(np.sum(df == 1)))
+    numbers = ("narrow", np.uint16) if n_columns <= _NARROW else ("wide", np.int32)
+    arrays |= {"feature": feature, "indptr": _pointers(csr, empty), numbers[0]: empty(n_entries, numbers[1])}
+    if n_lone:
+        arrays |= {"data": empty(n_entries, np.float32), "lone2": empty(n_rows, np.float32)}
+        arrays |= {"lone_feature": empty(n_lone, np.int32), "lone_data": empty(n_lone, np.float32)}
+        arrays |= {"lone_ptr": _pointers(csr, empty)}
     if n_columns > _FEW_COLUMNS:
         n_cold = int(df[feature[N_WARM:]].sum(dtype=np.int64))
         arrays |= {"cold_ptr": _pointers(csr, empty), "cold": empty(n_cold, np.int32)}
-    rows = Rows((len(norm2), csr.n_features, n_columns), {**arrays, "norm2": norm2, "feature": feature})
+    rows = Rows((n_rows, n_features, n_columns), arrays)
     for start, stop in _ranges(csr.indptr):
         rows.fill(csr.indptr, csr.indices, csr.data, column, N_WARM, start, stop)
     return rows
-
-
-def _in_coordinate_order(csr: _Csr, empty: Allocator, norm2: np.ndarray) -> Rows:
-    columns = {"wide": csr.indices}
-    if csr.n_features <= _NARROW:
-        columns = {"narrow": empty(len(csr.indices), np.uint16)}
-        columns["narrow"][:] = csr.indices
-    arrays = {"indptr": csr.indptr, "data": csr.data, "norm2": norm2, **columns}
-    return Rows((len(norm2), csr.n_features, csr.n_features), arrays)
-
-
-def _allocate(csr: _Csr, empty: Allocator, n_columns: int, n_lone: int) -> dict[str, np.ndarray]:
-    """Return empty arrays for the entries of columns and, apart from them, of lone features."""
-    n_rows, n_entries = len(csr.indptr) - 1, len(csr.data) - n_lone
-    columns = {"narrow": empty(n_entries, np.uint16)} if n_columns <= _NARROW else {"wide": empty(n_entries, np.int32)}
-    arrays = {"indptr": _pointers(csr, empty), **columns}
-    if not n_lone:
-        return {**arrays, "data": csr.data}
-    lone = {"lone_feature": empty(n_lone, np.int32), "lone_data": empty(n_lone, np.float32)}
-    sums = {"lone_ptr": _pointers(csr, empty), "lone2": empty(n_rows, np.float32)}
-    return {**arrays, "data": empty(n_entries, np.float32), **lone, **sums}
 
 
 def _pointers(csr: _Csr, empty: Allocator) -> np.ndarray:
@@ -155,12 +134,9 @@ def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
 def allocator(folder: str | None) -> Allocator:
     """Return a function that makes arrays, to be called as `numpy.empty`.
 
-    Parameters
-    ----------
-    folder : str, optional
-        Make large arrays in files there, mapped into memory: the system may take their pages out of memory and read
-        them again. The files have no name, and are gone with their arrays, however the process ends. Where the folder
-        cannot be written to they lie in the folder for temporary files. None: make all arrays in memory.
+    Given a folder, large ones lie in files there, mapped into memory: the system may take their pages out of memory and
+    read them again. The files have no name, and are gone with their arrays, however the process ends. Where the folder
+    cannot be written to they lie in the folder for temporary files.
     """
     if folder is None:
         return np.empty
@@ -240,7 +216,7 @@ def solve_block(
     Parameters
     ----------
     rows : Rows, or what `read_rows` takes
-        The former is shared by blocks of the same process.
+        The former are shared by blocks of the same process.
     problems : iterable of (int, Problem)
     order : ndarray of int64, shape (n_rows,), or None
         The order in which rows are presented; None: as they stand.
@@ -258,70 +234,63 @@ def solve_block(
     """
     if not isinstance(rows, Rows):
         rows = arrange(read_rows(rows))
-    n_features, dtype = rows.n_features, rows.dtype
     block = Block(rows, order)
     budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.n_rows) + _ROW_COST)))
-    waiting = iter(problems)
-    at_work: dict[int, NumberedProblem] = {}
+    waiting, at_work = iter(problems), dict[int, NumberedProblem]()
     solved: list[tuple[int, Problem, Solution]] = []
+
+    def load_next(lane: int) -> None:
+        for k, problem in waiting:
+            _load(block, lane, problem, problem.start)
+            at_work[lane] = k, problem
+            return
+
     for lane in range(lanes):
-        _load_next(block, lane, waiting, at_work)
+        load_next(lane)
     while at_work and not control.stop.is_set():
         finished = block.run(budget)
         for lane in [lane for lane in at_work if finished >> lane & 1]:
             k, problem = at_work.pop(lane)
-            weights = out[k] if out is not None else np.empty(n_features, dtype)
+            weights = out[k] if out is not None else np.empty(rows.n_features, rows.dtype)
             solved.append((k, problem, _unload(block, lane, problem, weights, keep_weights)))
             control.finished()
-            _load_next(block, lane, waiting, at_work)
+            load_next(lane)
     if margins:
         for start in range(0, len(solved), N_LANES):
             _measure(block, solved[start : start + N_LANES])
     return [(k, solution) for k, _, solution in solved]
 
 
-def _load_next(
-    block: Block, lane: int, waiting: Iterator[NumberedProblem], at_work: dict[int, NumberedProblem]
-) -> None:
-    for k, problem in waiting:
-        _load(block, lane, problem)
-        if problem.start is not None:
-            _warm(block, lane, problem.start)
-        at_work[lane] = (k, problem)
-        return
-
-
-def _load(block: Block, lane: int, problem: Problem) -> None:
+def _load(block: Block, lane: int, problem: Problem, start: Solution | None) -> None:
     positives, left_out = np.ascontiguousarray(problem.positives), np.ascontiguousarray(problem.left_out)
     limits = problem.max_epochs, problem.mini_epochs
     block.load(lane, problem.rule, problem.rho, problem.lambda_, *limits, positives, left_out)
-
-
-def _warm(block: Block, lane: int, start: Solution) -> None:
-    weights, support, alpha = map(np.ascontiguousarray, (start.weights, start.support, start.alpha))
-    block.warm(lane, weights, start.bias, start.n_updates, support, alpha)
+    if start is not None:
+        weights, support, alpha = map(np.ascontiguousarray, (start.weights, start.support, start.alpha))
+        block.warm(lane, weights, start.bias, start.n_updates, support, alpha)
 
 
 def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool) -> Solution:
     held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
-    stopped = _reason(n_epochs, last_updates, weights.dtype, finite)
-    converged = last_updates == 0 and finite
+    converged, stopped = _outcome(n_epochs, last_updates, weights.dtype, finite)
     kept = weights if keep_weights else None
     solution = Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
-    if _has_free_length(problem.rule):
+
+    def squared_length() -> float:
         of_bias = bias / problem.rho if problem.rho else 0.0
         squares = [float(np.square(array, dtype=np.float64).sum()) for array in (weights, alpha)]
-        solution.unit = _unit_of(squares[0] + of_bias**2 + problem.lambda_ * squares[1])
+        return squares[0] + of_bias**2 + problem.lambda_ * squares[1]
+
+    solution.unit = _unit(problem.rule, squared_length)
     return solution
 
 
 def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]]) -> None:
     """Put solutions back into the lanes, side by side, and measure their margins in one pass."""
     for lane, (_, problem, solution) in enumerate(solved):
-        _load(block, lane, problem)
-        _warm(block, lane, solution)
+        _load(block, lane, problem, solution)
     for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):
         _set_margins(solution, least, N, w_bias)
     scratch = np.empty_like(solved[0][2].weights)

@@ -21,12 +21,10 @@ class Problem:
 
     Parameters
     ----------
-    positives : ndarray of int32
-        Rows labelled +1; every other row is labelled -1, unless left out.
+    positives, left_out : ndarray of int32
+        Rows labelled +1, and rows never trained on (cross-validation leaves a fold out); all others are labelled -1.
     rule : Rule
         When to update and by how much, from `textcat.margin.rules`: ``rules.PAUM(-0.5, 10)``, not the estimator PAUM.
-    left_out : ndarray of int32
-        Rows with label 0: never trained on. Cross-validation leaves a fold out.
     lambda_ : float >= 0
         The λ trick: every row gets a private coordinate √λ, which makes any rows separable.
     rho : float
@@ -35,8 +33,8 @@ class Problem:
         Stop after that many passes over the rows.
     mini_epochs : int
         The active set ("red-" in the papers): after every epoch, the rows that caused an update in it are presented
-        again, cyclically, that many times, or fewer if once none of them causes one. Training still ends only with a
-        full epoch without an update. 0: full epochs alone.
+        again, cyclically, that many times, or until none of them causes one. Training still ends only with a full epoch
+        without an update. 0: full epochs alone.
     start : Solution, optional
         Start from there instead of from zero: a solution over the same rows and features, in the same number type.
 
@@ -66,14 +64,13 @@ class Problem:
 
     @classmethod
     def from_labels(cls, labels: np.ndarray, rule: Rule, **settings: Any) -> Problem:
-        """Return a problem, given labels.
+        """Return a problem from labels.
 
         Parameters
         ----------
         labels : array-like of shape (n_rows,)
             +1, -1, or 0 for rows to leave out.
-        rule : Rule
-        **settings
+        rule, **settings
             The other parameters of a problem.
 
         Returns
@@ -91,9 +88,8 @@ class Solution:
 
     Attributes
     ----------
-    weights : ndarray of shape (n_features,), or None with a kernel or where only held-out scores were asked for
-    bias : float
-        ``f(x) = ⟨weights, x⟩ + bias``.
+    weights, bias : ndarray of shape (n_features,), float
+        ``f(x) = ⟨weights, x⟩ + bias``. Weights are None with a kernel, or where only held-out scores were asked for.
     support : ndarray of int32
         The rows with a non-zero coefficient; their number is what the PAUM paper calls sparsity.
     alpha : ndarray
@@ -101,9 +97,8 @@ class Solution:
     n_updates, n_epochs : int
         Updates made, those of a start included, and full passes over the rows, the last one (without an update if
         converged) included.
-    converged : bool
-    stopped : str
-        Why training ended, in words.
+    converged, stopped : bool, str
+        Whether the last epoch was without an update, and why training ended, in words.
     held_out : ndarray
         Scores of the problem's left-out rows, in their order.
     directional_margin : float
@@ -148,14 +143,14 @@ def rows_by_column(indicator: Any) -> list[np.ndarray]:
     return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
 
 
-def _reason(n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool) -> str:
-    """Return in words why training ended, from the updates in its last epoch and whether all numbers are finite."""
+def _outcome(n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool) -> tuple[bool, str]:
+    """Return whether training converged and, in words, why it ended; `finite` says whether all numbers are."""
     if not finite:
         # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
-        return f"overflowed {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
+        return False, f"overflowed {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
     if last_updates == 0:
-        return f"converged: no update in epoch {n_epochs}"
-    return f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"
+        return True, f"converged: no update in epoch {n_epochs}"
+    return False, f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"
 
 
 def _set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
@@ -169,14 +164,12 @@ def _set_margins(solution: Solution, least: float, N: float, w_bias: float) -> N
         solution.certificate = float(solution.directional_margin * total / length)
 
 
-def _has_free_length(rule: Rule) -> bool:
-    """Check whether only the direction of a rule's ``a`` counts, or its margins have a size of their own."""
-    return not isinstance(rule, PA | PAM | PAUM)
-
-
-def _unit_of(squared_length: float) -> float:
-    """Return the unit of a solution of free length from its ``‖a‖²``; 1 where that is 0 or has overflowed."""
-    return float(np.sqrt(squared_length)) if 0 < squared_length < np.inf else 1.0
+def _unit(rule: Rule, squared_length: Callable[[], float]) -> float:
+    """Return the unit of a solution: ``‖a‖`` where only its direction counts, if it is neither 0 nor has overflowed."""
+    if isinstance(rule, PA | PAM | PAUM):
+        return 1.0
+    squared = squared_length()
+    return float(np.sqrt(squared)) if 0 < squared < np.inf else 1.0
 
 
 class _Control:

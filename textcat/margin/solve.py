@@ -49,12 +49,8 @@ def solve(
         be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix. Rows on disk are what
         `textcat.open_rows` returns: large arrays are then made in files beside them, the weights included.
     problems : sequence of Problem
-    kernel : str or callable, optional
-        Train in the dual form, on this kernel: see `textcat.margin.kernels.KernelRows`. Solutions then have no weights.
-    kernel_params : dict, optional
-        The kernel's parameters by name, such as gamma.
-    cache_mb : float
-        Megabytes that rows of the kernel matrix may take.
+    kernel, kernel_params, cache_mb
+        As for `textcat.margin.kernels.KernelRows`: train in the dual form. Solutions then have no weights.
     n_jobs : int, optional
         Blocks of problems at work at the same time; joblib's meaning. Threads unless a joblib backend is chosen. With
         the backend "dask" it is the number of threads that the cluster's workers have.
@@ -137,7 +133,7 @@ def _run(
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
     here = _in_this_process(backend, n_jobs)
     if here and isinstance(backend, ThreadingBackend | SequentialBackend):
-        parts = _in_threads(partial(solve_block, rows), longest_first, n_jobs, control)
+        parts = _in_threads(solve_block, rows, longest_first, n_jobs, control)
     elif hasattr(backend, "client"):
         parts = _on_cluster(solve_block, rows, _divide(longest_first, n_jobs), backend.client, control)
     else:
@@ -184,11 +180,8 @@ def _solve_opened(solve_block: _SolveBlock, rows: bytes, problems: list[Numbered
 
 
 def _in_threads(
-    solve_block: Callable[[Iterable[NumberedProblem]], list],
-    problems: Sequence[NumberedProblem],
-    n_jobs: int,
-    control: _Control,
-) -> list[list]:
+    solve_block: _SolveBlock, rows: Any, problems: Sequence[NumberedProblem], n_jobs: int, control: _Control
+) -> list[list[tuple[int, Solution]]]:
     """Run a block in this thread and each of n_jobs - 1 others; a block with a free lane takes the next problem.
 
     joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.
@@ -204,8 +197,8 @@ def _in_threads(
 
     with ThreadPoolExecutor(max(1, n_jobs - 1)) as pool:
         try:
-            others = [pool.submit(solve_block, waiting()) for _ in range(min(n_jobs, len(problems)) - 1)]
-            return [solve_block(waiting()), *(other.result() for other in others)]
+            others = [pool.submit(solve_block, rows, waiting()) for _ in range(min(n_jobs, len(problems)) - 1)]
+            return [solve_block(rows, waiting()), *(other.result() for other in others)]
         except BaseException:
             control.stop.set()  # the other threads would otherwise run to the end
             raise
