@@ -13,7 +13,7 @@ from textcat.errors import TextcatError, install_hint
 from textcat.reading.records import UnreadableError
 from textcat.reading.streams import STEP, Stream
 
-LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
+_LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
 FLOOR = 16 << 20  # bytes that anything may unpack to
 _LZMA_MEMORY = 256 << 20
 _BITE = 1 << 10  # bytes given to Zstandard at a time, which may become 32 MiB
@@ -119,6 +119,7 @@ def unpacked(stream: Stream, name: str) -> Stream:
     ----------
     stream : Stream
     name : str
+        Of the file.
 
     Returns
     -------
@@ -186,18 +187,13 @@ class _Watch:
 
 
 def check_ratio(unpacked: int, packed: int) -> None:
-    """Refuse a bomb.
+    """Raise UnreadableError if more bytes are unpacked than can be meant, as of a bomb.
 
     Parameters
     ----------
     unpacked, packed : int
         Bytes.
-
-    Raises
-    ------
-    UnreadableError
-        If the first number of bytes is more than can be meant to come of the second.
     """
-    if unpacked > max(FLOOR, LARGEST_RATIO * packed):
-        fault = f"unpacks to more than {LARGEST_RATIO} times its size, which no text does"
+    if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
+        fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which no text does"
         raise UnreadableError(fault, "damage", f"it {fault}")

@@ -13,10 +13,9 @@ from typing import IO, Any, NamedTuple
 
 from textcat.reading.compression import check_ratio
 from textcat.reading.records import UnreadableError
-from textcat.reading.streams import READ_ERRORS, STEP, Stream, _Counted, _Part, of_file, shown, sought_in, unreadable
+from textcat.reading.streams import READ_ERRORS, STEP, Stream, _Part, of_file, shown, sought_in, unreadable
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
-_READS_AT_END = 100
 _OUTSIDE = "leads out of the archive and is not read"
 _EXTENDED = (
     tarfile.XHDTYPE,
@@ -32,7 +31,7 @@ def hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def safe_name(name: str) -> str:
+def _safe_name(name: str) -> str:
     """Return a path inside an archive without empty parts such as ``./``; "" if it leads out of the archive."""
     parts = re.split(r"[/\\]", name)
     if not parts[0] or ".." in parts or parts[0].endswith(":"):
@@ -46,7 +45,7 @@ class _Entry(NamedTuple):
     Parameters
     ----------
     number : int
-        Its number in there, from 0. What is not given, such as hidden files, may have numbers, too.
+        From 0. What is not yielded, such as hidden files, may have numbers, too.
     name : str
         Its path in there, with ``/``; "" for the archive itself, if something is wrong with it.
     open : callable
@@ -130,13 +129,7 @@ def folder_entries(folder: str) -> Iterator[_Entry]:
 
 
 def open_file(path: str) -> Stream:
-    """Open a file on the disk.
-
-    Raises
-    ------
-    UnreadableError
-        If it cannot be opened.
-    """
+    """Open a file on the disk, or raise UnreadableError."""
     try:
         return of_file(open(path, "rb", buffering=0))
     except OSError as error:
@@ -144,19 +137,13 @@ def open_file(path: str) -> Stream:
 
 
 def zip_entries(stream: Stream) -> Iterator[_Entry]:
-    """Yield the files of a zip.
-
-    Raises
-    ------
-    UnreadableError
-        If it is none, or damaged, or unpacks to many times more than there is.
-    """
+    """Yield the files of a zip; raise UnreadableError if it is damaged, or unpacks to many times more than there is."""
     file, whole = sought_in(stream)
     try:
         with zipfile.ZipFile(file) as archive:
             check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
             for index, (entry, part) in enumerate(_parts(archive.filelist, whole)):
-                name = safe_name(entry.filename)
+                name = _safe_name(entry.filename)
                 if fault := _zip_fault(name, entry):
                     yield _refused(index, entry.filename, fault, part.end)
                 elif not entry.is_dir() and not hidden(name):
@@ -204,9 +191,9 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) 
         raise unreadable(error) from None
     # zipfile unpacks what it reads, however much that becomes, but for the way nearly all zips are packed.
     step = STEP if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) else 1
-    counted = _Counted(lambda n: content.read1(step))
     # zipfile reads ahead, so that its place in the file says little.
-    return Stream(counted.take, lambda: part.at(counted.count() / max(entry.file_size, 1)), close=content.close)
+    size = max(entry.file_size, 1)
+    return Stream(lambda n: content.read1(step), lambda: part.at(content.tell() / size), close=content.close)
 
 
 class _TarInfo(tarfile.TarInfo):
@@ -231,26 +218,20 @@ class _TarInfo(tarfile.TarInfo):
 
 
 def tar_entries(stream: Stream) -> Iterator[_Entry]:
-    """Yield the files of a tar that has been uncompressed.
-
-    Raises
-    ------
-    UnreadableError
-        If it is none, or damaged.
-    """
-    reader: Any = _TarFile(stream)
+    """Yield the files of a tar that has been uncompressed; raise UnreadableError if it is damaged."""
+    file: Any = _TarFile(stream)
     try:
-        with tarfile.open(fileobj=reader, mode="r|", tarinfo=_TarInfo, bufsize=STEP) as archive:
+        with tarfile.TarFile(fileobj=file, tarinfo=_TarInfo) as archive:
             index = 0
             while (info := archive.next()) is not None:
-                name = safe_name(info.name)
+                name = _safe_name(info.name)
                 if fault := _tar_fault(name, info):
                     yield _refused(index, info.name, fault)
                 elif info.isreg() and not hidden(name):
-                    yield _Entry(index, shown(name), partial(_open_tarred, archive, info, stream.consumed))
+                    yield _Entry(index, shown(name), partial(file.part, info.size, stream.consumed))
                 index += 1
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
-            if _has_more(archive):
+            if file.has_more():
                 fault = UnreadableError("goes on behind its end, which is not read: take it apart")
                 yield _refused(index, "", fault)
     except READ_ERRORS as error:
@@ -258,17 +239,53 @@ def tar_entries(stream: Stream) -> Iterator[_Entry]:
 
 
 class _TarFile:
-    """A stream as what tarfile reads from."""
+    """A stream as what tarfile reads from; it seeks forwards only."""
 
     def __init__(self, stream: Stream) -> None:
-        self._stream, self._n_empty = stream, 0
+        self._stream, self._data, self._place, self._offset = stream, b"", 0, 0
+
+    def tell(self) -> int:
+        return self._offset
+
+    def seek(self, offset: int) -> None:
+        if offset < self._offset:
+            raise tarfile.StreamError("seeking backwards is not allowed")
+        while self._offset < offset and self._some(offset - self._offset):
+            pass
 
     def read(self, n: int) -> bytes:
-        """Read up to `n` bytes, but not again and again at the end, as tarfile does for a header of an absurd size."""
-        data = self._stream.read(n)
-        self._n_empty = 0 if data else self._n_empty + 1
-        if self._n_empty > _READS_AT_END:
-            raise tarfile.ReadError("unexpected end of data")
+        parts = []
+        while n > 0 and (data := self._some(n)):
+            parts.append(data)
+            n -= len(data)
+        return b"".join(parts)
+
+    def part(self, size: int, consumed: Callable[[], int]) -> Stream:
+        """Return the stream of the next bytes, which are a file."""
+        end = self._offset + size
+
+        def take(n: int) -> bytes:
+            data = self._some(min(n, end - self._offset)) if self._offset < end else b""
+            if not data and self._offset < end:
+                raise tarfile.ReadError("unexpected end of data")
+            return data
+
+        return Stream(take, consumed)
+
+    def has_more(self) -> bool:
+        """Read what stands behind the end, also as the checksum of a compressed tar is compared only there."""
+        more = False
+        while data := self._some(STEP):
+            more = more or bool(data.strip(b"\0"))
+        return more
+
+    def _some(self, n: int) -> bytes:
+        """Return 1 to `n` bytes, none at the end."""
+        if self._place == len(self._data):
+            self._data, self._place = self._stream.read(STEP), 0
+        data = self._data[self._place : self._place + n]
+        self._place += len(data)
+        self._offset += len(data)
         return data
 
 
@@ -278,17 +295,3 @@ def _tar_fault(name: str, info: tarfile.TarInfo) -> UnreadableError | None:
     if not (info.isdir() or info.isreg()):
         return _unsafe("is a link or a device and not read", "a link or device", info.name)
     return UnreadableError("has holes and is not read") if info.issparse() else None
-
-
-def _open_tarred(archive: tarfile.TarFile, info: tarfile.TarInfo, consumed: Callable[[], int]) -> Stream:
-    content: Any = archive.extractfile(info)
-    return Stream(content.read1, consumed)
-
-
-def _has_more(archive: tarfile.TarFile) -> bool:
-    """Read what stands behind the end, also as the checksum of a compressed tar is compared only there."""
-    file: IO[bytes] = archive.fileobj  # type: ignore[assignment]
-    more = False
-    while data := file.read(STEP):
-        more = more or bool(data.strip(b"\0"))
-    return more

@@ -50,8 +50,8 @@ class Stream:
     ----------
     take : callable
         Takes a number of bytes; returns as many or fewer, but none only at the end.
-    consumed : callable
-        Returns how many bytes are used up of the stored file this comes from.
+    consumed : callable, optional
+        Returns how many bytes are used up of the stored file this comes from; by default, how many have been taken.
     prompt : bool
         Whether what is there is wanted at once, rather than more of it later.
     close : callable
@@ -61,40 +61,39 @@ class Stream:
     def __init__(
         self,
         take: Callable[[int], bytes],
-        consumed: Callable[[], int],
+        consumed: Callable[[], int] | None = None,
         prompt: bool = False,
         close: Callable[[], object] = lambda: None,
     ) -> None:
-        self.consumed, self.prompt, self.close = consumed, prompt, close
-        self._take = take
+        self.prompt, self.close = prompt, close
+        self._take, self._consumed, self._n_taken = take, consumed, 0
         self._kept = b""  # taken, but not read yet
         self._fault: tuple[str, ...] = ()  # the error itself would hold on to all that was being read, in a circle
 
     @classmethod
     def nothing(cls) -> Stream:
         """Return a stream of no bytes."""
-        return cls(lambda n: b"", lambda: 0)
+        return cls(lambda n: b"")
+
+    def consumed(self) -> int:
+        """Return how many bytes are used up of the stored file this comes from."""
+        return self._n_taken if self._consumed is None else self._consumed()
 
     def read(self, n: int) -> bytes:
-        """Return 1 to `n` bytes, none at the end.
-
-        Raises
-        ------
-        UnreadableError
-            If there are more, but they cannot be read.
-        """
+        """Return 1 to `n` bytes, none at the end; raise UnreadableError if there are more that cannot be read."""
         if not self._kept:
             self._kept = self._more()
         data, self._kept = self._kept[:n], self._kept[n:]
         return data
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        """Return the next bytes without using them up: `n`, or fewer at the end or when `until` is among them.
+        """Return the next bytes without using them up.
 
         Parameters
         ----------
         n : int
-        until : re.Pattern[bytes]
+            How many; there are fewer at the end, or once `until` is among them.
+        until : re.Pattern of bytes
 
         Returns
         -------
@@ -116,12 +115,12 @@ class Stream:
             n -= passed
 
     def ahead(self, distance: int, n: int) -> bytes:
-        """Return up to `n` bytes that come after `distance` others, without using them up; none if that is costly.
+        """Return bytes further on without using up any; none if that is costly.
 
         Parameters
         ----------
-        distance : int
-        n : int
+        distance, n : int
+            Up to `n` bytes after that many others.
 
         Returns
         -------
@@ -137,10 +136,12 @@ class Stream:
         if self._fault:
             raise UnreadableError(*self._fault)
         try:
-            return self._take(STEP)
+            data = self._take(STEP)
         except (UnreadableError, *READ_ERRORS) as error:
             self._fault = unreadable(error).args
             raise UnreadableError(*self._fault) from None
+        self._n_taken += len(data)
+        return data
 
 
 class _FileStream(Stream):
@@ -151,14 +152,12 @@ class _FileStream(Stream):
         self._file = file
 
     def read(self, n: int) -> bytes:
-        """See `Stream.read`."""
         try:
             return self._file.read(n)
         except READ_ERRORS as error:
             raise unreadable(error) from None
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        """See `Stream.peek`."""
         place, data = self._file.tell(), b""
         try:
             while len(data) < n and (more := self._file.read(n - len(data))):
@@ -169,11 +168,9 @@ class _FileStream(Stream):
         return data
 
     def skip(self, n: int) -> None:
-        """See `Stream.skip`."""
         self._file.seek(n, io.SEEK_CUR)
 
     def ahead(self, distance: int, n: int) -> bytes:
-        """See `Stream.ahead`."""
         place = self._file.tell()
         try:
             self._file.seek(place + distance)
@@ -184,16 +181,12 @@ class _FileStream(Stream):
             self._file.seek(place)
 
     def seekable(self) -> IO[bytes]:
-        """See `Stream.seekable`."""
         return self._file
 
 
 def of_file(file: Any) -> Stream:
     """Return the stream of a file that has been opened for reading bytes, sought in if it can be."""
-    if file.seekable():
-        return _FileStream(file)
-    counted = _Counted(file.read)
-    return Stream(counted.take, counted.count, close=file.close)
+    return _FileStream(file) if file.seekable() else Stream(file.read, close=file.close)
 
 
 def of_pipe(pipe: Any, closes: bool = False) -> Stream:
@@ -201,27 +194,21 @@ def of_pipe(pipe: Any, closes: bool = False) -> Stream:
 
     Parameters
     ----------
-    pipe : Any
+    pipe : file of bytes
     closes : bool
+        Whether closing the stream closes the pipe.
 
     Returns
     -------
     Stream
     """
-    counted = _Counted(_Available(pipe).take)
-    return Stream(counted.take, counted.count, prompt=True, close=pipe.close if closes else lambda: None)
+    return Stream(_Available(pipe).take, prompt=True, close=pipe.close if closes else lambda: None)
 
 
 class _LookAhead:
-    """A look-ahead buffer: bytes of a stream from some offset on, filled at the end and dropped at the start.
+    """A look-ahead buffer: `data` of a stream from some `offset` on, filled at the end and dropped at the start.
 
-    Attributes
-    ----------
-    data : bytes
-    offset : int
-        Of `data` in the stream.
-    ended : bool
-        Whether nothing can follow `data`.
+    Once it has `ended`, nothing can follow the data.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -267,13 +254,7 @@ class _LookAhead:
         return dropped
 
     def move_to(self, offset: int) -> None:
-        """Drop what stands before an offset.
-
-        Raises
-        ------
-        UnreadableError
-            If the stream cannot be read up to there.
-        """
+        """Drop what stands before an offset."""
         n = offset - self.offset
         if n > len(self.data):
             self._stream.skip(n - len(self.data))
@@ -284,10 +265,7 @@ class _LookAhead:
     def head(self, end_of: Callable[[bytes, bool], int], size: int, most: int) -> bytes:
         """Take what `end_of` says the length of, of the data and whether they are all, once it is not 0.
 
-        Raises
-        ------
-        UnreadableError
-            If that is more than `most` bytes, or cannot be read.
+        If that is more than `most` bytes, it is an UnreadableError.
         """
         while True:
             self.fill(size)
@@ -313,7 +291,7 @@ def as_utf8(stream: Stream, encoding: str) -> Stream | None:
 
     Returns
     -------
-    Stream, optional
+    Stream or None
     """
     encoding = exact_encoding(encoding, stream.peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
@@ -327,7 +305,7 @@ def exact_encoding(encoding: str, head: bytes) -> str:
     Parameters
     ----------
     encoding : str
-        The one that is asked for; ``""``: UTF-16 or UTF-32 if there is a byte order mark.
+        ``""``: UTF-16 or UTF-32 if there is a byte order mark.
     head : bytes
         The first four bytes of the file.
 
@@ -380,12 +358,7 @@ class _Part(NamedTuple):
 
 
 def sought_in(stream: Stream) -> tuple[IO[bytes], _Part]:
-    """Return a file with all of a stream that can be sought in, and the bytes of the stored file it stands for.
-
-    Raises
-    ------
-    UnreadableError
-    """
+    """Return a file with all of a stream that can be sought in, and the bytes of the stored file it stands for."""
     start, file = stream.consumed(), stream.seekable()
     if file is not None:
         return file, _Part(start, file.seek(0, io.SEEK_END))
@@ -394,23 +367,6 @@ def sought_in(stream: Stream) -> tuple[IO[bytes], _Part]:
         spool.write(data)
     spool.seek(0)
     return spool, _Part(start, stream.consumed())
-
-
-class _Counted:
-    """Count the bytes that are read."""
-
-    def __init__(self, take: Callable[[int], bytes]) -> None:
-        self._take, self._n = take, 0
-
-    def take(self, n: int) -> bytes:
-        """Read."""
-        data = self._take(n)
-        self._n += len(data)
-        return data
-
-    def count(self) -> int:
-        """Return how many bytes were read."""
-        return self._n
 
 
 class _Available:
