@@ -196,13 +196,11 @@ def _check_shards(path: Path, entries: list[Line]) -> None:
     for entry in entries:
         if name := entry.get("shard"):
             shard = path / name
-            if not shard.is_file() or shard.stat().st_size != entry["bytes"] or _sha256(shard) != entry["sha256"]:
+            if not shard.is_file() or shard.stat().st_size != entry["bytes"]:
                 raise _missing(shard)
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return files.sha256_of_file(file)
+            with open(shard, "rb") as file:
+                if files.sha256_of_file(file) != entry["sha256"]:
+                    raise _missing(shard)
 
 
 def _missing(file: Path) -> TextcatError:

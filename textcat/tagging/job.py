@@ -59,12 +59,11 @@ def tag_batch(job: Job, batch: Batch) -> _TaggedBatch:
 
     Parameters
     ----------
-    job : Job
-    batch : Batch
+    job, batch : Job, Batch
 
     Returns
     -------
-    _TaggedBatch
+    Rows, rejections and counts.
 
     Raises
     ------
@@ -109,13 +108,13 @@ class _Work:
         except MemoryError:  # it may be enough when less is done at the same time
             raise
         except Exception as error:
-            if len(records) > 1:
-                for record in records:
-                    self.tag([record])
-            else:
+            if len(records) == 1:
                 self._reject(records[0], error)
+                return
+            for record in records:
+                self.tag([record])
         else:
-            self._count(self._tagger.decide(scores), len(tags))
+            self._count(self._tagger.decide(scores))
 
     def _tags(self, scores: np.ndarray) -> list[list[Tag]]:
         top, least = self._output.top, self._output.min_probability
@@ -133,12 +132,11 @@ class _Work:
         reason = f"It cannot be tagged ({type(error).__name__}: {error})."
         self.rejections.append(Rejection(record.source, record.position, reason))
 
-    def _count(self, above: np.ndarray, n_tagged: int) -> None:
-        self.counts.tagged += n_tagged
+    def _count(self, above: np.ndarray) -> None:
+        self.counts.tagged += len(above)
         self.counts.untagged += len(above) - int(above.any(axis=1).sum())
-        per_topic = above.sum(axis=0)
-        topics = self._tagger.topics
-        self.counts.topics.update({topics[j]: int(per_topic[j]) for j in per_topic.nonzero()[0].tolist()})
+        per_topic = zip(self._tagger.topics, above.sum(axis=0).tolist(), strict=True)
+        self.counts.topics.update({topic: n for topic, n in per_topic if n})
 
 
 @lru_cache(maxsize=1)

@@ -61,21 +61,19 @@ class OutputSettings(NamedTuple):
 
 def check_output(settings: OutputSettings) -> None:
     """Raise a TextcatError for settings that no model can follow: contradictions, or a library that is missing."""
-    if settings.to not in ENCODERS:
-        raise TextcatError(f"Tags are not written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.")
-    if settings.compress not in COMPRESSIONS:
-        raise TextcatError(f"Tags are not compressed as {settings.compress!r}: choose zst.")
-    if settings.to == "parquet" and settings.compress:
-        raise TextcatError("Parquet is compressed in itself: leave out --compress.")
-    if settings.top is not None and (settings.top < 1 or settings.everything):
-        raise TextcatError("Ask for 1 topic or more, or for the scores of all, not both.")
-    if settings.explain and settings.to != "jsonl":
-        raise TextcatError("Terms that explain are written as jsonl only.")
-    if settings.min_probability is not None:
-        if not 0 <= settings.min_probability <= 1:
-            raise TextcatError(f"{settings.min_probability} is no probability: give one from 0 to 1.")
-        if settings.everything:
-            raise TextcatError("Ask for topics of a least probability, or for the scores of all, not both.")
+    top, least, everything = settings.top, settings.min_probability, settings.everything
+    faults = {
+        f"Tags are not written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
+        f"Tags are not compressed as {settings.compress!r}: choose zst.": settings.compress not in COMPRESSIONS,
+        "Parquet is compressed in itself: leave out --compress.": settings.to == "parquet" and settings.compress,
+        "Ask for 1 topic or more, or for the scores of all, not both.": top is not None and (top < 1 or everything),
+        "Terms that explain are written as jsonl only.": settings.explain and settings.to != "jsonl",
+        f"{least} is no probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
+        "Ask for topics of a least probability, or for the scores of all, not both.": least is not None and everything,
+    }
+    for sentence, is_so in faults.items():
+        if is_so:
+            raise TextcatError(sentence)
     file_format(settings)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from textcat import __version__
 from textcat.errors import TextcatError
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 INPUT, OUTPUT = InputSettings(), OutputSettings()
 _MAX_LOGGED = 100  # inputs whose formats are logged
+
+_Write: TypeAlias = Callable[[Batch, _TaggedBatch], None]
 
 
 class Plan(NamedTuple):
@@ -185,14 +187,13 @@ def tag_to_folder(
         pipes = Pipes(plan.sources, state.pipes)
         batches = pipes.noted(read_batches(pipes.sources, plan.job.input, state.checkpoint))
         limits = {"max_records": settings.shard_records, "max_bytes": settings.shard_bytes}
-        with (
-            open_shards(out, state, plan.job.output, **limits) as shards,
-            closing(_tagged(plan, settings, batches)) as results,
-        ):
-            for batch, tagged in results:
+        with open_shards(out, state, plan.job.output, **limits) as shards:
+
+            def write(batch: Batch, tagged: _TaggedBatch) -> None:
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
                 shards.add(tagged.rows, rejected, tagged.counts, batch.end, batch.read, pipes.at(batch.end))
-                tally.add(batch, tagged)
+
+            _tag(plan, settings, batches, write, tally)
             _warn_of_changes(plan)
             shards.finish()
         return tally.summary(shards.number)
@@ -230,14 +231,15 @@ def tag_to_stream(
         raise TextcatError("Parquet cannot be read before it ends: write it to a folder, with --out.")
     _log_plan(plan, "standard output")
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
+
+    def write(_: Batch, tagged: _TaggedBatch) -> None:
+        stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
+        stream.flush()
+        for rejection in tagged.rejections:
+            on_rejection(rejection)
+
     stream.write(form.begin())
-    with closing(_tagged(plan, settings, read_batches(plan.sources, plan.job.input))) as results:
-        for batch, tagged in results:
-            stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
-            stream.flush()
-            for rejection in tagged.rejections:
-                on_rejection(rejection)
-            tally.add(batch, tagged)
+    _tag(plan, settings, read_batches(plan.sources, plan.job.input), write, tally)
     stream.write(form.end())
     stream.flush()
     return tally.summary(0)
@@ -249,7 +251,7 @@ def describe_rejection(rejection: Rejection) -> str:
     return f"{where}: {rejection.reason}"
 
 
-def _tagged(plan: Plan, settings: RunSettings, batches: Iterable[Batch]) -> Generator[tuple[Batch, _TaggedBatch]]:
+def _tag(plan: Plan, settings: RunSettings, batches: Iterable[Batch], write: _Write, tally: _Tally) -> None:
     with (
         open_workers(settings.jobs, plan.total, settings.scheduler) as workers,
         closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results,
@@ -258,20 +260,17 @@ def _tagged(plan: Plan, settings: RunSettings, batches: Iterable[Batch]) -> Gene
             _check_counts(plan.job, batch, tagged)
             if settings.strict and tagged.rejections:
                 raise TextcatError(f"{describe_rejection(tagged.rejections[0])} That is the end, as --strict asks.")
-            yield batch, tagged
+            write(batch, tagged)
+            tally.add(batch, tagged)
 
 
 def _check_counts(job: Job, batch: Batch, tagged: _TaggedBatch) -> None:
     """Count anew what became of a batch: that nothing is lost must not depend on one count."""
-    counts = tagged.counts
-    written = counts.tagged
-    if job.output.to == "jsonl":
-        written = sum(rows.count(b"\n") for rows in tagged.rows)
-    if not counts.records == written + len(tagged.rejections) == counts.tagged + counts.rejected:
-        raise RuntimeError(
-            f"{counts.records} records up to {batch.source} were read, but {written} written and "
-            f"{len(tagged.rejections)} rejected"
-        )
+    counts, rejected = tagged.counts, len(tagged.rejections)
+    written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
+    if not counts.records == written + rejected == counts.tagged + counts.rejected:
+        read = f"{counts.records} records up to {batch.source} were read"
+        raise RuntimeError(f"{read}, but {written} written and {rejected} rejected")
 
 
 class _Tally:
@@ -292,23 +291,20 @@ class _Tally:
         self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
         if self._progress is not None:
             records, n_bytes = self._counts.records - self._before.counts.records, batch.read - self._before.read
-            known = (self._counts, batch.read, self._plan.total, records, n_bytes)
-            self._progress(RunProgress(*known, self._seconds(), self._all_memory()))
+            self._progress(RunProgress(self._counts, batch.read, self._plan.total, records, n_bytes, *self._cost()))
 
     def summary(self, shards: int) -> Summary:
         """Return the summary of the run."""
         counts = self._counts
         log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
-        manifest = self._plan.manifest
+        manifest, sources = self._plan.manifest, self._plan.sources
         topics = self._plan.job.output.topics or tuple(manifest["topics"])
-        done = (counts, self._before, shards, sorted(self._formats), self._seconds(), self._all_memory())
-        return Summary(manifest, self._plan.sources, topics, *done)
+        return Summary(manifest, sources, topics, counts, self._before, shards, sorted(self._formats), *self._cost())
 
-    def _seconds(self) -> float:
-        return max(time.monotonic() - self._started, 0.0)
-
-    def _all_memory(self) -> int:
-        return sum({**self._memory, process_name(): peak_memory() or 0}.values())
+    def _cost(self) -> tuple[float, int]:
+        """Return the seconds since the run began, and the most bytes that its processes have held."""
+        memory = self._memory | {process_name(): peak_memory() or 0}
+        return max(time.monotonic() - self._started, 0.0), sum(memory.values())
 
 
 def _facts(plan: Plan) -> dict[str, Any]:

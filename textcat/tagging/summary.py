@@ -57,8 +57,7 @@ class Counts:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Counts:
         """Return the counts that `as_dict` has returned as a dict."""
-        counters = {name: Counter(values[name]) for name in ("topics", "reasons")}
-        return cls(**{**values, **counters})
+        return cls(**values | {name: Counter(values[name]) for name in ("topics", "reasons")})
 
 
 def kind_of_reason(reason: str) -> str:
