@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -85,17 +87,21 @@ class _Language:
             for i in range(1, len(cut)):
                 boundary = _Boundary("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
                 self._boundaries[boundary.last[-1], boundary.first[0]].add(boundary)
-        self._nlp.tokenizer = self._affixes.rebuild(self._nlp.tokenizer, self._nlp.vocab)
         alone = [token.text for token in self._nlp.tokenizer(_SEPARATOR)] == [_SEPARATOR]
         self._joinable = alone and not any(_SEPARATOR in cut for cut in cuts if len(cut) > 1)
 
     def trim(self) -> None:
         """Drop spaCy's tables of strings if they are large: they grow with every new one, memory zone or not."""
-        if len(self._nlp.vocab) < _MAX_LEXEMES:
-            return
+        if len(self._nlp.vocab) >= _MAX_LEXEMES:
+            self.renew()
+
+    def renew(self) -> None:
+        """Start with tables of strings of its own, which are nearly empty."""
         if self.splits_at_space:
             vocab = type(self._nlp.vocab)()
-            self._nlp.tokenizer, self._nlp.vocab = self._affixes.rebuild(self._nlp.tokenizer, vocab), vocab
+            tokenizer = self._affixes.rebuild(self._nlp.tokenizer, vocab)
+            self._nlp = copy(self._nlp)
+            self._nlp.tokenizer, self._nlp.vocab = tokenizer, vocab
         else:
             self._nlp = _blank_tokenizer(self._lang)
 
@@ -199,6 +205,16 @@ class _Language:
             yield tokens[start:stop]
             start = stop + 1
         yield tokens[start:]
+
+
+_read_language = lru_cache(_Language)
+
+
+def open_language(lang: str) -> _Language:
+    """Return a language with tables of strings of its own; the rest, which never changes, is read once a process."""
+    language = copy(_read_language(lang))
+    language.renew()
+    return language
 
 
 def _blank_tokenizer(lang: str) -> SpacyLanguage:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
-from textcat.features.language import _Boundary, _Language, replace_surrogates, singular, words_with_singular
+from textcat.features.language import _Boundary, open_language, replace_surrogates, singular, words_with_singular
 
 OTHER = " "  # as a term: white space never is one
 _BATCH_CHARACTERS = 4_000_000
@@ -176,7 +176,7 @@ class _TermCounter:
         }
         self.settings = settings
         self.lock = threading.Lock()
-        self._language = _Language(settings["lang"])
+        self._language = open_language(settings["lang"])
         self._edges = self._language.special_edges()
         get = {name: same.get(function, function) for name, function in self._language.attributes.items()}
         self._singular = settings["fold_plurals"] and settings["lang"] == "en"
