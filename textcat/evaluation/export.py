@@ -69,14 +69,9 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def cell_text(value: Any) -> str:
     """Return a value as the cell of a table."""
-    match value:
-        case None:
-            return "-"
-        case bool():
-            return "yes" if value else "no"
-        case float():
-            return f"{value:.4g}"
-    return str(value)
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def write_trec(
@@ -93,7 +88,7 @@ def write_trec(
     topic stands where TREC has its query. Documents that are not in the qrels are not relevant; a topic without a
     positive is not there either, and trec_eval leaves it out. White space in names is percent-encoded. Scores have as
     many digits as it takes to read the same float back. trec_eval knows no ties: it orders documents of equal score by
-    name, backwards, and so do the ranks here, so its ``map`` differs from `textcat.evaluation.ranking` where scores are
+    name, backwards, and so do the ranks here: its ``map`` differs from `textcat.evaluation.ranking` where scores are
     equal.
 
     Parameters

@@ -20,11 +20,8 @@ import numpy as np
 import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
 
-K = 10
-"""The k of precision at k where tables print it."""
-
-# Comparisons of scores held at the same time while documents rank topics.
-_BLOCK = 1 << 22
+K = 10  # of precision at k where tables print it
+_BLOCK = 1 << 22  # comparisons of scores held at the same time while documents rank topics
 
 
 # --- one topic -------------------------------------------------------------------------------------------------------
@@ -132,18 +129,16 @@ def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
     ndarray of shape (n_topics,), float64
         `average_precision` of each column; ``nan`` for a topic without a positive.
     """
-    return np.array([_average_precision(*topic) for topic in each_topic(Y, scores)], dtype=np.float64)
+    return np.array([_average_precision(*topic) for topic in _each_topic(Y, scores)], dtype=np.float64)
 
 
 class _TopicRankings(NamedTuple):
     """How well each topic ranks the documents: arrays of shape (n_topics,), nan for a topic without a positive."""
 
     average_precision: NDArray[np.float64]
-    """As `average_precisions`."""
     r_precision: NDArray[np.float64]
     """Precision of the first R documents, R being the number of positives: where precision equals recall."""
-    precision_at_k: NDArray[np.float64]
-    """Positives among the first k documents, divided by k."""
+    precision_at_k: NDArray[np.float64]  # positives among the first k documents, divided by k
     ndcg: NDArray[np.float64]
     """Σ 1/log₂(rank + 1) over the positives, divided by what the perfect ranking has (Järvelin & Kekäläinen 2002)."""
 
@@ -163,7 +158,7 @@ def topic_rankings(Y: Any, scores: ArrayLike, k: int = K) -> _TopicRankings:
     """
     n_documents = np.shape(scores)[0]
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(n_documents) + 2))])
-    measured = [_topic_ranking(*topic, k, discounts) for topic in each_topic(Y, scores)]
+    measured = [_topic_ranking(*topic, k, discounts) for topic in _each_topic(Y, scores)]
     return _TopicRankings(*np.array(measured, dtype=np.float64).reshape(-1, len(_TopicRankings._fields)).T)
 
 
@@ -188,12 +183,9 @@ def _topic_ranking(
 class Decisions:
     """What a threshold decides: counts per topic, of shape (n_topics,), and the measures that follow from them."""
 
-    hits: NDArray[np.intp]
-    """Relevant documents that are retrieved."""
-    retrieved: NDArray[np.intp]
-    """Documents with a score above the threshold."""
-    positives: NDArray[np.intp]
-    """Relevant documents."""
+    hits: NDArray[np.intp]  # relevant documents that are retrieved
+    retrieved: NDArray[np.intp]  # documents with a score above the threshold
+    positives: NDArray[np.intp]  # relevant documents
 
     @property
     def precision(self) -> NDArray[np.float64]:
@@ -232,7 +224,7 @@ def decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decision
     -------
     Decisions
     """
-    positives, values = checked(Y, scores)
+    positives, values = _checked(Y, scores)
     retrieved = values > np.asarray(threshold)
     topic_of_positive = np.repeat(np.arange(values.shape[1]), np.diff(positives.indptr))
     hit = retrieved[positives.indices, topic_of_positive]
@@ -246,12 +238,9 @@ def decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decision
 class _MacroAverage(NamedTuple):
     """A mean over topics that says what it stands on."""
 
-    mean: float | None
-    """None if no topic could be counted."""
-    counted: int
-    """Topics with a positive."""
-    left_out: int
-    """Topics without one."""
+    mean: float | None  # None if no topic could be counted
+    counted: int  # topics with a positive
+    left_out: int  # topics without one
 
 
 def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
@@ -299,7 +288,7 @@ def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
     -------
     _DocumentRankings
     """
-    positives, values = checked(Y, scores)
+    positives, values = _checked(Y, scores)
     positives = positives.tocsr()
     comparisons = values.shape[1] * np.diff(positives.indptr).max(initial=1)
     per_block = max(_BLOCK // max(int(comparisons), 1), 1)
@@ -350,7 +339,7 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
     -------
     _DocumentDecisions
     """
-    positives, values = checked(Y, scores)
+    positives, values = _checked(Y, scores)
     given = values > np.asarray(threshold)
     entries = positives.tocoo()
     right = given[entries.row, entries.col]
@@ -368,36 +357,17 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
 # --- what all of them check ------------------------------------------------------------------------------------------
 
 
-def checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
-    """Return the positives column by column, and the scores, of one shape.
-
-    Parameters
-    ----------
-    Y, scores : array-like of shape (n_documents, n_topics)
-
-    Returns
-    -------
-    positives : csc_array of bool
-    scores : ndarray
-    """
+def _checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """Return the positives column by column (CSC, bool) and the scores."""
     positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
     values = np.asarray(scores)
     _require_scores(values, positives.shape)
     return positives, values
 
 
-def each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Return per topic the scores of its positives and those of all documents.
-
-    Parameters
-    ----------
-    Y, scores : array-like of shape (n_documents, n_topics)
-
-    Returns
-    -------
-    list of (ndarray, ndarray)
-    """
-    positives, values = checked(Y, scores)
+def _each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Return per topic the scores of its positives and those of all documents."""
+    positives, values = _checked(Y, scores)
     return [(column[of], column) for of, column in zip(_columns(positives), values.T, strict=True)]
 
 

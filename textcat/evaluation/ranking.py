@@ -6,7 +6,6 @@ every macro-average, which says how many it left out.
 
 from __future__ import annotations
 
-import difflib
 import html
 import math
 import re
@@ -27,9 +26,9 @@ from textcat.evaluation.metrics import (
     macro_average,
     topic_rankings,
 )
+from textcat.files import did_you_mean
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
-
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)
 _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
 
@@ -102,9 +101,8 @@ def _listed(text: str, topics: Sequence[str]) -> Band:
     places = {topic: place for place, topic in enumerate(topics)}
     for topic in wanted:
         if topic not in places:
-            close = difflib.get_close_matches(topic, topics, n=1)
-            remedy = f"Did you mean '{close[0]}'?" if close else f"Known topics: {', '.join(topics)}."
-            raise TextcatError(f"No topic '{topic}' for the band '{name}'. {remedy}")
+            remedy = did_you_mean(topic, topics) or f" Known topics: {', '.join(topics)}."
+            raise TextcatError(f"No topic '{topic}' for the band '{name}'.{remedy}")
     return Band(name, tuple(places[topic] for topic in wanted))
 
 
@@ -118,8 +116,7 @@ class TopicQuality:
     topic: str
     train_positives: int
     test_positives: int
-    prevalence: float
-    """Fraction of the training documents that are positive."""
+    prevalence: float  # fraction of the training documents that are positive
     average_precision: float | None
     r_precision: float | None
     precision_at_10: float | None
@@ -143,13 +140,10 @@ class BandQuality:
     """
 
     band: str
-    topics: int
-    """Topics with a test positive."""
-    left_out: int
-    """Topics of the band without a test positive."""
+    topics: int  # with a test positive
+    left_out: int  # without one
     macro_average_precision: float | None
-    average_sparsity: float | None
-    """Mean number of support documents, over all topics of the band."""
+    average_sparsity: float | None  # mean number of support documents, over all topics of the band
     macro_r_precision: float | None
     macro_precision_at_10: float | None
     macro_ndcg: float | None
@@ -163,10 +157,8 @@ class BandQuality:
     sample_recall: float | None
     sample_f1: float | None
     label_ranking_average_precision: float | None
-    coverage_error: float | None
-    """How far down its topics a document must go, on the average, to have all that are right."""
-    top_1_accuracy: float | None
-    """Fraction of the documents whose topic of the highest score is right."""
+    coverage_error: float | None  # how far down its topics a document must go, on average, to have all that are right
+    top_1_accuracy: float | None  # fraction of the documents whose topic of the highest score is right
     intervals: dict[str, tuple[float, float] | None] = field(default_factory=dict)
     """By the name of a measure its bounds, where they have been asked for: see `textcat.evaluation.significance`."""
 
@@ -191,13 +183,10 @@ class Evaluation:
 
     Of a document that got one of its topics, that one alone is counted, else all of them."""
     scores: np.ndarray | None = field(default=None, compare=False)
-    """Of shape (n_documents, n_topics)."""
     relevant: Any = field(default=None, compare=False)
-    """Sparse of shape (n_documents, n_topics), 1 where the document has the topic."""
-    threshold: np.ndarray | None = field(default=None, compare=False)
-    """As in `evaluate`."""
-    band_topics: tuple[Band, ...] | None = field(default=None, compare=False)
-    """The topics of each row of `bands`."""
+    """Sparse, of the shape of the scores, 1 where the document has the topic."""
+    threshold: np.ndarray | None = field(default=None, compare=False)  # as in `evaluate`
+    band_topics: tuple[Band, ...] | None = field(default=None, compare=False)  # of each row of `bands`
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures, without the scores they were measured on, as JSON has them."""
@@ -215,10 +204,9 @@ class Evaluation:
         return cls(**{**figures, "topics": topics, "bands": bands, "confusion": confusion})
 
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] = "topics") -> Any:
-        """Return a pandas DataFrame, indexed by name, with a row per topic and what training knows of it; or others.
+        """Return a pandas DataFrame, indexed by name: a row per topic, with what training knows of it, or per band.
 
-        `rows` "bands" has one per band, "confusion" one per topic and a column per topic that documents of it got. A
-        TextcatError says if pandas is not installed, or there are no such rows.
+        Or the matrix of confusions, with a column per topic that documents of the row's topic got.
         """
         try:
             import pandas

@@ -13,22 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import _columns, checked
-from textcat.evaluation.metrics import _Places as Places
+from textcat.evaluation.metrics import _checked, _columns, _Places
 from textcat.evaluation.ranking import Band, Evaluation
 
 MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
 
-LEVEL = 0.95
-
+_OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
 # Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
 _N_FLIPS = 10_000
-
 # Rounding must not decide whether a sum of flipped differences is as large as the sum itself: how much may be missing.
 _ROUNDING = 1e-12
-
-_OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
-
 # How often each document was drawn, for all resamples that are held at the same time: 64 MB of int32.
 _BLOCK = 1 << 24
 
@@ -60,21 +54,21 @@ def resampled(
     dict of str to ndarray of shape (n_bands, n_resamples), float64
         The `MEASURES`; nan where no topic of the band has a positive.
     """
-    positives, values = checked(Y, scores)
+    positives, values = _checked(Y, scores)
     given = sparse.csc_array(values > np.asarray(threshold))
     counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
     rankings = [_Ranking.of(column, of) for column, of in zip(values.T, _columns(positives), strict=True)]
     blocks = []
     for drawn in _draws(len(values), n_resamples, seed):
         precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
-        hits, retrieved, relevant = (counts @ drawn for counts in counted)
-        f1 = np.where(relevant > 0, 2 * hits / np.maximum(retrieved + relevant, 1), np.nan)
-        blocks.append([[_band_values(list(band.topics), precision, f1, hits, retrieved, relevant)] for band in chosen])
-    measured = np.concatenate([np.concatenate(block) for block in blocks], axis=2)
+        counts = [entries @ drawn for entries in counted]
+        f1 = _f1(*counts)
+        blocks.append([_band_values(list(band.topics), precision, f1, counts) for band in chosen])
+    measured = np.concatenate(blocks, axis=2)
     return {name: measured[:, k] for k, name in enumerate(MEASURES)}
 
 
-def interval(measured: float, values: ArrayLike, level: float = LEVEL) -> tuple[float, float]:
+def interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of resampled values, moved so that their mean is the value that was measured.
 
     Topics of few positives rank better in resamples than they do, for the documents that stand before a positive may
@@ -121,16 +115,10 @@ def with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int
 
 
 def _resampled_evaluation(evaluation: Evaluation, n_resamples: int, seed: int) -> dict[str, NDArray[np.float64]]:
-    if evaluation.scores is None:
+    scores, threshold, chosen = evaluation.scores, evaluation.threshold, evaluation.band_topics
+    if scores is None or threshold is None or chosen is None:
         raise TextcatError("Only the figures of this evaluation were kept, and resampling needs the scores.")
-    return resampled(
-        evaluation.scores,
-        evaluation.relevant,
-        evaluation.band_topics or (),
-        threshold=0.0 if evaluation.threshold is None else evaluation.threshold,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
+    return resampled(scores, evaluation.relevant, chosen, threshold=threshold, n_resamples=n_resamples, seed=seed)
 
 
 def _bounds(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
@@ -155,20 +143,15 @@ def _draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[NDArray[np
 class _Ranking(NamedTuple):
     """A topic's ranking, cut into steps that end with the positives; positives of equal score share a step."""
 
-    order: NDArray[np.intp]
-    """Documents from the highest score down to the lowest positive."""
-    starts: NDArray[np.intp]
-    """Where the steps start in it."""
-    positives: NDArray[np.intp]
-    """Positives from the highest score down."""
-    hit_starts: NDArray[np.intp]
-    """Where the steps start among them."""
-    step: NDArray[np.intp]
-    """The step of each positive."""
+    order: NDArray[np.intp]  # documents from the highest score down to the lowest positive,
+    starts: NDArray[np.intp]  # and where the steps start in it
+    positives: NDArray[np.intp]  # positives from the highest score down,
+    hit_starts: NDArray[np.intp]  # where the steps start among them,
+    step: NDArray[np.intp]  # and the step of each
 
     @classmethod
     def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "_Ranking":
-        places = Places.of(scores[positives], scores)
+        places = _Places.of(scores[positives], scores)
         ends, first, step = np.unique(places.retrieved, return_index=True, return_inverse=True)
         return cls(
             order=np.argsort(-scores, kind="stable")[: ends.max(initial=0)],
@@ -195,11 +178,12 @@ class _Ranking(NamedTuple):
         return np.where(total > 0, (weights * precision).sum(axis=0) / np.maximum(total, 1), np.nan)
 
 
-def _band_values(topics: list[int], precision: Any, f1: Any, hits: Any, retrieved: Any, relevant: Any) -> Any:
-    """Return the measures of a band, of shape (n_measures, n_resamples)."""
-    hits, retrieved, relevant = (counts[topics].sum(axis=0) for counts in (hits, retrieved, relevant))
-    micro = np.where(relevant > 0, 2 * hits / np.maximum(retrieved + relevant, 1), np.nan)
-    return np.array([_mean(precision[topics]), _mean(f1[topics]), micro])
+def _band_values(topics: list[int], precision: Any, f1: Any, counts: list[Any]) -> list[NDArray[np.float64]]:
+    return [_mean(precision[topics]), _mean(f1[topics]), _f1(*(of_topic[topics].sum(axis=0) for of_topic in counts))]
+
+
+def _f1(hits: Any, retrieved: Any, relevant: Any) -> NDArray[np.float64]:
+    return np.where(relevant > 0, 2 * hits / np.maximum(retrieved + relevant, 1), np.nan)
 
 
 def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -217,8 +201,7 @@ class Difference:
     """By how much a model is better than the first one, and whether that may be chance."""
 
     difference: float
-    interval: tuple[float, float]
-    """95 % bootstrap interval over documents."""
+    interval: tuple[float, float]  # 95 %, by the bootstrap over documents
     p_documents: float
     """Would other documents show it? See `paired_bootstrap`."""
     p_topics: float | None
@@ -231,10 +214,8 @@ class MeasureComparison:
 
     band: str
     measure: str
-    values: tuple[float | None, ...]
-    """A value per model."""
-    differences: tuple[Difference | None, ...]
-    """To the first model, one per other model."""
+    values: tuple[float | None, ...]  # one per model
+    differences: tuple[Difference | None, ...]  # to the first model, one per other model
 
 
 @dataclass(frozen=True)
@@ -245,8 +226,7 @@ class TopicComparison:
     train_positives: int
     test_positives: int
     average_precision: tuple[float, ...]
-    differences: tuple[float, ...]
-    """To the first model, one per other model."""
+    differences: tuple[float, ...]  # to the first model, one per other model
 
 
 @dataclass(frozen=True)
@@ -288,7 +268,7 @@ def compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed:
         n_resamples=n_resamples,
         seed=seed,
         measures=tuple(
-            _measure(band, place, name, evaluations, [sample[name][place] for sample in samples], seed)
+            _measure(band, place, name, evaluations, samples, seed)
             for place, band in enumerate(first.band_topics or ())
             for name in MEASURES
         ),
@@ -347,33 +327,26 @@ def _p_value(extremes: NDArray[np.float64], measured: float, rounding: float) ->
 
 
 def _measure(
-    band: Band,
-    place: int,
-    name: str,
-    evaluations: Sequence[Evaluation],
-    samples: Sequence[NDArray[np.float64]],
-    seed: int,
+    band: Band, place: int, name: str, evaluations: Sequence[Evaluation], samples: list[dict[str, Any]], seed: int
 ) -> MeasureComparison:
-    values = [getattr(evaluation.bands[place], name) for evaluation in evaluations]
-    per_topic = [_of_topics(evaluation, band, name) for evaluation in evaluations]
-    differences = [
-        None
-        if value is None
-        else Difference(
-            difference=value - values[0],
-            interval=interval(value - values[0], sample - samples[0]),
-            p_documents=paired_bootstrap(value - values[0], sample - samples[0]),
-            p_topics=sign_flip_test(of_topics - per_topic[0], seed) if name in _OF_TOPICS else None,
-        )
-        for value, sample, of_topics in zip(values[1:], samples[1:], per_topic[1:], strict=True)
-    ]
+    def of_topics(of_model: Evaluation) -> NDArray[np.float64]:
+        """Return the values that a macro-average is the mean of; nan for a topic without a positive."""
+        rows = [of_model.topics[topic] for topic in band.topics]
+        return np.array([getattr(row, _OF_TOPICS[name]) for row in rows], dtype=np.float64)
+
+    values = [getattr(of_model.bands[place], name) for of_model in evaluations]
+    differences: list[Difference | None] = []
+    for value, sample, of_model in zip(values[1:], samples[1:], evaluations[1:], strict=True):
+        if value is None:
+            differences.append(None)
+            continue
+        measured, resamples = value - values[0], sample[name][place] - samples[0][name][place]
+        p_documents = paired_bootstrap(measured, resamples)
+        p_topics = None
+        if name in _OF_TOPICS:
+            p_topics = sign_flip_test(of_topics(of_model) - of_topics(evaluations[0]), seed)
+        differences.append(Difference(measured, interval(measured, resamples), p_documents, p_topics))
     return MeasureComparison(band.name, name, tuple(values), tuple(differences))
-
-
-def _of_topics(evaluation: Evaluation, band: Band, name: str) -> NDArray[np.float64]:
-    """Return the values that a macro-average is the mean of; nan for a topic without a positive."""
-    rows = [evaluation.topics[topic] for topic in band.topics]
-    return np.array([getattr(row, _OF_TOPICS.get(name, "f1")) for row in rows], dtype=np.float64)
 
 
 def _topics(evaluations: Sequence[Evaluation]) -> tuple[TopicComparison, ...]:

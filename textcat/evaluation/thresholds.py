@@ -15,14 +15,7 @@ import numpy as np
 import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.evaluation.metrics import _Places as Places
-from textcat.evaluation.metrics import checked, each_topic
-
-# From the places of a topic's positives to the one that the threshold is to lie under; None: under none of them.
-_Choice = Callable[[Places], int | None]
-
-# A topic with so many positives takes half of its curve from its own, half from all topics.
-SHRINKAGE = 10.0
+from textcat.evaluation.metrics import _checked, _each_topic, _Places
 
 _MAX_STEPS = 100
 _SMALLEST_STEP = 1e-8  # of a and b, over standardised scores
@@ -43,7 +36,7 @@ def s_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
     -------
     ndarray of shape (n_topics,)
     """
-    return _per_topic(scores, Y, lambda places: _last_argmax(_f1(places)))
+    return _per_topic(scores, Y, lambda places: int(np.flatnonzero((f1 := _f1(places)) == f1.max())[-1]))
 
 
 def s_cut_fbr(scores: ArrayLike, Y: Any, fbr: float = 0.1) -> NDArray[Any]:
@@ -61,8 +54,8 @@ def s_cut_fbr(scores: ArrayLike, Y: Any, fbr: float = 0.1) -> NDArray[Any]:
     -------
     ndarray of shape (n_topics,)
     """
-    _, values = checked(Y, scores)
-    best = np.array([_f1(Places.of(*topic)).max(initial=0.0) for topic in each_topic(Y, scores)])
+    _, values = _checked(Y, scores)
+    best = np.array([_f1(_Places.of(*topic)).max(initial=0.0) for topic in _each_topic(Y, scores)])
     thresholds = s_cut(scores, Y)
     highest = values.max(axis=0) if len(values) else thresholds
     return np.where((best < fbr) & np.isfinite(thresholds), highest, thresholds)
@@ -82,7 +75,7 @@ def precision_cut(scores: ArrayLike, Y: Any, precision: float) -> NDArray[Any]:
         +inf for a topic that reaches this precision nowhere.
     """
 
-    def lowest(places: Places) -> int | None:
+    def lowest(places: _Places) -> int | None:
         enough = np.flatnonzero(places.hits / places.retrieved >= precision)
         return int(enough[0]) if enough.size else None
 
@@ -144,30 +137,25 @@ def best_k(scores: ArrayLike, Y: Any) -> int:
     -------
     int
     """
-    positives, values = checked(Y, scores)
+    positives, values = _checked(Y, scores)
     order = np.argsort(-values, axis=1, kind="stable")
     hits = np.cumsum(np.take_along_axis(positives.toarray(), order, axis=1).sum(axis=0))
     given = len(values) * np.arange(1, values.shape[1] + 1)
     return int(np.argmax(2 * hits / (given + positives.nnz))) + 1
 
 
-def _f1(places: Places) -> NDArray[np.float64]:
+def _f1(places: _Places) -> NDArray[np.float64]:
     return 2 * places.hits / (places.retrieved + len(places.hits))
 
 
-def _last_argmax(values: NDArray[Any]) -> int:
-    """Return the last place of the largest value: of cuts, the highest."""
-    return len(values) - 1 - int(np.argmax(values[::-1]))
+def _per_topic(scores: ArrayLike, Y: Any, choose: Callable[[_Places], int | None]) -> NDArray[Any]:
+    """Choose of the places of the positives the one that the threshold is to lie under, or none of them.
 
-
-def _per_topic(scores: ArrayLike, Y: Any, choose: _Choice) -> NDArray[Any]:
-    """Choose among the cuts just under a positive: a lower one that reaches no further positive lets errors pass only.
-
-    So it is enough to look at the places of the positives.
+    It is enough to look there: a lower cut that reaches no further positive lets errors pass only.
     """
     dtype, thresholds = np.asarray(scores).dtype, []
-    for at_positives, column in each_topic(Y, scores):
-        places = Places.of(at_positives, column)
+    for at_positives, column in _each_topic(Y, scores):
+        places = _Places.of(at_positives, column)
         chosen = choose(places) if len(at_positives) else None
         thresholds.append(np.inf if chosen is None else _under_rank(np.sort(column), int(places.retrieved[chosen])))
     return np.array(thresholds, dtype if dtype.kind == "f" else np.float64)
@@ -217,7 +205,7 @@ class Calibration:
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)
 
     @classmethod
-    def fit(cls, scores: ArrayLike, Y: Any, shrinkage: float = SHRINKAGE) -> "Calibration":
+    def fit(cls, scores: ArrayLike, Y: Any, shrinkage: float = 10.0) -> "Calibration":
         """Fit Platt's sigmoids, those of rare topics shrunk towards one that all topics share.
 
         A topic's own curve has the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt 1999). The
@@ -233,20 +221,23 @@ class Calibration:
         scores, Y : array-like of shape (n_documents, n_topics)
             Of one document or more; else a ValueError says so.
         shrinkage : float, default 10
-            Not negative; 0 gives every topic that has a positive its own curve.
+            Not negative: a topic with so many positives takes half of its curve from its own, half from all topics.
 
         Returns
         -------
         Calibration
         """
-        positives, values = checked(Y, scores)
+        positives, values = _checked(Y, scores)
         if not len(values):
             raise ValueError("Probabilities cannot be learnt without a document.")
         z = np.array(values.T, np.float64, order="C")
         mean, deviation = z.mean(axis=1), z.std(axis=1)
         deviation[deviation == 0] = 1
         z = (z - mean[:, np.newaxis]) / deviation[:, np.newaxis]
-        targets, n_positives = _targets(positives), np.diff(positives.indptr)
+        n_positives = np.diff(positives.indptr)
+        # Platt's labels, of shape (n_topics, n_documents)
+        right, wrong = (n_positives + 1) / (n_positives + 2), 1 / (len(values) - n_positives + 2)
+        targets = np.where(positives.toarray().T, right[:, np.newaxis], wrong[:, np.newaxis])
         own_part = n_positives / np.maximum(n_positives + shrinkage, 1)
         own = np.array([_sigmoid(*topic) for topic in zip(z, targets, strict=True)]).reshape(-1, 2)
         priors = scipy.special.logit((n_positives + 0.5) / (len(values) + 1))
@@ -254,13 +245,6 @@ class Calibration:
         a = own_part * own[:, 0] + (1 - own_part) * shared[0]
         b = own_part * own[:, 1] + (1 - own_part) * (shared[1] + priors)
         return cls(a / deviation, b - a * mean / deviation)
-
-
-def _targets(positives: Any) -> NDArray[np.float64]:
-    """Return Platt's labels, of shape (n_topics, n_documents)."""
-    n_positives = np.diff(positives.indptr)[:, np.newaxis]
-    right, wrong = (n_positives + 1) / (n_positives + 2), 1 / (positives.shape[0] - n_positives + 2)
-    return np.where(positives.toarray().T, right, wrong)
 
 
 def _sigmoid(
@@ -366,7 +350,7 @@ def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) 
         case "scut-fbr":
             return s_cut_fbr(scores, Y), calibration
         case "pcut":
-            return p_cut(scores, np.asarray(checked(Y, scores)[0].mean(axis=0)).ravel()), calibration
+            return p_cut(scores, np.asarray(_checked(Y, scores)[0].mean(axis=0)).ravel()), calibration
         case "expected-f1":
             return expected_f1_cut(scores, calibration.probabilities(scores)), calibration
     raise ValueError(f"No strategy {strategy!r}; known: {', '.join(STRATEGIES)}")
