@@ -2,6 +2,7 @@
 
 import re
 import sys
+from functools import cache
 
 import naive_features as naive
 import pytest
@@ -21,9 +22,18 @@ from textcat.features.affixes import (
     required_characters,
 )
 
-AFFIXES = {lang: _AffixTables.of(naive.nlp_of(lang).tokenizer) for lang in LANGUAGES}
-# With all their pieces, whatever way spaCy cuts them.
-SPECIALS = {lang: {"".join(rule.split()) for rule in naive.nlp_of(lang).tokenizer.rules} for lang in LANGUAGES}
+
+@cache
+def affixes_of(lang):
+    return _AffixTables.of(naive.nlp_of(lang).tokenizer)
+
+
+@cache
+def specials_of(lang):
+    """With all their pieces, whatever way spaCy cuts them."""
+    return {"".join(rule.split()) for rule in naive.nlp_of(lang).tokenizer.rules}
+
+
 chunks = st.one_of(
     st.text(),
     st.lists(st.sampled_from(PIECES), max_size=5).map("".join),
@@ -45,7 +55,7 @@ def _spans(matches):
 @example(chunk="first-half")
 @example(chunk="")
 def test_tables_find_what_the_regexes_find(lang, chunk):
-    tokenizer, affixes = naive.nlp_of(lang).tokenizer, AFFIXES[lang]
+    tokenizer, affixes = naive.nlp_of(lang).tokenizer, affixes_of(lang)
     assert _spans([affixes.prefixes(chunk)]) == _spans([tokenizer.prefix_search(chunk)])
     assert _spans([affixes.suffixes(chunk)]) == _spans([tokenizer.suffix_search(chunk)])
     assert _spans(affixes.infixes(chunk)) == _spans(tokenizer.infix_finditer(chunk))
@@ -66,14 +76,14 @@ def test_tables_find_what_the_regexes_find(lang, chunk):
 @example(chunk="a:)")
 @example(chunk="'s")
 def test_what_the_tables_cut_is_cut_as_the_tokenizer_does_it(lang, chunk):
-    tokens, lengths = AFFIXES[lang].cut([chunk], SPECIALS[lang])
+    tokens, lengths = affixes_of(lang).cut([chunk], specials_of(lang))
     assert lengths.tolist() == [len(tokens)]
     assert tokens in ([], naive.tokens(chunk, lang))
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_tables_of_every_language_are_read(lang):
-    tokens, lengths = AFFIXES[lang].cut(["word", "(word", "word,", "(word)"], SPECIALS[lang])
+    tokens, lengths = affixes_of(lang).cut(["word", "(word", "word,", "(word)"], specials_of(lang))
     if naive.nlp_of(lang).tokenizer.token_match is None:
         assert (tokens, lengths.tolist()) == (["word", "(", "word", "word", ",", "(", "word", ")"], [1, 2, 2, 3])
     else:  # it is asked about everything that has an affix
@@ -173,7 +183,7 @@ def test_other_callables_than_regexes_are_always_asked():
 
 
 def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
-    affixes = AFFIXES["en"]._replace(token_match=re.compile("x,").match)
+    affixes = affixes_of("en")._replace(token_match=re.compile("x,").match)
     assert affixes.cut(["x,", "x"], set())[1].tolist() == [0, 1]
 
 

@@ -133,11 +133,17 @@ def helps():
         name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH", "SYSTEMROOT")
     }
     environment |= {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "PYTHONUTF8": "1"}
-    for name in COMMANDS:
-        call = [sys.executable, "-c", "from textcat.cli import main; main()", *name.split(), "--help"]
-        printed = subprocess.run(
-            call, env=environment, capture_output=True, text=True, check=True, encoding="utf-8"
-        ).stdout
+    program = (
+        "import sys\n"
+        "from textcat.cli import main\n"
+        f"for name in {COMMANDS}:\n"
+        "    sys.argv = ['textcat', *name.split(), '--help']\n"
+        "    try: main()\n"
+        "    except SystemExit: print(end=chr(0))"
+    )
+    call = [sys.executable, "-c", program]
+    ended = subprocess.run(call, env=environment, capture_output=True, text=True, check=True, encoding="utf-8")
+    for name, printed in zip(COMMANDS, ended.stdout.split("\0")[:-1], strict=True):
         lines = [line.rstrip() for line in printed.splitlines()]
         yield f"textcat {name}".strip(), "\n".join(lines).strip("\n")
 

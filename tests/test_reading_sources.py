@@ -38,7 +38,12 @@ from textcat.reading.batches import read_batches
 from textcat.reading.records import Block, InputSettings, Record, Rejection
 from textcat.reading.sources import find
 
-COMPRESSIONS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+COMPRESSIONS = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": partial(lzma.compress, preset=0),
+    ".zst": zstandard.compress,
+}
 LINES = b"".join(b'{"id": "%d", "text": "Tin rose by %d."}\n' % (i, i) for i in range(1, 51))
 
 
@@ -750,17 +755,19 @@ def server(request, folder):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.zip", "a.parquet"])
 def test_files_of_web_servers_are_read_also_where_only_whole_ones_are_given(folder, server, name):
-    lines = LINES * 3000  # more than fsspec asks for at a time
-    table = pyarrow.table({"id": [str(i) for i in range(150_000)], "text": ["Tin rose again yesterday."] * 150_000})
-    (folder / "a.jsonl").write_bytes(lines)
-    (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines, 0))
-    (folder / "a.zip").write_bytes(zipped(("a.jsonl", lines), method=zipfile.ZIP_STORED))
-    pyarrow.parquet.write_table(table, folder / "a.parquet", compression="none", use_dictionary=False)
-    assert (folder / name).stat().st_size > 5 << 20
+    lines = b"".join(b'{"id": "%d", "text": "%s"}\n' % (i, b"Tin rose. " * 50) for i in range(12_000))
+    if name == "a.parquet":
+        table = pyarrow.table({"id": list(map(str, range(12_000))), "text": ["Tin rose. " * 50] * 12_000})
+        pyarrow.parquet.write_table(table, folder / name, compression="none", use_dictionary=False)
+    else:
+        (folder / "a.jsonl").write_bytes(lines)
+        (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines, 0))
+        (folder / "a.zip").write_bytes(zipped(("a.jsonl", lines), method=zipfile.ZIP_STORED))
+    assert (folder / name).stat().st_size > 5 << 20  # more than fsspec asks for at a time
     found = read(f"{server}/{name}")
     assert not faults(found)
     assert ids(found) == ids(read(str(folder / name)))
-    assert len(found) == 150_000
+    assert len(found) == 12_000
 
 
 def test_errors_of_file_systems_are_rejections(monkeypatch):
