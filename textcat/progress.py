@@ -88,8 +88,7 @@ def bar_on(
     name, total : str, int or None
         What stands before the bar, and how many items there are, if that is known.
     shows : {"items", "bytes", "text"}
-        What stands behind the bar: the number of items and the time, the bytes and the speed, or the text that
-        `Bar.show` is given.
+        What stands behind it: the number of items and the time, bytes and speed, or the text given to `Bar.show`.
 
     Yields
     ------
@@ -112,13 +111,7 @@ def bar_on(
 
 
 class Stages:
-    """The stages of one job: how long each took, and a bar for the one that is running.
-
-    Parameters
-    ----------
-    console : rich.console.Console, optional
-        Bars are drawn there if it is a terminal; None draws nothing.
-    """
+    """The stages of one job: how long each took, and a bar for the one that is running, if there is a terminal."""
 
     def __init__(self, console: Console | None = None):
         self.seconds: dict[str, float] = {}  # wall-clock time per stage, in the order in which they first ran

@@ -115,10 +115,7 @@ def cards() -> dict[str, Card]:
 def card(name_or_path: str | Path) -> Card:
     """Return the card of a shipped corpus by its name, or read one of the user's own by the path of a ``.toml`` file.
 
-    Raises
-    ------
-    TextcatError
-        If there is no such name, or the file is missing or no card.
+    A name that is not known raises a TextcatError, as does what is no card.
     """
     if str(name_or_path).endswith(".toml"):
         return read_card(Path(name_or_path))
@@ -134,13 +131,7 @@ def _shipped_cards() -> list[Path]:
 
 
 def read_card(path: Path) -> Card:
-    """Read and check a card.
-
-    Raises
-    ------
-    TextcatError
-        If the file is missing, is not TOML, or has a key that is unknown, missing or of the wrong type.
-    """
+    """Read a card; raise a TextcatError if it is missing, no TOML, or a key is unknown, missing or of a wrong type."""
     entries = read_toml(path, "card")
     _check(path, entries)
     return Card(path.stem, path.parent, **entries)

@@ -67,35 +67,28 @@ def _warn_once(sentence: str) -> None:
 
 
 def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
-    """Find a corpus on disk.
+    """Return where a corpus lies on disk: the first of the card's `files` that is there; None if there is none.
 
     Parameters
     ----------
-    card : Card
-    corpus_dir : str or Path, optional
-        Folder to look in before ``TEXTCAT_CORPORA``, the card's own folder and the user's cache.
+    card, corpus_dir : Card, str or Path
+        The folder is looked in before ``TEXTCAT_CORPORA``, the card's own folder and the user's cache.
 
     Returns
     -------
     Path or None
-        The first of the card's `files` in the first of the folders that has one.
     """
     paths = (folder / file for folder in _search_folders(card, corpus_dir) for file in card.files)
     return next((path for path in paths if path.exists()), None)
 
 
 def verify(card: Card, path: Path) -> None:
-    """Read a corpus through and compare its sums with the card's, without parsing it.
+    """Read a corpus through without parsing it; raise a TextcatError if a file is cut off, missing, or its sum differs.
 
     Parameters
     ----------
     card, path : Card, Path
         What the corpus is, and where it lies.
-
-    Raises
-    ------
-    TextcatError
-        If the file is cut off, a file of the corpus is missing, or a sum differs.
     """
     contents = _Contents(card, str(path))
     read_documents([path], card.settings(), card.wanted, contents.verify)
@@ -110,9 +103,8 @@ def fetch(card: Card, progress: Bar | None = None) -> Path:
 
     Parameters
     ----------
-    card : Card
-    progress : Bar, optional
-        What draws the download, see `textcat.progress.bar_on`.
+    card, progress : Card, Bar
+        The bar draws the download, see `textcat.progress.bar_on`.
 
     Returns
     -------
@@ -128,12 +120,11 @@ def fetch(card: Card, progress: Bar | None = None) -> Path:
     if cached is not None:
         try:
             verify(card, cached)
+            return cached
         except TextcatError as error:
             if not card.urls:
                 raise
             _log.warning("%s It is fetched again.", error)
-        else:
-            return cached
     if not card.urls:
         raise TextcatError(f"The card of {card.name} names no URL to download from. {_by_hand(card)}")
     _log.info("%s. %s", card.title, card.licence)
@@ -141,11 +132,10 @@ def fetch(card: Card, progress: Bar | None = None) -> Path:
     for url in card.urls:
         try:
             _download(card, url, target, progress)
+            return target
         except (OSError, ValueError, TextcatError) as error:  # ValueError: an unknown kind of URL
             failures.append(f"{url}: {_reason(error)}")
             _log.warning("No download from %s", failures[-1])
-        else:
-            return target
     raise TextcatError(f"Corpus {card.name} could not be downloaded ({'; '.join(failures)}). {_by_hand(card)}")
 
 
@@ -169,10 +159,8 @@ def open_corpus(
         a path.
     corpus_dir : str or Path, optional
         Folder to look in first.
-    download : bool
-        Whether a corpus that is found nowhere is fetched.
-    progress : Bar, optional
-        What draws the download.
+    download, progress : bool, Bar
+        Whether a corpus that is found nowhere is fetched, and what draws that.
     settings : InputSettings, optional
         How data without a card are read; a card's own options go before them. With a format, all files are read in it.
     test_size, seed : float or int, optional
@@ -255,7 +243,6 @@ def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
 def _guess_card(data: str, settings: InputSettings | None) -> Card:
     """Describe data that has no card, by the names of its files."""
     settings = settings or InputSettings()
-    name, folder = Path(data).name, Path(data).parent
     names = file_names([data], settings)
     described = _descriptions_among(names)
     names = [name for name in names if name != described]
@@ -265,7 +252,8 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
             f"{data} holds no file of a known format and no folder per topic: name the format with --format, or give "
             "it a card (.toml) with a reader."
         )
-    return Card(name, folder, reader, [name], descriptions=described, depth=shared_depth(names))
+    name = Path(data).name
+    return Card(name, Path(data).parent, reader, [name], descriptions=described, depth=shared_depth(names))
 
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:
@@ -364,15 +352,13 @@ class _Contents:
     def check_complete(self) -> None:
         """Raise DamagedError if files are missing, or TextcatError if there is none."""
         card = self._card
-        missing = sorted(set(card.sha256) - {PurePosixPath(name).name for name in self._sums})
-        if missing:
+        if missing := sorted(set(card.sha256) - {PurePosixPath(name).name for name in self._sums}):
             raise DamagedError(self._data, f"{', '.join(missing)} not in it")
         if card.tree and tree_digest(self._sums) != card.tree:
             raise DamagedError(self._data, f"its files have not the checksum the card of {card.name} gives")
         if not self._sums:
-            raise TextcatError(
-                f"{self._data} holds no file the reader {card.reader!r} reads: check the path and the card."
-            )
+            fault = f"holds no file the reader {card.reader!r} reads: check the path and the card"
+            raise TextcatError(f"{self._data} {fault}.")
 
 
 def _download(card: Card, url: str, target: Path, progress: Bar | None) -> None:
@@ -394,8 +380,7 @@ def _download(card: Card, url: str, target: Path, progress: Bar | None) -> None:
 
 
 def _reason(error: Exception) -> str:
-    response = getattr(error, "response", None)
-    if response is not None:
+    if (response := getattr(error, "response", None)) is not None:
         return f"HTTP {response.status_code}"
     if isinstance(error, DamagedError):
         return "the file it gives is cut off or not the one the card describes"

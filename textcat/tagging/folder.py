@@ -44,14 +44,12 @@ def open_folder(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bo
 
     Parameters
     ----------
-    path : Path
-        Is made if it is not there.
+    path, restart : Path, bool
+        The folder, which is made if it is not there, and whether to remove what an earlier run has written.
     facts : dict of str to (str, number or None)
         What the output depends on beside the inputs, by its name for people: the model, versions, options.
     inputs : iterable of dict
         What tells each source from a changed one; with its "name".
-    restart : bool
-        Whether to remove what an earlier run has written.
 
     Yields
     ------
@@ -103,14 +101,16 @@ def _begin_or_resume(path: Path, facts: Facts, inputs: Iterable[Line], restart: 
             if file.name != JOURNAL:  # which is replaced
                 files.remove(file)
         files.sync_folder(path)
-        _begin(path, facts, inputs)
+        digest = hashlib.sha256()
+        files.write_whole(path / INPUTS, _lines_of_inputs(inputs, digest))
+        files.create_journal(path / JOURNAL, {_MARK: FORMAT, "facts": facts, "inputs": digest.hexdigest()})
+        files.sync_folder(path.parent)
         return RunState(Counts())
     header, *entries = journal.lines
     _compare(path, header, facts, inputs)
     if journal.damaged:
         raise TextcatError(f"{path / JOURNAL} is damaged: {_ANEW}.")
-    _check_shards(path, entries)
-    state = _last_state(entries)
+    state = _last_state(path, entries)
     _remove_unfinished(path, state, journal.length, {entry.get("shard") for entry in entries})
     return state
 
@@ -134,13 +134,6 @@ def _own_journal(path: Path) -> Journal | None:
 
 def _own_files(path: Path) -> list[Path]:
     return sorted(file for file in path.iterdir() if _OWN_NAMES.fullmatch(file.name))
-
-
-def _begin(path: Path, facts: Facts, inputs: Iterable[Line]) -> None:
-    digest = hashlib.sha256()
-    files.write_whole(path / INPUTS, _lines_of_inputs(inputs, digest))
-    files.create_journal(path / JOURNAL, {_MARK: FORMAT, "facts": facts, "inputs": digest.hexdigest()})
-    files.sync_folder(path.parent)
 
 
 def _lines_of_inputs(inputs: Iterable[Line], digest: Any) -> Iterator[bytes]:
@@ -181,26 +174,26 @@ def _difference(before: bytes | None, now: bytes | None) -> str:
 # --- where it resumes ------------------------------------------------------------------------------------------------
 
 
-def _last_state(entries: list[Line]) -> RunState:
+def _last_state(path: Path, entries: list[Line]) -> RunState:
+    """Return the state at the end of the journal, if all shards are as they were written."""
     counts, last, shards = Counts(), RunState(Counts()), 0
     for entry in entries:
         if "cursor" in entry:
+            if entry["shard"]:
+                _check_shard(path / entry["shard"], entry)
+                shards += 1
             counts.add(Counts.from_dict(entry["counts"]))
-            shards += bool(entry["shard"])
             pipes = {name: PipeState(*state) for name, state in entry["pipes"].items()}
             last = RunState(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"], pipes=pipes)
     return last._replace(finished=any(entry.get("finished") for entry in entries))
 
 
-def _check_shards(path: Path, entries: list[Line]) -> None:
-    for entry in entries:
-        if name := entry.get("shard"):
-            shard = path / name
-            if not shard.is_file() or shard.stat().st_size != entry["bytes"]:
-                raise _missing(shard)
-            with open(shard, "rb") as file:
-                if files.sha256_of_file(file) != entry["sha256"]:
-                    raise _missing(shard)
+def _check_shard(shard: Path, entry: Line) -> None:
+    if not shard.is_file() or shard.stat().st_size != entry["bytes"]:
+        raise _missing(shard)
+    with open(shard, "rb") as file:
+        if files.sha256_of_file(file) != entry["sha256"]:
+            raise _missing(shard)
 
 
 def _missing(file: Path) -> TextcatError:
@@ -318,20 +311,18 @@ class _AppendedFile:
     """A file that is made when there is something to write."""
 
     def __init__(self, path: Path, length: int = 0):
-        self.length = length
-        self.sha256 = hashlib.sha256()  # of what is written
+        self.length, self.sha256 = length, hashlib.sha256()  # the sum is of what is written
         self._path = path
         self._file: BinaryIO | None = None
 
     def write(self, data: bytes) -> None:
         """Write at the end."""
-        if not data:
-            return
-        if self._file is None:
-            self._file = files.reopen(self._path) if self.length else files.create(self._path)
-        files.write(self._file, data)
-        self.sha256.update(data)
-        self.length += len(data)
+        if data:
+            if self._file is None:
+                self._file = files.reopen(self._path) if self.length else files.create(self._path)
+            files.write(self._file, data)
+            self.sha256.update(data)
+            self.length += len(data)
 
     def sync(self) -> None:
         """Wait until all of it outlasts a loss of power."""

@@ -69,9 +69,6 @@ def kind_of_reason(reason: str) -> str:
     return re.sub(r"(?<![\w-])\d+(?![\w-])|'[^']*'", "…", reason)
 
 
-# --- topics that an archive has more or less often than training -----------------------------------------------------
-
-
 class Drift(NamedTuple):
     """A topic that an archive has much more or less often than training."""
 
@@ -136,9 +133,6 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
     return 2 * sum(observed * math.log(observed / expected) for observed, expected in table if observed)
 
 
-# --- the end ---------------------------------------------------------------------------------------------------------
-
-
 class RunState(NamedTuple):
     """How far a run has come, as its journal says."""
 
@@ -178,9 +172,6 @@ class Summary(NamedTuple):
     def drifts(self) -> list[Drift]:
         """The topics whose rates differ much from those of training."""
         return find_drifts(self.counts, self.train_sizes, self.manifest["train_documents"])
-
-
-# --- progress --------------------------------------------------------------------------------------------------------
 
 
 class RunProgress(NamedTuple):

@@ -52,10 +52,8 @@ def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> 
     ----------
     function : callable
         From a batch to its result; it can be pickled.
-    batches : iterable of Batch
-        Of which a bounded number is read ahead.
-    workers
-        From `open_workers`.
+    batches, workers : iterable of Batch, _Workers
+        A bounded number of batches is read ahead; the workers are those of `open_workers`.
 
     Yields
     ------
@@ -206,21 +204,16 @@ class _Tasks:
             return future
 
 
-# --- who does the work -----------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterator[_Workers]:
     """Yield what does the work: this process for little input or one job, others beside it for more, or a cluster.
 
     Parameters
     ----------
-    jobs : int
-        Batches worked on at the same time; -1: one a core. A cluster has its own number.
+    jobs, scheduler : int, str
+        Batches worked on at the same time; -1: one a core. A Dask cluster, at an address, has its own number.
     n_bytes : int, optional
         Of the inputs as they are stored, if that is known.
-    scheduler : str
-        The address of a Dask cluster.
 
     Yields
     ------
