@@ -6,9 +6,7 @@ that changes.
 
 import os
 import sys
-from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from types import ModuleType
 
@@ -33,9 +31,6 @@ def without_blas_threads() -> None:
 class _WithoutPandas(MetaPathFinder):
     """Makes pandas as absent as if it were not installed: pyarrow imports it where it is, and it takes 60 MB."""
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is kept out of the workers of textcat", name=fullname)
-        return None

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_REASONS = 100  # that are counted each by itself: what a reason quotes may be anything
-_OTHER_REASONS = "other reasons"
 _RATIO = 3.0  # thresholds that suit F1 let more or fewer documents pass than have the topic, but seldom so many
 _P = 0.001  # of one such topic or more, if all rates were those of training
 _LOG_SECONDS = 30.0  # between two lines of the log
@@ -47,8 +46,8 @@ class Counts:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)
         for reason, n in other.reasons.items():
-            separate = reason in self.reasons or len(self.reasons) < _MAX_REASONS
-            self.reasons[reason if separate else _OTHER_REASONS] += n
+            is_counted = reason in self.reasons or len(self.reasons) < _MAX_REASONS
+            self.reasons[reason if is_counted else "other reasons"] += n
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as JSON can hold them."""
