@@ -121,7 +121,7 @@ def test_margins_are_geometric_ones_of_the_extended_space(clouds, case):
 def test_libsvm_runs_on_many_rows_only_where_it_is_asked_for(clouds, case, monkeypatch, slow_baselines):
     calls = []
     monkeypatch.setattr(micra, "SLOW", 39)
-    monkeypatch.setattr(micra, "libsvm_margin", lambda *setting: calls.append(setting[2:]) or (2.0, 3.0))
+    monkeypatch.setattr(micra, "_libsvm_margin", lambda *setting: calls.append(setting[2:]) or (2.0, 3.0))
     row = micra._margin_row(clouds, case, slow_baselines=slow_baselines)
     assert calls == ([(1, 1e-3, 400)] if slow_baselines else [])
     assert row.figures["LIBSVM 10²γ'"] == Figure(200.0 if slow_baselines else None, 200.0, 3)

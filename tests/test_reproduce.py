@@ -291,7 +291,7 @@ import sys
 from textcat import papers
 from textcat.papers import micra
 from textcat.papers.experiments import Experiment, Row, Task
-tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: micra.apart(open, "pipe"))
+tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: micra._apart(open, "pipe"))
 papers.known_experiments = lambda: {"toy": Experiment("toy", "Toy", (), 1, tasks)}
 sys.argv = ["textcat", "reproduce", "toy", "--results", "results"]
 from textcat.cli import main
@@ -394,15 +394,15 @@ def test_the_published_figures_are_there_for_every_table():
 
 def test_libsvm_finds_the_margin_of_two_points():
     rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0]])), np.array([-1, 1])
-    margin, seconds = micra.libsvm_margin(rows, labels)
+    margin, seconds = micra._libsvm_margin(rows, labels)
     assert margin == pytest.approx(2.5)
     assert seconds > 0
     # The private coordinates stand at right angles to all others: the points move apart by Δ√2.
-    assert micra.libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
+    assert micra._libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
 
 
 def test_a_large_svm_is_trained_apart_with_the_same_answer(monkeypatch):
     rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0], [0.0, 1.0]])), np.array([-1, 1, -1])
-    here = micra.libsvm_margin(rows, labels, 1.0)[0]
+    here = micra._libsvm_margin(rows, labels, 1.0)[0]
     monkeypatch.setattr(micra, "_LARGE", 2)
-    assert micra.libsvm_margin(rows, labels, 1.0)[0] == here
+    assert micra._libsvm_margin(rows, labels, 1.0)[0] == here

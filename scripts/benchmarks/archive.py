@@ -276,18 +276,16 @@ def _draw(space: Workspace, path: Path) -> None:
     from textcat.errors import TextcatError
     from textcat.papers import pages
 
-    try:
-        drawn = pages.axes()
-    except TextcatError as error:
-        print(error, file=sys.stderr)
-        return
     points = _course(space)
     documents = [each["documents"] for each in points]
-    drawn.plot(documents, [each["so_far"] for each in points], marker="o", label="on average so far")
-    drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
-    drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")
-    drawn.legend()
-    pages.save(drawn, path)
+    try:
+        with pages.drawing(path) as drawn:
+            drawn.plot(documents, [each["so_far"] for each in points], marker="o", label="on average so far")
+            drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
+            drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")
+            drawn.legend()
+    except TextcatError as error:
+        print(error, file=sys.stderr)
 
 
 PARTS: dict[str, Callable[[Workspace], str]] = {

@@ -21,13 +21,7 @@ def known_experiments() -> dict[str, Experiment]:
 
 
 def find(names: Sequence[str]) -> list[Experiment]:
-    """Return experiments by name.
-
-    Raises
-    ------
-    TextcatError
-        If there is none of that name; names the nearest one.
-    """
+    """Return experiments by name; a TextcatError names the nearest one where there is none of that name."""
     known = known_experiments()
     for name in names:
         if name not in known:

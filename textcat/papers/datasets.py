@@ -77,13 +77,7 @@ def load(name: str) -> _Dataset:
     It is looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's cache;
     in either its files may lie in a folder ``uci``, ``libsvm``, ``usps``, ``covertype`` or ``rcv1`` or directly, plain
     or packed (``.bz2``, ``.gz``).
-
-    Raises
-    ------
-    MissingData
-        If a file is in neither folder.
-    TextcatError
-        If there is no such data set, or a file is not what it should be.
+    MissingData if a file is in neither.
     """
     source, paths = _source(name), _paths(name)
     try:
@@ -104,13 +98,7 @@ def load(name: str) -> _Dataset:
 
 
 def corpus(name: str) -> Corpus:
-    """Open a corpus, such as ``reuters21578``, without fetching it.
-
-    Raises
-    ------
-    MissingData
-        If it is not on disk.
-    """
+    """Open a corpus, such as ``reuters21578``, without fetching it; MissingData if it is not on disk."""
     if sentence := _missing_corpus(name):
         raise MissingData(sentence)
     return catalogue.open_corpus(name, download=False)

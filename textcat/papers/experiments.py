@@ -103,21 +103,8 @@ class _State(NamedTuple):
     last_run: datetime | None  # when a task of it last ended, with this code or another
 
 
-def described(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
-    """Return an experiment with what ``experiments.toml`` has for it.
-
-    Parameters
-    ----------
-    name : str
-        Also of the title, the minutes and the text there.
-    data : sequence of str
-        The data sets and corpora it needs.
-    *tasks : Task
-
-    Returns
-    -------
-    Experiment
-    """
+def _described(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
+    """Return an experiment with the title, the minutes and the text that ``experiments.toml`` has for it."""
     facts = _read_toml("experiments")[name]
     return Experiment(name, facts["title"], tuple(data), facts["minutes"], tasks, facts.get("text", ""))
 

@@ -12,8 +12,8 @@ from textcat.margin.problems import Solution
 from textcat.margin.rules import PAM, LMargitron, Rule, TMargitron
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published
-from textcat.papers.micra import SLOW_NOTE, _squared_radius, _train_once, decimals, libsvm_margin
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, published
+from textcat.papers.micra import SLOW_NOTE, _libsvm_margin, _squared_radius, _train_once, decimals
 
 ACCURACY = 1e-3  # LIBSVM's
 MEMORY = 2000  # MB of kernel rows that LIBSVM may keep
@@ -140,7 +140,7 @@ def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bo
     svm, svm_seconds, notes = None, None, [case.note, SLOW_NOTE]
     if slow_baselines:
         data = load(case.data)
-        margin, svm_seconds = libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
+        margin, svm_seconds = _libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
         svm, notes = 1e3 * margin, [case.note]
     # Table 1 itself is lost; but without a bias the geometric margin is the directional one.
     t_printed, l_printed = (printed[0], printed[3]) if case.rho == 0 else (None, None)
@@ -207,7 +207,7 @@ def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[R
 def _table(number: int, rows: Callable[[_Case, Any, Settings], list[Row]]) -> Experiment:
     printed = published()["margitron"]["table4" if number == 4 else "table3"]
     tasks = [Task(case.label, partial(rows, case, printed[case.label])) for case in CASES]
-    return described(f"margitron-table-{number}", [case.data for case in CASES], *tasks)
+    return _described(f"margitron-table-{number}", [case.data for case in CASES], *tasks)
 
 
 EXPERIMENTS = (

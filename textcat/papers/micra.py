@@ -20,7 +20,7 @@ from textcat.margin.rules import ALMA, MICRA, PAM, ROMMA, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published, timed
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, published, timed
 
 HARD = 1e5  # C so large that the margin is hard
 UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
@@ -139,7 +139,7 @@ def _update_rows(data: _Dataset, setting: _Setting, printed: Mapping[str, Any], 
 def _updates_table(number: int) -> Experiment:
     setting, printed = SETTINGS[number], _PRINTED[f"table{number}"]
     run = Task("updates", lambda settings: _update_rows(datasets.load(setting.data), setting, printed, settings.n_jobs))
-    return described(f"micra-table-{number}", [setting.data], run)
+    return _described(f"micra-table-{number}", [setting.data], run)
 
 
 # --- tables 5 to 8: red-MICRA against LIBSVM -------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
     ours, digits = 100 * solution.margin, decimals(case.margin)
     svm, svm_seconds, note = None, None, SLOW_NOTE
     if len(data.y) <= SLOW or slow_baselines:
-        margin, svm_seconds = libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
+        margin, svm_seconds = _libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
         svm, note = 100 * margin, ""
     figures = {
         "LIBSVM 10²γ'": Figure(svm, case.svm, digits),
@@ -245,7 +245,7 @@ def _case_row(case: _Case, settings: Settings) -> list[Row]:
 
 def _margins_table(number: int) -> Experiment:
     tasks = [Task(case.label, partial(_case_row, case)) for case in cases(number)]
-    return described(f"micra-table-{number}", [case.data for case in cases(number)], *tasks)
+    return _described(f"micra-table-{number}", [case.data for case in cases(number)], *tasks)
 
 
 EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7, 8)))
@@ -254,32 +254,12 @@ EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7
 # --- LIBSVM, which the MICRA and the margitron paper compare with ----------------------------------------------------
 
 
-def libsvm_margin(
+def _libsvm_margin(
     X: sp.csr_array, y: np.ndarray, delta: float = 0.0, tol: float = 1e-3, cache_mb: float = 2000
 ) -> tuple[float, float]:
-    """Train LIBSVM with a linear kernel and C = 1e5, and measure its margin.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_rows, n_features), float64
-    y : ndarray of shape (n_rows,)
-        +1 or -1.
-    delta : float >= 0
-        Every row is extended by a private coordinate of this size, Δ.
-    tol : float
-        LIBSVM's accuracy, ε in the paper.
-    cache_mb : float
-        Memory for kernel rows.
-
-    Returns
-    -------
-    margin : float
-        Geometric, ``min y f(x)/‖w‖``, in the extended space.
-    seconds : float
-        What the training took.
-    """
+    """Train LIBSVM with C = 1e5 on rows extended by private coordinates Δ; return its geometric margin, and seconds."""
     setting = (_extended(X, delta), y, tol, cache_mb)
-    return _train_libsvm(*setting) if X.shape[0] <= _LARGE else apart(_train_libsvm, *setting)
+    return _train_libsvm(*setting) if X.shape[0] <= _LARGE else _apart(_train_libsvm, *setting)
 
 
 def _train_libsvm(rows: sp.csr_array, y: np.ndarray, tol: float, cache_mb: float) -> tuple[float, float]:
@@ -290,21 +270,8 @@ def _train_libsvm(rows: sp.csr_array, y: np.ndarray, tol: float, cache_mb: float
     return float(np.min(y * (rows @ weights + machine.intercept_[0])) / np.linalg.norm(weights)), seconds
 
 
-def apart(function: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Call a function in a process of its own, which Ctrl-C ends at once: a library that trains looks at no signal.
-
-    Parameters
-    ----------
-    function : callable
-        Of a module.
-    *arguments
-        Picklable, as what the function returns.
-
-    Returns
-    -------
-    object
-        What the function returns.
-    """
+def _apart(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Call a function in a process of its own, which Ctrl-C ends at once: a library that trains looks at no signal."""
     # A new process that starts from nothing (spawn) knows nothing of our threads and locks; and no pool, whose locks a
     # worker that is ended may take with it.
     context = multiprocessing.get_context("spawn")

@@ -14,7 +14,7 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
-from textcat.papers.experiments import Figure, Row, Settings, Task, described
+from textcat.papers.experiments import Figure, Row, Settings, Task, _described
 from textcat.papers.paum_reuters import _Vectors, _vectors
 
 # --- the toy table ---------------------------------------------------------------------------------------------------
@@ -176,25 +176,23 @@ def _draw_learning(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     so_far = 100 * mistakes / n_seen
     lag = 100 // STRIDE
     lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent
-    axes = pages.axes()
-    axes.plot(n_seen, so_far.T, color="silver", linewidth=0.5)
-    axes.plot(n_seen, so_far.mean(axis=0), color="black", label="of all documents so far")
-    axes.plot(n_seen[lag:], lately.mean(axis=0), color="firebrick", label="of the last 100 documents")
-    axes.set(xlabel="documents seen", ylabel="mistakes while learning [%]", ylim=(0, 50))
-    axes.legend()
-    pages.save(axes, path)
+    with pages.drawing(path) as axes:
+        axes.plot(n_seen, so_far.T, color="silver", linewidth=0.5)
+        axes.plot(n_seen, so_far.mean(axis=0), color="black", label="of all documents so far")
+        axes.plot(n_seen[lag:], lately.mean(axis=0), color="firebrick", label="of the last 100 documents")
+        axes.set(xlabel="documents seen", ylabel="mistakes while learning [%]", ylim=(0, 50))
+        axes.legend()
 
 
 def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     """Draw the training and the test error after each of ten epochs, means over draws."""
     epochs = range(1, 11)
     errors = _errors(draws, [draw.repeatedly(epochs, n_jobs) for draw in draws]).mean(axis=0)
-    axes = pages.axes()
-    axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
-    axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
-    axes.set(xlabel="epochs", ylabel="misclassified [%]", ylim=(0, None), xticks=list(epochs))
-    axes.legend()
-    pages.save(axes, path)
+    with pages.drawing(path) as axes:
+        axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
+        axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
+        axes.set(xlabel="epochs", ylabel="misclassified [%]", ylim=(0, None), xticks=list(epochs))
+        axes.legend()
 
 
 def _draws() -> list[_Draw]:
@@ -302,7 +300,7 @@ def _bounds(name: str, settings: Settings) -> list[Row]:
 
 
 EXPERIMENTS = (
-    described("notes-toy", (), Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows)),
-    described("notes-acq", ("reuters21578",), Task("documents", _documents), Task("epochs", _epochs)),
-    described("notes-bounds", tuple(SEPARABLE), *(Task(name, partial(_bounds, name)) for name in SEPARABLE)),
+    _described("notes-toy", (), Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows)),
+    _described("notes-acq", ("reuters21578",), Task("documents", _documents), Task("epochs", _epochs)),
+    _described("notes-bounds", tuple(SEPARABLE), *(Task(name, partial(_bounds, name)) for name in SEPARABLE)),
 )

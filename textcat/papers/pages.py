@@ -7,7 +7,8 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,6 @@ def write(folder: Path, result: Result) -> Path:
     -------
     Path
         The page.
-
-    Raises
-    ------
-    TextcatError
-        If the folder cannot be written.
     """
     path = folder / f"{result.experiment.name}.md"
     write_atomically(path, _page(result, _prose(path, result.experiment)))
@@ -163,40 +159,26 @@ def _duration(seconds: float | None) -> str:
     return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.2g}"
 
 
-def axes(width: float = 6.0, height: float = 4.0) -> Any:
-    """Return empty axes of matplotlib to draw on.
+@contextmanager
+def drawing(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
+    """Yield axes of matplotlib to draw on, and write them as SVG: the same to the byte from run to run, no date in it.
 
     Parameters
     ----------
+    path : Path
     width, height : float
         Of the figure, in inches.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
+    Yields
     ------
-    TextcatError
-        If matplotlib is not installed.
+    matplotlib.axes.Axes
     """
     try:
+        import matplotlib
         from matplotlib.figure import Figure
     except ImportError as error:
         raise TextcatError(f"A picture needs matplotlib: {install_hint('pictures')}.") from error
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
-
-
-def save(drawn: Any, path: Path) -> None:
-    """Write the figure of some axes as SVG, the same to the byte from run to run: no date, no random names.
-
-    Parameters
-    ----------
-    drawn : Axes
-        Of `axes`.
-    path : Path
-    """
-    import matplotlib
-
+    axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
+    yield axes
     with matplotlib.rc_context({"svg.hashsalt": "textcat", "svg.fonttype": "none"}):
-        drawn.figure.savefig(path, format="svg", metadata={"Date": None})
+        axes.figure.savefig(path, format="svg", metadata={"Date": None})

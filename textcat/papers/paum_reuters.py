@@ -27,7 +27,7 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, described, published, timed
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, published, timed
 from textcat.papers.micra import HARD
 from textcat.training.examples import Examples
 from textcat.training.selection import folds, out_of_fold_scores
@@ -173,7 +173,7 @@ def _table(number: int, corpus: str) -> Experiment:
         return [_perceptron_row(name, vectors, rule, settings.n_jobs, printed[name]) for name, rule in RULES.items()]
 
     machine = Task("SVM", lambda _: [_svm_row(_vectors(corpus), printed["SVM"])])
-    return described(f"paum-table-{number}", (corpus,), Task("perceptrons", perceptrons), machine)
+    return _described(f"paum-table-{number}", (corpus,), Task("perceptrons", perceptrons), machine)
 
 
 # --- table 4 ---------------------------------------------------------------------------------------------------------
@@ -382,22 +382,21 @@ def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np
     shown = np.vstack([inside, *points.values()])
     low, high = shown.min(axis=0) - 0.03, shown.max(axis=0) + 0.03
     size = high - low
-    axes = pages.axes(7, float(np.clip(7 * size[1] / size[0], 3, 10)))
-    for (c, a, b), label in zip(lines, y, strict=True):
-        if _crosses(c, a, b, low, high):
-            bounding = np.any(np.abs(c + inside @ (a, b)) <= 1e-9 * np.hypot(a, b))
-            axes.axline(
-                (-c * a / (a * a + b * b), -c * b / (a * a + b * b)),
-                slope=-a / b if b else np.inf,
-                color="black" if bounding else "silver",
-                linestyle="-" if label < 0 else ":",
-                linewidth=1.0 if bounding else 0.4,
-            )
-    for name, (u, v) in points.items():
-        axes.plot(u, v, "o", color="firebrick", markersize=4)
-        axes.annotate(name, (u, v), (4, 4), textcoords="offset points", color="firebrick")
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
-    pages.save(axes, path)
+    with pages.drawing(path, 7, float(np.clip(7 * size[1] / size[0], 3, 10))) as axes:
+        for (c, a, b), label in zip(lines, y, strict=True):
+            if _crosses(c, a, b, low, high):
+                bounding = np.any(np.abs(c + inside @ (a, b)) <= 1e-9 * np.hypot(a, b))
+                axes.axline(
+                    (-c * a / (a * a + b * b), -c * b / (a * a + b * b)),
+                    slope=-a / b if b else np.inf,
+                    color="black" if bounding else "silver",
+                    linestyle="-" if label < 0 else ":",
+                    linewidth=1.0 if bounding else 0.4,
+                )
+        for name, (u, v) in points.items():
+            axes.plot(u, v, "o", color="firebrick", markersize=4)
+            axes.annotate(name, (u, v), (4, 4), textcoords="offset points", color="firebrick")
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
 
 
 def _crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) -> bool:
@@ -442,7 +441,7 @@ def _on_reuters(name: str, **rows_by_task: Callable[[_Vectors, int], list[Row]])
     def run(rows: Callable[[_Vectors, int], list[Row]], settings: Settings) -> list[Row]:
         return rows(_vectors(_REUTERS), settings.n_jobs)
 
-    return described(name, (_REUTERS,), *(Task(task, partial(run, rows)) for task, rows in rows_by_task.items()))
+    return _described(name, (_REUTERS,), *(Task(task, partial(run, rows)) for task, rows in rows_by_task.items()))
 
 
 def _chosen_rows(vectors: _Vectors, n_jobs: int) -> list[Row]:
@@ -460,5 +459,5 @@ EXPERIMENTS = (
     _on_reuters("paum-table-4", PA=lambda vectors, n_jobs: _separability_rows(vectors, _PRINTED["table4"], n_jobs)),
     _on_reuters("paum-grid", grid=lambda vectors, n_jobs: _grid_rows(vectors, _PRINTED["grid"], n_jobs)),
     _on_reuters("paum-adaptation", **_ADAPTATION),
-    described("paum-figure-2.1", (_REUTERS,), Task(_TOPIC, _figure)),
+    _described("paum-figure-2.1", (_REUTERS,), Task(_TOPIC, _figure)),
 )

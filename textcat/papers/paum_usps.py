@@ -13,7 +13,7 @@ from textcat.margin.rules import ALMA, PA, PAM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Figure, Row, Settings, Task, described, published, timed
+from textcat.papers.experiments import Figure, Row, Settings, Task, _described, published, timed
 from textcat.papers.micra import HARD
 
 SIGMA = 3.5
@@ -57,13 +57,7 @@ class _Kernels(NamedTuple):
 
 @cache
 def kernels() -> _Kernels:
-    """Return the kernels of USPS, computed once.
-
-    Raises
-    ------
-    MissingData
-        If the data set is not on disk.
-    """
+    """Return the kernels of USPS, computed once."""
     return _Kernels.of(datasets.load("usps"))
 
 
@@ -128,4 +122,4 @@ def _svm(settings: Settings) -> list[Row]:
 
 
 _TASKS = [*(Task(name, partial(_perceptron, name)) for name in RULES), Task("SVM", _svm)]
-EXPERIMENTS = (described("paum-table-1", ("usps",), *_TASKS),)
+EXPERIMENTS = (_described("paum-table-1", ("usps",), *_TASKS),)
