@@ -424,6 +424,14 @@ def test_evaluate_finds_the_corpus_from_another_folder(run, own, monkeypatch):
     assert there.out == here.out
 
 
+def test_options_of_input_are_refused_where_the_corpus_of_training_is_opened_again(run, own):
+    run("train", own, "--out", "m")
+    for option in (("--text-field", "headline"), ("--test-size", "0.5"), ("--topics-separator", ";")):
+        for command in (("evaluate", "m"), ("compare", "m", "m")):
+            assert "go with a corpus that is named: the model's own is read as" in run.misuses(*command, *option)
+    assert run("evaluate", "m", own, "--encoding", "latin-1").code == 0
+
+
 def test_json_csv_and_tables_agree(run, model):
     as_json = json.loads(run("evaluate", model, "--json").out)
     as_csv = list(csv.DictReader(io.StringIO(run("evaluate", model, "--csv").out)))

@@ -6,7 +6,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -30,20 +30,11 @@ _UsageError: Any = typer.BadParameter.__bases__[0]
 # The names of the learners, without the libraries that they need; a test compares them with the real ones.
 LEARNERS = ("alma", "cramma", "l-margitron", "micra", "pa", "pam", "paum", "pdm", "romma", "t-margitron")
 
-# Options of versions before 0.1, and the settings that have taken their place.
-_FORMER = {
-    f"--{name.replace('_', '-')}": f"learner.{name}"
-    for name in (
-        *("tau", "tau_neg", "tau_pos", "kappa", "eta", "beta", "epsilon", "zeta", "b", "alpha", "delta", "rho"),
-        *("mini_epochs", "max_epochs", "seed"),
-    )
-} | {"--lambda": "learner.lambda_"}
+# Options of versions before 0.1, which are settings of the learner now.
+_FORMER = "tau tau-neg tau-pos kappa eta beta epsilon zeta b alpha delta rho lambda mini-epochs max-epochs seed"
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_HELP = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_HELP)
 
 
 def _print_version(wanted: bool) -> None:
@@ -75,10 +66,6 @@ def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def _complete_learner(incomplete: str) -> list[str]:
-    return [name for name in LEARNERS if name.startswith(incomplete)]
-
-
 def number_of_jobs(jobs: int) -> int:
     """Return the number of jobs; wrong usage if no work can be shared among so many."""
     if jobs < 1 and jobs != -1:
@@ -106,7 +93,11 @@ RecipeName = Annotated[
     str, typer.Option(help="Name of a shipped recipe, or path of a recipe file.", autocompletion=complete_recipe)
 ]
 Learner = Annotated[
-    str | None, typer.Option(help="Train by another learner than the recipe's.", autocompletion=_complete_learner)
+    str | None,
+    typer.Option(
+        help="Train by another learner than the recipe's.",
+        autocompletion=lambda incomplete: [name for name in LEARNERS if name.startswith(incomplete)],
+    ),
 ]
 Bands = Annotated[
     list[str] | None,
@@ -133,10 +124,9 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
     callable
         A decorator of commands, and of such functions.
     """
+    options = {name: inspect.signature(group).parameters for name, group in groups.items()}
 
     def decorate(command: Command) -> Command:
-        options = {name: inspect.signature(group).parameters for name, group in groups.items()}
-
         @functools.wraps(command)
         def run(**values: Any) -> Any:
             for name, group in groups.items():
@@ -196,16 +186,25 @@ def corpus_reader(
     test_seed: Annotated[int, _input(min=0, help="Another number sets other documents aside.")] = 0,
     corpus_dir: CorpusDir = None,
 ) -> Callable[..., "Corpus"]:
-    """Return a function that opens a corpus, given its name or path and the stages of the command."""
-    settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
+    """Return a function that opens a corpus, given the stages of the command and its name, path or `Corpus.origin`."""
+    from textcat.reading.records import InputSettings
 
-    def open_one(corpus: str, stages: "Stages") -> "Corpus":
-        from textcat.corpus.catalogue import open_corpus
-        from textcat.reading.records import InputSettings
+    settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
+    asked = None if settings == InputSettings() else settings
+
+    def open_one(corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
+        from textcat.corpus.catalogue import open_corpus, reopen_corpus
 
         with stages.stage("read") as bar:
-            asked = None if settings == InputSettings() else settings
-            return open_corpus(corpus, corpus_dir, progress=bar, settings=asked, test_size=test_size, seed=test_seed)
+            if isinstance(corpus, str):
+                return open_corpus(
+                    corpus, corpus_dir, progress=bar, settings=asked, test_size=test_size, seed=test_seed
+                )
+            if asked or test_size is not None or test_seed:
+                raise typer.BadParameter(
+                    "options of input go with a corpus that is named: the model's own is read as for its training"
+                )
+            return reopen_corpus(corpus, corpus_dir, bar)
 
     return open_one
 
@@ -290,12 +289,12 @@ def _fail(message: str, code: int) -> None:
 
 def _fail_as_wrong_usage(error: Any) -> None:
     """Print in one line what is wrong and how the command is used; without any command, typer has printed the help."""
-    message = error.format_message()
-    if field := _FORMER.get(getattr(error, "option_name", "")):
-        message = f"{error.option_name} is now a setting of the recipe: --set {field}=VALUE."
+    message, option = " ".join(error.format_message().split()), getattr(error, "option_name", "").removeprefix("--")
+    if option in _FORMER.split():
+        field = "lambda_" if option == "lambda" else option.replace("-", "_")
+        message = f"--{option} is now a setting of the recipe: --set learner.{field}=VALUE."
     if message:
         usage = " ".join(error.ctx.get_usage().split()) if error.ctx else "Usage: textcat"
-        message = " ".join(message.split())
         _fail(f"{message}{'' if message.endswith(('.', '?', ')')) else '.'} {usage} (-h explains)", 2)
     sys.exit(2)
 

@@ -1,8 +1,8 @@
 """Commands that measure models on test documents: `evaluate` and `compare`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -105,23 +105,23 @@ def _test_corpus(
     """Open the corpus to measure on, by default the one that the tagger was trained on."""
     from dataclasses import replace
 
-    documents = read(corpus, stages) if corpus else _trained_on(read, tagger, stages)
+    documents = read(corpus or _origin(tagger), stages)
     if not labelled_only:
         return documents
     labelled = [document for document in documents.test if not set(tagger.topics).isdisjoint(document.topics)]
     return replace(documents, test=labelled or documents.test)  # evaluation refuses a corpus without any
 
 
-def _trained_on(read: "Callable[..., Corpus]", tagger: "Tagger", stages: "Stages") -> "Corpus":
-    from textcat.corpus.catalogue import cards, reopen_corpus
+def _origin(tagger: "Tagger") -> str | Mapping[str, Any]:
+    """Return the name of the corpus of a tagger, or how it was opened."""
+    from textcat.corpus.catalogue import cards
 
     where = tagger.origin.get("name_or_path", tagger.corpus)
     if (where in cards() and len(tagger.origin) < 2) or (not tagger.origin and Path(where).exists()):
-        return read(where, stages)  # models of earlier versions say no more than a name
+        return where  # models of earlier versions say no more than a name
     if not tagger.origin or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
         raise TextcatError(
             f"The model was trained on {tagger.corpus!r}, which is no known corpus: name the corpus to evaluate on."
             + (f" There is no file or folder {where}." if tagger.origin else "")
         )
-    with stages.stage("read") as bar:
-        return reopen_corpus(tagger.origin, progress=bar)
+    return tagger.origin
