@@ -261,18 +261,16 @@ class FolderFormat:
         """Refuse to write where one may not, or over anything but a folder of this format, old or damaged."""
         folder = Path(folder).expanduser().resolve()
         if folder == Path.cwd():
-            raise self.error(
-                f"{folder} is the current folder, which a {self.name} cannot take the place of: name another one."
-            )
+            reason = f"which a {self.name} cannot take the place of"
+            raise self.error(f"{folder} is the current folder, {reason}: name another one.")
         if folder.exists():
             there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
             others = sorted(there - self.files - {MANIFEST})
             if there and not there & self.files:
                 raise self.error(f"{folder} exists and is {self.negation}: name another folder.")
             if others:
-                raise self.error(
-                    f"The {self.name} {folder} is not replaced, for {others[0]} would be lost: name another folder."
-                )
+                reason = f"for {others[0]} would be lost"
+                raise self.error(f"The {self.name} {folder} is not replaced, {reason}: name another folder.")
         above = next(parent for parent in folder.parents if parent.exists())
         try:
             probe = _sibling(above / "probe")

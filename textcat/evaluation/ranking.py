@@ -18,19 +18,13 @@ import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike
 
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import (
-    Decisions,
-    decisions,
-    document_decisions,
-    document_rankings,
-    macro_average,
-    topic_rankings,
-)
+from textcat.evaluation import metrics
 from textcat.files import did_you_mean
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)
 _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
+_Confusion = tuple[tuple[str, str, int], ...]
 
 
 # --- bands of topics -------------------------------------------------------------------------------------------------
@@ -41,9 +35,7 @@ class Band:
     """Topics that are averaged together."""
 
     name: str
-    topics: tuple[int, ...]
-    """Places in the list of topics, from the largest in training to the smallest, or in the order in which they are
-    listed."""
+    topics: tuple[int, ...]  # places of topics, from the largest in training to the smallest, or as they are listed
 
 
 def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
@@ -178,7 +170,7 @@ class Evaluation:
     """Or "training documents, by cross-validation": each is scored by rankers that were trained on others."""
     accuracy: float | None = None
     """Fraction of the documents with a topic that got one of theirs; None unless each document gets exactly one."""
-    confusion: tuple[tuple[str, str, int], ...] | None = None
+    confusion: _Confusion | None = None
     """Topic, topic that documents of it got, and how many did, the most first; None unless each gets exactly one.
 
     Of a document that got one of its topics, that one alone is counted, else all of them."""
@@ -284,7 +276,7 @@ def evaluate(
     -------
     Evaluation
     """
-    ranked, chosen = topic_rankings(Y, scores), decisions(Y, scores, threshold)
+    ranked, chosen = metrics.topic_rankings(Y, scores), metrics.decisions(Y, scores, threshold)
     labels, values, cut = scipy.sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
     single = cut.ndim == 2
     cut = cut if single else np.broadcast_to(cut, ranked.ndcg.shape)
@@ -336,46 +328,43 @@ def one_topic(scores: ArrayLike) -> np.ndarray:
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 
 
-def _confusions(
-    labels: Any, given: np.ndarray, topics: Sequence[str]
-) -> tuple[float | None, tuple[tuple[str, str, int], ...]]:
+def _confusions(labels: Any, given: np.ndarray, topics: Sequence[str]) -> tuple[float | None, _Confusion]:
     """Return the accuracy over the documents that have a topic, and the counts of `Evaluation.confusion`."""
     own, got = (scipy.sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, given))
     hits = own * got
     right, labelled = hits.sum(axis=1) > 0, np.diff(own.indptr) > 0
     # A document of several topics that got one of them has confused nothing.
-    counts = scipy.sparse.coo_array(
-        own[~right].T @ got[~right] + scipy.sparse.diags_array(hits.sum(axis=0), dtype=np.int64)
-    )
+    diagonal = scipy.sparse.diags_array(hits.sum(axis=0), dtype=np.int64)
+    counts = scipy.sparse.coo_array(own[~right].T @ got[~right] + diagonal)
     cells = sorted(zip(-counts.data, counts.row.tolist(), counts.col.tolist(), strict=True))
     confusion = tuple((topics[row], topics[column], int(-n)) for n, row, column in cells if n)
     return float(right[labelled].mean()) if labelled.any() else None, confusion
 
 
 def _over_topics(
-    band: Band, measures: Mapping[str, ArrayLike], chosen: Decisions, support: ArrayLike | None
+    band: Band, measures: Mapping[str, ArrayLike], chosen: metrics.Decisions, support: ArrayLike | None
 ) -> dict[str, Any]:
     """Average what is measured per topic over a band."""
-    counted, pooled = macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
+    counted, pooled = metrics.macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
     micro = {"precision": pooled.precision, "recall": pooled.recall, "f1": pooled.f1}
     return {
         "topics": counted.counted,
         "left_out": counted.left_out,
-        "average_sparsity": None if support is None else macro_average(support, band.topics).mean,
-        **{f"macro_{name}": macro_average(values, band.topics).mean for name, values in measures.items()},
+        "average_sparsity": None if support is None else metrics.macro_average(support, band.topics).mean,
+        **{f"macro_{name}": metrics.macro_average(values, band.topics).mean for name, values in measures.items()},
         **{f"micro_{name}": _plain(float(values[0])) for name, values in micro.items()},
     }
 
 
 def _over_documents(Y: Any, scores: ArrayLike, threshold: ArrayLike) -> dict[str, Any]:
     """Average what is measured per document, over the topics of a band."""
-    chosen, ranked = document_decisions(Y, scores, threshold), document_rankings(Y, scores)
+    chosen, ranked = metrics.document_decisions(Y, scores, threshold), metrics.document_rankings(Y, scores)
     counted = Y.nnz > 0
     return {
         **{f"sample_{name}": float(values.mean()) if counted else None for name, values in chosen._asdict().items()},
-        "label_ranking_average_precision": macro_average(ranked.average_precision).mean,
-        "coverage_error": macro_average(ranked.coverage).mean,
-        "top_1_accuracy": macro_average(ranked.first).mean,
+        "label_ranking_average_precision": metrics.macro_average(ranked.average_precision).mean,
+        "coverage_error": metrics.macro_average(ranked.coverage).mean,
+        "top_1_accuracy": metrics.macro_average(ranked.first).mean,
     }
 
 
