@@ -16,6 +16,12 @@ def pytest_make_parametrize_id(val, argname):
     return argname if isinstance(val, bytes) else None
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the long tests: at the end, no process that runs tests is to wait for another one's."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def _corpus_file(name: str) -> Path:
     folder = os.environ.get("TEXTCAT_CORPORA")
     if not folder:

@@ -245,6 +245,7 @@ def whole(model, archive, tmp_path_factory):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.long
 def test_a_run_that_is_killed_at_random_moments_loses_and_doubles_nothing(model, archive, whole, tmp_path):
     undisturbed, seconds = whole
     draw, killed, number = random.Random(1), 0, 0
@@ -323,6 +324,7 @@ def test_a_killed_run_leaves_no_workers_and_is_gone_on_with(model, long_archive,
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
+@pytest.mark.long
 def test_a_run_goes_on_when_workers_are_killed(model, long_archive, tmp_path):
     with started(model, long_archive, tmp_path / "out") as process:
         for _ in range(2):

@@ -302,6 +302,7 @@ def test_what_does_not_exist_ends_in_a_sentence(run, model, tmp_path):
     assert "No corpus 'newswir'. Known corpora:" in run.refuses("train", "newswir")
     assert "Did you mean 'paum'?" in run.refuses("train", "newswire", "--recipe", "paun")
     assert "No such file" in run.refuses("train", "newswire", "--recipe", "absent.toml")
+    assert "absent.csv" in run.refuses("train", "absent.csv")
     assert "Is a directory" in run.refuses("train", "newswire", "--recipe", _folder("folder.toml"))
     assert "is not a model" in run.refuses("evaluate", "absent")
     assert "is not a model" in run.refuses("tag", _folder("empty"))
@@ -334,7 +335,8 @@ def test_where_no_model_can_be_written_training_does_not_begin(run, monkeypatch,
     Path("folder").mkdir()
     Path("folder/notes.txt").touch()
     Path("file").touch()
-    run.refuses("train", "newswire", "--out", target)
+    refusal = run.refuses("train", "newswire", "--out", target)
+    assert target != "file" or "file exists and is not a model" in refusal
     assert sorted(path.name for path in Path().rglob("*")) == ["file", "folder", "notes.txt"]
 
 
@@ -646,17 +648,11 @@ def environment(**more):
     ("arguments", "code", "message"),
     [
         (["train", "newswire", "--nonsense"], 2, "No such option: --nonsense"),
-        (["train", "newswire", "--tau-pos", "50"], 2, "--set learner.tau_pos=VALUE"),
-        (["train"], 2, "Missing argument"),
-        (["nonsense"], 2, "No such command 'nonsense'"),
-        (["train", "absent.csv"], 1, "absent.csv"),
         (["evaluate", "absent"], 1, "absent is not a model"),
         (["tag", "{model}", "absent.txt"], 1, "absent.txt cannot be read"),
-        (["train", "newswire", "--out", "file"], 1, "file exists and is not a model"),
     ],
 )
 def test_a_mistake_ends_a_process_in_one_sentence(model, tmp_path, arguments, code, message):
-    (tmp_path / "file").touch()
     call = [*COMMAND, *(argument.format(model=model) for argument in arguments)]
     ended = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, env=environment())
     assert (ended.returncode, ended.stdout) == (code, "")
@@ -693,7 +689,7 @@ def test_a_reader_that_has_gone_is_no_error_to_speak_of(model):
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=30) == 1
+        assert process.wait() == 1
 
 
 @pytest.mark.parametrize(
@@ -738,7 +734,7 @@ def test_ctrl_c_ends_training_in_a_sentence_and_leaves_nothing(tmp_path):
     ):  # opens once the command reads
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate()
     assert (process.returncode, err) == (130, "textcat: interrupted; no file was left half written.\n")
     assert [path.name for path in tmp_path.iterdir()] == ["wire.sgm"]
 

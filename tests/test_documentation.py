@@ -107,6 +107,7 @@ def needs(text, names):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.long
 def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run):
     names, unavailable, n_run = {}, absent_corpora(), 0
     for kind, text in blocks(page):

@@ -62,6 +62,7 @@ def sdist(tmp_path_factory):
     return next(copy.parent.glob("textcat_margin-*.tar.gz"))
 
 
+@pytest.mark.long
 def test_an_editable_install_wins_over_a_folder_of_its_name(sdist, tmp_path):
     clone = tmp_path / "textcat"
     with tarfile.open(sdist) as archive:
@@ -80,6 +81,7 @@ def test_an_editable_install_wins_over_a_folder_of_its_name(sdist, tmp_path):
     assert printed.split() == [textcat.__version__, str(clone / "textcat" / "__init__.py")]
 
 
+@pytest.mark.long
 def test_the_version_and_the_name_stand_in_one_place(sdist):
     name, metadata = f"textcat_margin-{textcat.__version__}", "PKG-INFO"
     with tarfile.open(sdist) as archive:
@@ -109,6 +111,7 @@ def wheel(sdist):
     return next(sdist.parent.glob("textcat_margin-*.whl"))
 
 
+@pytest.mark.long
 def test_the_published_sources_are_those_that_are_written_by_hand(sdist):
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
@@ -121,6 +124,7 @@ def test_the_published_sources_are_those_that_are_written_by_hand(sdist):
     assert not [name for name in inside if name.endswith((".c", ".so"))]
 
 
+@pytest.mark.long
 def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
     inside = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("corpora", "models"):
@@ -134,6 +138,7 @@ def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
     assert not [name for name in inside if name.endswith((".c", ".h", ".pxd", ".pyx"))]
 
 
+@pytest.mark.long
 def test_the_wheel_trains_away_from_the_checkout(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     program = (

@@ -213,8 +213,10 @@ def test_a_solution_does_not_depend_on_how_many_lanes_run_side_by_side(alone, la
     assert bits(solve(X, problems, lanes=lanes)) == expected
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, -1])
-@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"),
+    [("threading", 1), ("threading", 2), ("threading", -1), ("loky", 2), ("multiprocessing", -1)],
+)
 def test_a_solution_does_not_depend_on_the_backend_and_the_number_of_jobs(alone, backend, n_jobs):
     X, problems, expected = alone
     with joblib.parallel_config(backend=backend, max_nbytes=100):  # so small: processes get read-only memory maps

@@ -147,6 +147,7 @@ def _name(found, i):
     return (*_name(found, before), found.terms[last])
 
 
+@pytest.mark.long
 def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     documents = list(_reuters_texts(reuters_archive))
     assert len(documents) == 21578
