@@ -204,7 +204,8 @@ class RunProgress(NamedTuple):
 
     def __str__(self) -> str:
         share = f"{min(self.read / self.total, 1):.0%} of " if self.total else ""
-        return f"{self.documents} of memory, {share}{_megabytes(self.total or self.read)} read"
+        n_bytes = self.total or self.read
+        return f"{self.documents} of memory, {share}{n_bytes / 1e6:,.{0 if n_bytes >= 1e7 else 1}f} MB read"
 
 
 ShowProgress = Callable[[RunProgress], None]
@@ -235,8 +236,3 @@ def clock(seconds: float) -> str:
     """
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
-
-
-def _megabytes(n_bytes: int) -> str:
-    """Return a number of bytes in MB, with a digit behind the point below 10 MB."""
-    return f"{n_bytes / 1e6:,.{0 if n_bytes >= 1e7 else 1}f} MB"

@@ -227,7 +227,8 @@ def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterato
     if jobs < 1 and jobs != -1:
         raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one a core.")
     if not scheduler:
-        jobs = _n_cores() if jobs == -1 else jobs
+        if jobs == -1:
+            jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         # Input of unknown size, or that is compressed, may be more than it seems.
         little = IN_PROCESS_BYTES if n_bytes is None or n_bytes <= IN_PROCESS_BYTES else 0
         yield _Workers(_ProcessPool, jobs, math.inf if jobs == 1 else little)
@@ -267,11 +268,6 @@ def _start_worker(lifeline: Connection) -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def _n_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
