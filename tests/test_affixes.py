@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_tokens import LANGUAGES, PIECES
 
-from textcat.features._affixes import Infixes, Prefixes, Suffixes
+from textcat.features._token_cache import Infixes, Prefixes, Suffixes
 from textcat.features.affixes import (
     ABSENT,
     ASCII,

@@ -48,29 +48,23 @@ def rows(
     double ngram_weight, const double[::1] term_weights, const int32_t[:, ::1] terms,
     const int32_t[:, ::1] ngrams, const double[::1] idf, bint sublinear, real[::1] data, int32_t[::1] indices,
 ):
-    """Write the tf-idf rows of documents into `data` and `indices`, and give where they end.
+    """Write the tf-idf rows of documents into `data` and `indices`, and return where they end.
 
     Parameters
     ----------
-    parts : ndarray of shape (n_documents,), int64
-        Where the parts of each document end in the next four. A part is a text read with the terms of a space; a text
-        may be several parts.
-    ends : ndarray of shape (n_texts,), int64
-        Where the entries of each text end in `ids` and `counts`.
+    parts, ends : ndarray of shape (n_documents,) and (n_texts,), int64
+        Where the parts of each document end in the next but `ids` and `counts`, and where the texts' entries end in
+        those. A part is a text read with the terms of a space; a text may be several parts.
     ids, counts : ndarray of shape (n_entries,), int32
         A term (or `~ngram`) and how often it occurs.
-    texts : ndarray of shape (n_parts,), int32
-        Which text each part is.
-    spaces : ndarray of shape (n_parts,), int32
-        Which row of `terms` and `ngrams` names the columns of a part.
+    texts, spaces : ndarray of shape (n_parts,), int32
+        Which text each part is, and which row of `terms` and `ngrams` names its columns.
     weights : ndarray of shape (n_parts,), float64
         What one occurrence in the part counts (with `sublinear`, the first one; saturated, endlessly many).
     halves : ndarray of shape (n_parts,) or (0,), float64
         Let n occurrences in a part count n / (n + half); if empty, they do not saturate.
-    ngram_weight : float
-        What an n-gram counts beside a term.
-    term_weights : ndarray of shape (n_terms,) or (0,), float64
-        What each term counts; if empty, 1.
+    ngram_weight, term_weights : float, and ndarray of shape (n_terms,) or (0,), float64
+        What an n-gram, and each term, counts; if empty, terms count 1.
     terms, ngrams : ndarray of shape (n_spaces, n_terms) and (n_spaces, n_ngrams), int32
         The column of each term and n-gram; -1 for none.
     idf : ndarray of shape (n_columns,), float64

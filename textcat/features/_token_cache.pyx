@@ -1,21 +1,23 @@
-"""Compiled: split texts into spans as spaCy does, cache the tokens of every distinct span, and count terms.
+# distutils: language = c++
+"""Compiled: split texts into spans as spaCy does, cut plain spans, cache the tokens of every one, and count terms.
 
 A span is what spaCy's tokenizer works on: a run of characters other than whitespace, or a run of whitespace less the
 one space that follows a word. A span that occurred before costs one look-up in a hash table. What the look-ups of the next spans
 will touch is fetched ahead: with many spans, the table lies in slow memory.
+
+Affixes are found by tables of character sets; where they cannot tell, the regex is asked.
 """
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromKindAndData, PyUnicode_KIND
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
+from libcpp.vector cimport vector
 
 import numpy as np
 
-from textcat.features._affixes cimport Infixes, Prefixes, String, Suffixes, surely_cut
-
 cdef extern from "Python.h":
     bint Py_UNICODE_ISSPACE(Py_UCS4) nogil
+    Py_UCS4 PyUnicode_READ(int kind, const void* data, Py_ssize_t index) noexcept nogil
 
 cdef extern from "../_memory.h":
     void* aligned_memory(size_t n_bytes) noexcept nogil
@@ -38,6 +40,9 @@ ctypedef fused character:
 
 cdef enum:
     OTHER = 128  # stands for all non-ASCII characters
+    ABSENT = 129  # and for none
+    CODES = 130
+    REACH = 4  # characters looked at on either side of an affix's point
     SHORT = 32   # bytes of a key that stands in its span
     LOOKAHEAD = 32  # spans that are looked up together
     FILTER = 1 << 12  # words of 64 bits
@@ -48,10 +53,22 @@ cdef enum:
     LONGEST = 256        # bytes of a span that is cut here
     AHEAD = 8    # spans
 
-cdef struct Buffer:
-    char* data
-    size_t used
-    size_t capacity
+cdef enum Answer:
+    NO
+    YES
+    PERHAPS
+
+cdef struct Alternative:
+    uint64_t[REACH][3] before
+    uint64_t[REACH][3] ahead
+    bint[REACH] reads_before  # whether the set there excludes anything
+    bint[REACH] reads_ahead
+    int width
+
+cdef struct String:     # as Python keeps it
+    const void* data
+    int kind            # bytes per character
+    Py_ssize_t length
 
 cdef struct Text:
     const void* data
@@ -134,35 +151,284 @@ cdef inline uint32_t hash_of(const char* key, size_t n_bytes) noexcept nogil:
     return <uint32_t>mixed((h ^ word(key, n)) * 0xFF51AFD7ED558CCDULL)
 
 
-cdef inline void* reserve(Buffer* buffer, size_t more) except NULL nogil:
-    """Return a pointer to room for `more` bytes behind those in use."""
-    cdef size_t capacity
-    cdef char* data
-    if buffer.used + more > buffer.capacity or buffer.data == NULL:
-        capacity = 2 * buffer.capacity + more + 4096
-        data = <char*>realloc(buffer.data, capacity)
-        if data == NULL:
-            with gil:
-                raise MemoryError
-        buffer.data = data
-        buffer.capacity = capacity
-    return buffer.data + buffer.used
+cdef inline size_t append(vector[char]& bytes_, const char* key, size_t n, size_t room) except? 1 nogil:
+    """Append n bytes and let them take up as much room; return where they begin."""
+    cdef size_t start = bytes_.size()
+    bytes_.resize(start + room)
+    memcpy(bytes_.data() + start, key, n)
+    return start
 
 
-cdef inline int push(Buffer* buffer, int32_t value) except -1 nogil:
-    (<int32_t*>reserve(buffer, sizeof(int32_t)))[0] = value
-    buffer.used += sizeof(int32_t)
-    return 0
-
-
-cdef object as_array(const Buffer* buffer):
-    """Copy a buffer of int32 out."""
-    cdef size_t n = buffer.used // sizeof(int32_t)
-    array = np.empty(n, np.int32)
+cdef object as_array(const vector[int32_t]& values):
+    array = np.empty(values.size(), np.int32)
     cdef int32_t[::1] view = array
-    if n:
-        memcpy(&view[0], buffer.data, buffer.used)
+    if values.size():
+        memcpy(&view[0], values.data(), values.size() * sizeof(int32_t))
     return array
+
+
+DEPTH = REACH
+EVERYTHING = (<object>1 << CODES) - 1
+
+
+cdef class AffixMatch:
+    """Stands for the `re.Match` of an affix."""
+
+    cdef Py_ssize_t _start, _end
+
+    def start(self):
+        return self._start
+
+    def end(self):
+        return self._end
+
+
+cdef AffixMatch matched(Py_ssize_t start, Py_ssize_t end):
+    cdef AffixMatch match = AffixMatch.__new__(AffixMatch)
+    match._start = start
+    match._end = end
+    return match
+
+
+cdef inline String string_of(str string):
+    cdef String seen
+    seen.data, seen.kind, seen.length = PyUnicode_DATA(string), PyUnicode_KIND(string), len(string)
+    return seen
+
+
+cdef inline String part(String string, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    string.data = <const char*>string.data + start * string.kind
+    string.length = stop - start
+    return string
+
+
+cdef inline int code(const String* string, Py_ssize_t i) noexcept nogil:
+    if i < 0 or i >= string.length:
+        return ABSENT
+    cdef Py_UCS4 character = PyUnicode_READ(string.kind, string.data, i)
+    return <int>character if character < 128 else OTHER
+
+
+cdef inline bint holds(const uint64_t* mask, int c) noexcept nogil:
+    return (mask[c >> 6] >> (c & 63)) & 1
+
+
+cdef class Tables:
+    """The alternatives of one affix regex, and for every character those that it may begin or end, in order.
+
+    Parameters
+    ----------
+    ask : callable or None
+        The tokenizer's own function, asked where the tables cannot tell.
+    alternatives : list of Alternative, or None
+        None if the regex could not be read: then it is always asked.
+    """
+
+    looks_back = False
+    cdef object ask
+    cdef bint readable
+    cdef vector[Alternative] table
+    cdef vector[int] listed         # for every code its alternatives, one after the other
+    cdef int[CODES + 1] starts
+
+    def __cinit__(self, ask, alternatives):
+        cdef int c, i, k
+        cdef Alternative* row
+        self.ask = ask
+        self.readable = alternatives is not None
+        alternatives = alternatives or []
+        self.table.resize(len(alternatives))
+        for i, each in enumerate(alternatives):
+            row = &self.table[i]
+            row.width = each.width
+            for k in range(REACH):
+                store(row.before[k], each.before[k])
+                store(row.ahead[k], each.ahead[k])
+                row.reads_before[k] = each.before[k] != EVERYTHING
+                row.reads_ahead[k] = each.ahead[k] != EVERYTHING
+        masks = [(each.before if self.looks_back else each.ahead)[0] for each in alternatives]
+        for c in range(CODES):
+            self.starts[c] = <int>self.listed.size()
+            for i, mask in enumerate(masks):
+                if mask >> c & 1:
+                    self.listed.push_back(i)
+        self.starts[CODES] = <int>self.listed.size()
+
+    cdef Answer meets(self, const Alternative* each, const String* string, Py_ssize_t point) noexcept nogil:
+        cdef Answer answer = YES if each.width > 0 else PERHAPS
+        cdef int k, c
+        for k in range(REACH):
+            if each.reads_ahead[k]:
+                c = code(string, point + k)
+                if not holds(each.ahead[k], c):
+                    return NO
+                if c == OTHER:
+                    answer = PERHAPS
+            if each.reads_before[k]:
+                c = code(string, point - 1 - k)
+                if not holds(each.before[k], c):
+                    return NO
+                if c == OTHER:
+                    answer = PERHAPS
+        return answer
+
+    cdef Answer first(self, const String* string, Py_ssize_t point, int* width) noexcept nogil:
+        """Find the first alternative that matches at the point, or may match there; where unread, one always may."""
+        cdef int c = code(string, point)
+        cdef int j
+        cdef Answer answer
+        width[0] = 0
+        if not self.readable:
+            return PERHAPS
+        for j in range(self.starts[c], self.starts[c + 1]):
+            answer = self.meets(&self.table[self.listed[j]], string, point)
+            if answer != NO:
+                width[0] = self.table[self.listed[j]].width
+                return answer
+        return NO
+
+    cdef Answer widest(self, const String* string, int* width) noexcept nogil:
+        """Find the widest alternative that ends the string: the leftmost match, as all matches end there."""
+        cdef int c = code(string, string.length - 1)
+        cdef int j
+        cdef Answer answer, best = NO
+        width[0] = 0
+        if c == c"\n" or not self.readable:  # `$` also matches before a line's end
+            return PERHAPS
+        for j in range(self.starts[c], self.starts[c + 1]):
+            answer = self.meets(&self.table[self.listed[j]], string, string.length)
+            if answer == PERHAPS:
+                return PERHAPS
+            if answer == YES:
+                best = YES
+                width[0] = max(width[0], self.table[self.listed[j]].width)
+        return best
+
+
+cdef class Prefixes(Tables):
+    """Stands for `prefix_search`."""
+
+    def __call__(self, str string):
+        cdef int width
+        cdef String seen = string_of(string)
+        cdef Answer answer = self.first(&seen, 0, &width)
+        if answer == NO:
+            return None
+        return matched(0, width) if answer == YES else self.ask(string)
+
+
+cdef class Suffixes(Tables):
+    """Stands for `suffix_search`."""
+
+    looks_back = True
+
+    def __call__(self, str string):
+        cdef int width
+        cdef String seen = string_of(string)
+        cdef Answer answer = self.widest(&seen, &width)
+        if answer == NO:
+            return None
+        return matched(seen.length - width, seen.length) if answer == YES else self.ask(string)
+
+
+cdef class Infixes(Tables):
+    """Stands for `infix_finditer`."""
+
+    def __call__(self, str string):
+        cdef int width
+        cdef Py_ssize_t point = 0
+        cdef String seen = string_of(string)
+        cdef Answer answer
+        cdef list matches = []
+        while point <= seen.length:
+            answer = self.first(&seen, point, &width)
+            if answer == PERHAPS:
+                return self.ask(string)
+            if answer == YES:
+                matches.append(matched(point, point + width))
+                point += width
+            else:
+                point += 1
+        return matches
+
+
+cdef bint none_within(Infixes infixes, const String* string) noexcept nogil:
+    cdef int width
+    cdef Py_ssize_t point
+    for point in range(string.length + 1):
+        if infixes.first(string, point, &width) != NO:
+            return False
+    return True
+
+
+cdef bint surely_cut(
+    Prefixes prefixes, Suffixes suffixes, Infixes infixes, bint whole, String string, int* before, int* behind
+) noexcept nogil:
+    """Compute the widths of a span's only prefix and suffix, 0 if none; return whether the tables alone show them.
+
+    They cannot if there may be more affixes, or an infix, or if a span that has affixes may stay `whole` nevertheless.
+    """
+    cdef String rest, core
+    cdef int width
+    if prefixes.first(&string, 0, before) == PERHAPS:
+        return False
+    rest = part(string, before[0], string.length)
+    if suffixes.widest(&rest, behind) == PERHAPS:
+        return False
+    if not before[0] and not behind[0]:
+        return none_within(infixes, &string)
+    if whole or before[0] + behind[0] >= string.length:
+        return False
+    core = part(string, before[0], string.length - behind[0])
+    return (
+        prefixes.first(&core, 0, &width) == NO
+        and suffixes.widest(&core, &width) == NO
+        and none_within(infixes, &core)
+    )
+
+
+def cut(list spans, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes):
+    """Split spans into their tokens where the tables alone can tell: where there is at most a prefix and a suffix.
+
+    See `_AffixTables.cut`. `specials` may be no run of tokens of a span; with `whole`, something may keep one whole.
+    """
+    cdef Py_ssize_t i
+    cdef list tokens = []
+    lengths = np.zeros(len(spans), np.int32)
+    cdef int32_t[::1] length = lengths
+    for i in range(len(spans)):
+        length[i] = cut_span(spans[i], tokens, specials, whole, prefixes, suffixes, infixes)
+    return tokens, lengths
+
+
+cdef int cut_span(
+    str span, list tokens, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes
+) except -1:
+    cdef Py_ssize_t n = len(span)
+    cdef int before, behind
+    cdef str core
+    if span in specials or not surely_cut(prefixes, suffixes, infixes, whole, string_of(span), &before, &behind):
+        return 0
+    if not before and not behind:
+        tokens.append(span)
+        return 1
+    core = span[before : n - behind]
+    if (
+        core in specials
+        or before and (span[:before] in specials or span[before:] in specials)
+        or behind and (span[n - behind :] in specials or span[: n - behind] in specials)
+    ):
+        return 0
+    pieces = [piece for piece in (span[:before], core, span[n - behind :]) if piece]
+    tokens += pieces
+    return len(pieces)
+
+
+cdef int store(uint64_t* mask, object bits) except -1:
+    mask[0] = bits & 0xFFFFFFFFFFFFFFFF
+    mask[1] = bits >> 64 & 0xFFFFFFFFFFFFFFFF
+    mask[2] = bits >> 128
+    return 0
 
 
 LETTERS, LETTERS_OR_DIGITS, ANYTHING = _LETTERS, _LETTERS_OR_DIGITS, _ANYTHING
@@ -180,12 +446,8 @@ cdef class WordTable:
     other : int
     kind : {LETTERS, LETTERS_OR_DIGITS, ANYTHING}
         Of which characters a term consists alone, or has one of, or any.
-    specials : set of str
-        What may be no run of tokens of a span.
-    whole : bool
-        Whether spans with affixes are to be left to the language.
-    prefixes, suffixes, infixes
-        The tables of affixes.
+    specials, whole, prefixes, suffixes, infixes
+        As for `cut`.
     """
 
     cdef Prefixes prefixes
@@ -195,9 +457,9 @@ cdef class WordTable:
     cdef int32_t other
     cdef int kind
     cdef uint64_t[FILTER] special  # a bit for each, and so for some others
-    cdef Buffer letters, words
-    cdef int32_t* slots            # words by hash; -1: free
-    cdef size_t n_slots
+    cdef vector[char] letters
+    cdef vector[Word] words
+    cdef vector[int32_t] slots     # words by hash; -1: free
 
     def __cinit__(self, dict ids, int32_t other, int kind, set specials, bint whole, prefixes, suffixes, infixes):
         cdef size_t bit
@@ -207,36 +469,21 @@ cdef class WordTable:
             key = each.encode("utf-8", "surrogatepass")
             bit = special_bit(<const char*>key, len(key))
             self.special[bit >> 6] |= <uint64_t>1 << (bit & 63)
-        self.n_slots = 1 << 8
-        while self.n_slots < 2 * <size_t>len(ids):
-            self.n_slots *= 2
-        self.slots = <int32_t*>malloc(self.n_slots * sizeof(int32_t))
-        if self.slots == NULL:
-            raise MemoryError
-        memset(self.slots, 0xFF, self.n_slots * sizeof(int32_t))
+        self.slots.assign(max(1 << 8, 1 << (2 * len(ids)).bit_length()), -1)
         for word, id_ in ids.items():
             if word.isascii():
                 add_word(self, word.encode(), id_)
 
-    def __dealloc__(self):
-        free(self.slots)
-        free(self.letters.data)
-        free(self.words.data)
-
 
 cdef int add_word(WordTable words, bytes key, int32_t id_) except -1:
-    cdef Word* word
-    cdef const char* letters = key
-    cdef size_t position
-    memcpy(reserve(&words.letters, len(key)), letters, len(key))
-    word = <Word*>reserve(&words.words, sizeof(Word))
-    word.start, word.length, word.id_ = words.letters.used, <uint32_t>len(key), id_
-    position = hash_of(letters, len(key)) & (words.n_slots - 1)
+    cdef Word word
+    cdef size_t position = hash_of(<const char*>key, len(key)) & (words.slots.size() - 1)
+    word.start = append(words.letters, <const char*>key, len(key), len(key))
+    word.length, word.id_ = <uint32_t>len(key), id_
     while words.slots[position] >= 0:
-        position = (position + 1) & (words.n_slots - 1)
-    words.slots[position] = <int32_t>(words.words.used // sizeof(Word))
-    words.letters.used += len(key)
-    words.words.used += sizeof(Word)
+        position = (position + 1) & (words.slots.size() - 1)
+    words.slots[position] = <int32_t>words.words.size()
+    words.words.push_back(word)
     return 0
 
 
@@ -297,13 +544,13 @@ cdef inline bint may_be_term(WordTable words, const char* key, size_t n) noexcep
 
 
 cdef inline int32_t id_of(WordTable words, const char* key, size_t n) noexcept nogil:
-    cdef size_t position = hash_of(key, n) & (words.n_slots - 1)
+    cdef size_t position = hash_of(key, n) & (words.slots.size() - 1)
     cdef const Word* word
     while words.slots[position] >= 0:
-        word = <const Word*>words.words.data + words.slots[position]
-        if word.length == n and memcmp(words.letters.data + word.start, key, n) == 0:
+        word = &words.words[words.slots[position]]
+        if word.length == n and memcmp(words.letters.data() + word.start, key, n) == 0:
             return word.id_
-        position = (position + 1) & (words.n_slots - 1)
+        position = (position + 1) & (words.slots.size() - 1)
     return words.other
 
 
@@ -319,86 +566,70 @@ cdef class TokenCache:
 
     cdef Slot* slots
     cdef size_t n_slots
-    cdef Buffer arena, pool
+    cdef vector[char] arena
+    cdef vector[int32_t] pool
     cdef Span* spans
     cdef size_t n_spans, span_capacity
     cdef size_t n_stored      # spans before it have tokens
     cdef bint overridden      # whether spans, ids and keys beyond the next three belong to the batch alone
     cdef size_t n_kept_spans, n_kept_ids, n_kept_keys
     cdef uint8_t[129][129] edge_pairs  # by the last and the first character; 128 stands for all that are not ASCII
-    cdef Buffer edges
-    cdef Buffer texts, sequence, suspect_list, narrow
-    cdef Ngram* ngram_table
-    cdef size_t n_ngram_slots
+    cdef vector[uint32_t] edges
+    cdef vector[Text] texts
+    cdef vector[int32_t] sequence
+    cdef vector[Suspect] suspect_list
+    cdef vector[char] narrow  # keys in fewer bytes than their text has, of the present text
+    cdef size_t n_narrow
+    cdef vector[Ngram] ngram_table
     cdef bint restricted      # whether all n-grams without an id are counted as the last one
     cdef int32_t last_ngram
     cdef uint64_t[FILTER] ngram_filter  # a bit for some of the n-grams; where there is none, there is no such n-gram
-    cdef Buffer ngram_parts, tally, ngram_tally
+    cdef vector[int32_t] ngram_parts, tally, ngram_tally
     cdef list batch
 
     def __cinit__(self, const uint32_t[:, ::1] edges):
-        cdef size_t i
+        cdef size_t i, k
         for i in range(edges.shape[0]):
             self.edge_pairs[min(edges[i, 1], OTHER)][min(edges[i, 2], OTHER)] = True
-            memcpy(reserve(&self.edges, 4 * sizeof(uint32_t)), &edges[i, 0], 4 * sizeof(uint32_t))
-            self.edges.used += 4 * sizeof(uint32_t)
+            for k in range(4):
+                self.edges.push_back(edges[i, k])
         self.batch = []
         self.clear_ngrams()
         self.evict(keep_reused=False)
 
     def __dealloc__(self):
         aligned_free(self.slots)
-        free(self.ngram_table)
-        free(self.arena.data)
         aligned_free(self.spans)
-        free(self.pool.data)
-        free(self.texts.data)
-        free(self.sequence.data)
-        free(self.suspect_list.data)
-        free(self.narrow.data)
-        free(self.edges.data)
-        free(self.ngram_parts.data)
-        free(self.tally.data)
-        free(self.ngram_tally.data)
 
     def clear_ngrams(self):
         """Drop all n-grams."""
         self.restricted = False
-        self.ngram_parts.used = 0
-        free(self.ngram_table)
-        self.n_ngram_slots = 1 << 12
-        self.ngram_table = <Ngram*>calloc(self.n_ngram_slots, sizeof(Ngram))
-        if self.ngram_table == NULL:
-            raise MemoryError
+        self.ngram_parts.clear()
+        self.ngram_table.clear()
+        self.ngram_table.resize(1 << 12)
 
     def evict(self, bint keep_reused=True):
         """Drop the spans that have not occurred again since they came or since the last eviction, or all."""
         self.release()
-        cdef Buffer arena = self.arena, pool = self.pool
+        cdef vector[char] arena
+        cdef vector[int32_t] pool
         cdef Span* spans = self.spans
         cdef size_t i, n = self.n_stored if keep_reused else 0
-        reset_spans(self)
+        arena.swap(self.arena)
+        pool.swap(self.pool)
+        self.spans = NULL
+        self.n_spans = self.span_capacity = self.n_stored = 0
         try:
             with nogil:
                 for i in range(n):
-                    keep_span(self, spans + i, &arena, &pool)
+                    keep_span(self, spans + i, arena, pool)
         finally:
-            free(arena.data)
             aligned_free(spans)
-            free(pool.data)
         self.n_stored = self.n_spans
         new_table(self, 1 << 8)
 
     def restrict(self, const int32_t[:, ::1] parts, const int32_t[::1] new_ids):
-        """Count from now on all other n-grams as the last of these, and change the ids of the terms in the cache.
-
-        Parameters
-        ----------
-        parts : ndarray of shape (n_ngrams, 2), int32
-            As `ngrams`.
-        new_ids : ndarray of shape (n_terms,), int32
-            The new id of each term.
-        """
+        """Count from now on all other n-grams as the last of these, and change the ids of the terms in the cache."""
         cdef size_t i, bit
         cdef int k
         cdef Span* span
@@ -411,7 +642,7 @@ cdef class TokenCache:
             bit = filter_bit(parts_of(parts[i, 0], parts[i, 1]))
             self.ngram_filter[bit >> 6] |= <uint64_t>1 << (bit & 63)
         self.restricted, self.last_ngram = True, <int32_t>parts.shape[0] - 1
-        zeros(&self.ngram_tally, parts.shape[0])
+        zeros(self.ngram_tally, parts.shape[0])
         for i in range(self.n_stored):
             span = self.spans + i
             terms = terms_of(self, span)
@@ -421,12 +652,14 @@ cdef class TokenCache:
     @property
     def span_bytes(self):
         """The bytes that the spans and their tokens take."""
-        return self.n_slots * sizeof(Slot) + self.arena.used + self.n_spans * sizeof(Span) + self.pool.used
+        return (
+            self.n_slots * sizeof(Slot) + self.arena.size() + self.n_spans * sizeof(Span) + self.pool.size() * sizeof(int32_t)
+        )
 
     @property
     def nbytes(self):
         """The bytes that the spans, their tokens, and the n-grams take."""
-        return self.span_bytes + self.n_ngram_slots * sizeof(Ngram) + self.ngram_parts.used
+        return self.span_bytes + self.ngram_table.size() * sizeof(Ngram) + self.ngram_parts.size() * sizeof(int32_t)
 
     @property
     def ngrams(self):
@@ -434,43 +667,40 @@ cdef class TokenCache:
 
         A term precedes it, or `~id` of an n-gram of one term less.
         """
-        return as_array(&self.ngram_parts).reshape(-1, 2)
+        return as_array(self.ngram_parts).reshape(-1, 2)
 
     def load(self, list texts):
         """Load a batch of texts and look every span up."""
-        cdef Text* text
-        cdef size_t i, n = len(texts)
+        cdef Text text
+        cdef size_t i
         self.release()
         self.batch = texts
-        reserve(&self.texts, n * sizeof(Text))
-        self.texts.used = n * sizeof(Text)
-        for i in range(n):
-            string = <str?>texts[i]
-            text = <Text*>self.texts.data + i
-            text.data = PyUnicode_DATA(string)
-            text.length = len(string)
-            text.width = PyUnicode_KIND(string)
-            text.whole = -1
+        for string in texts:
+            text.data, text.length = PyUnicode_DATA(<str?>string), len(<str>string)
+            text.width, text.stop, text.whole = PyUnicode_KIND(string), 0, -1
+            self.texts.push_back(text)
         with nogil:
-            for i in range(n):
-                text = <Text*>self.texts.data + i
+            for i in range(self.texts.size()):
+                text = self.texts[i]
                 if text.width == 1:
                     scan_text(self, <const uint8_t*>text.data, text.length, i)
                 elif text.width == 2:
                     scan_text(self, <const uint16_t*>text.data, text.length, i)
                 else:
                     scan_text(self, <const uint32_t*>text.data, text.length, i)
-                text.stop = self.sequence.used // sizeof(int32_t)
+                self.texts[i].stop = self.sequence.size()
 
     def release(self):
         """Drop the batch."""
         if self.overridden:
             self.n_spans = self.n_stored = self.n_kept_spans
-            self.pool.used = self.n_kept_ids
-            self.arena.used = self.n_kept_keys
+            self.pool.resize(self.n_kept_ids)
+            self.arena.resize(self.n_kept_keys)
             self.overridden = False
         self.batch = []
-        self.texts.used = self.sequence.used = self.suspect_list.used = 0
+        self.texts.clear()
+        self.sequence.clear()
+        self.suspect_list.clear()
 
     def store_plain(self, WordTable words):
         """Store the tokens of those unknown spans that need no language for it."""
@@ -487,17 +717,7 @@ cdef class TokenCache:
         ]
 
     def store(self, list tokens, dict terms, const int32_t[::1] lengths):
-        """Store the tokens of the unknown spans.
-
-        Parameters
-        ----------
-        tokens : list of str
-            Those of the first unknown span, of the second, and so on.
-        terms : dict of str to int
-            The term of each token; -1 for none.
-        lengths : ndarray of shape (n_unknown,), int32
-            How many tokens each span has.
-        """
+        """Store the tokens of the unknown spans, one after the other, by how many there are; `terms` has -1 for none."""
         cdef size_t i, k = 0, start = 0
         for i in range(self.n_stored, self.n_spans):
             if not self.spans[i].n_tokens:
@@ -508,19 +728,16 @@ cdef class TokenCache:
 
     def suspects(self):
         """Return (text, position, left span, right span) where two neighbours might form a special case together."""
-        cdef size_t i
-        cdef Suspect* suspect
-        cdef const int32_t* sequence = <int32_t*>self.sequence.data
-        pairs = []
-        for i in range(self.suspect_list.used // sizeof(Suspect)):
-            suspect = <Suspect*>self.suspect_list.data + i
-            pairs.append((suspect.text, suspect.position, sequence[suspect.position - 1], sequence[suspect.position]))
-        return pairs
+        cdef Suspect each
+        return [
+            (each.text, each.position, self.sequence[each.position - 1], self.sequence[each.position])
+            for each in self.suspect_list
+        ]
 
     def span(self, int32_t i):
         """Return a span by its position, its first token, and its last one."""
         cdef Span* span = self.spans + i
-        cdef const int32_t* lengths = <const int32_t*>(self.pool.data + span.ids)
+        cdef const int32_t* lengths = self.pool.data() + span.ids
         string = span_text(self, span)
         if span.n_tokens == 1:
             return string, string, string
@@ -528,11 +745,9 @@ cdef class TokenCache:
 
     def around(self, size_t text, size_t position, size_t reach):
         """Return the joined spans of a text before a position, and those from there on: up to `reach` either way."""
-        cdef Text* each = <Text*>self.texts.data + text
-        cdef size_t start = (each - 1).stop if text else 0
-        cdef const int32_t* sequence = <int32_t*>self.sequence.data
-        left = [span_text(self, self.spans + sequence[i]) for i in range(max(start, position - min(reach, position)), position)]
-        right = [span_text(self, self.spans + sequence[i]) for i in range(position, min(each.stop, position + reach))]
+        cdef size_t i, start = self.texts[text - 1].stop if text else 0, stop = self.texts[text].stop
+        left = [span_text(self, self.spans + self.sequence[i]) for i in range(max(start, position - min(reach, position)), position)]
+        right = [span_text(self, self.spans + self.sequence[i]) for i in range(position, min(stop, position + reach))]
         return "".join(left), "".join(right)
 
     def override(self, size_t text, list tokens, dict terms):
@@ -540,12 +755,12 @@ cdef class TokenCache:
         cdef Piece piece
         cdef str joined = "".join(tokens)
         if not self.overridden:
-            self.n_kept_spans, self.n_kept_ids, self.n_kept_keys = self.n_spans, self.pool.used, self.arena.used
+            self.n_kept_spans, self.n_kept_ids, self.n_kept_keys = self.n_spans, self.pool.size(), self.arena.size()
             self.overridden = True
         piece.key = <const char*>PyUnicode_DATA(joined)
         piece.width = PyUnicode_KIND(joined)
         piece.n_bytes = len(joined) * piece.width
-        (<Text*>self.texts.data + text).whole = <int32_t>self.n_spans
+        self.texts[text].whole = <int32_t>self.n_spans
         add_span(self, &piece)
         store_tokens(self, self.spans + self.n_stored, tokens, terms, 0, len(tokens))
         self.n_stored += 1
@@ -564,7 +779,7 @@ cdef class TokenCache:
             if span.n_tokens == 1:
                 tokens.append(string)
                 continue
-            lengths = <const int32_t*>(self.pool.data + span.ids)
+            lengths = self.pool.data() + span.ids
             for k in range(span.n_tokens):
                 tokens.append(string[start : start + lengths[k]])
                 start += lengths[k]
@@ -572,18 +787,18 @@ cdef class TokenCache:
 
     def n_tokens(self):
         """Count the tokens of every text of the batch."""
-        cdef size_t i, t, n, n_texts = self.texts.used // sizeof(Text)
+        cdef size_t i, t, n
         cdef const int32_t* spans
-        totals = np.zeros(n_texts, np.int64)
+        totals = np.zeros(self.texts.size(), np.int64)
         cdef int64_t[::1] total = totals
-        for t in range(n_texts):
+        for t in range(self.texts.size()):
             spans = spans_of(self, t, &n)
             for i in range(n):
                 total[t] += self.spans[spans[i]].n_tokens
         return totals
 
     def count(self, size_t n_terms, int longest, const int64_t[::1] char_ends, const int32_t[::1] char_ids):
-        """Count the terms of every text of the batch.
+        """Count the terms of every text of the batch, and return what `TermCounts` begins with.
 
         Parameters
         ----------
@@ -595,74 +810,60 @@ cdef class TokenCache:
             Where the character n-grams of each term end in `char_ids`; if empty, none are counted.
         char_ids : ndarray, int32
             Ids of terms, those that stand for character n-grams.
-
-        Returns
-        -------
-        ends : ndarray of shape (n_texts,), int64
-            Where each text's terms end in the other two.
-        ids : ndarray of int32
-            Every term of a text once, in the order of first occurrence; `~id` for an n-gram.
-        counts : ndarray of int32
         """
-        cdef size_t t, start, n_texts = self.texts.used // sizeof(Text)
-        cdef Buffer ids, counts
-        ends = np.empty(n_texts, np.int64)
+        cdef size_t t, start
+        cdef vector[int32_t] ids, counts
+        ends = np.empty(self.texts.size(), np.int64)
         cdef int64_t[::1] end = ends
-        memset(&ids, 0, sizeof(Buffer))
-        memset(&counts, 0, sizeof(Buffer))
-        try:
-            with nogil:
-                zeros(&self.tally, n_terms)
-                for t in range(n_texts):
-                    start = ids.used
-                    count_text(self, t, longest, &ids)
-                    if char_ends.shape[0]:
-                        count_chars(self, &char_ends[0], &char_ids[0] if char_ids.shape[0] else NULL, start, &ids)
-                    collect(self, &ids, start, &counts)
-                    end[t] = ids.used // sizeof(int32_t)
-            return ends, as_array(&ids), as_array(&counts)
-        finally:
-            free(ids.data)
-            free(counts.data)
+        with nogil:
+            zeros(self.tally, n_terms)
+            for t in range(self.texts.size()):
+                start = ids.size()
+                count_text(self, t, longest, ids)
+                if char_ends.shape[0]:
+                    count_chars(self, &char_ends[0], &char_ids[0] if char_ids.shape[0] else NULL, start, ids)
+                collect(self, ids, counts)
+                end[t] = ids.size()
+        return ends, as_array(ids), as_array(counts)
 
 
-cdef inline const char* key_of(const Buffer* arena, const Span* span) noexcept nogil:
+cdef inline const char* key_of(const vector[char]& arena, const Span* span) noexcept nogil:
     cdef size_t position
     if span.n_bytes <= SHORT:
         return span.key
     memcpy(&position, span.key, sizeof(position))
-    return arena.data + position
+    return arena.data() + position
 
 
 cdef inline int32_t* terms_of(TokenCache cache, Span* span) noexcept nogil:
     if span.n_terms == 1:
         return &span.term
-    return <int32_t*>(cache.pool.data + span.ids) + (span.n_tokens if span.n_tokens > 1 else 0)
+    return cache.pool.data() + span.ids + (span.n_tokens if span.n_tokens > 1 else 0)
 
 
 cdef str span_text(TokenCache cache, Span* span):
-    return <str>PyUnicode_FromKindAndData(span.width, key_of(&cache.arena, span), span.n_bytes // span.width)
+    return <str>PyUnicode_FromKindAndData(span.width, key_of(cache.arena, span), span.n_bytes // span.width)
 
 
 cdef const int32_t* spans_of(TokenCache cache, size_t text, size_t* n) noexcept nogil:
-    cdef Text* each = <Text*>cache.texts.data + text
-    cdef size_t start = (each - 1).stop if text else 0
+    cdef const Text* each = &cache.texts[text]
+    cdef size_t start = cache.texts[text - 1].stop if text else 0
     if each.whole >= 0:
         n[0] = 1
         return &each.whole
     n[0] = each.stop - start
-    return <int32_t*>cache.sequence.data + start
+    return cache.sequence.data() + start
 
 
 cdef int store_tokens(TokenCache cache, Span* span, list tokens, dict terms, size_t start, size_t n) except -1:
     cdef size_t k
     cdef int32_t term
-    span.ids = cache.pool.used
+    span.ids = cache.pool.size()
     span.n_tokens = <int32_t>n
     span.n_terms = 0
     for k in range(start, start + n):
         if n > 1:
-            push(&cache.pool, <int32_t>len(<str>tokens[k]))
+            cache.pool.push_back(<int32_t>len(<str>tokens[k]))
         term = terms[tokens[k]]
         if term >= 0:
             span.n_terms += 1
@@ -671,7 +872,7 @@ cdef int store_tokens(TokenCache cache, Span* span, list tokens, dict terms, siz
         for k in range(start, start + n):
             term = terms[tokens[k]]
             if term >= 0:
-                push(&cache.pool, term)
+                cache.pool.push_back(term)
     return 0
 
 
@@ -679,30 +880,31 @@ cdef int store_span(TokenCache cache, WordTable words, Span* span) except -1 nog
     cdef String string
     cdef int before, behind
     cdef int32_t term
-    string.data, string.length, string.kind = key_of(&cache.arena, span), span.n_bytes, 1
+    string.data, string.length, string.kind = key_of(cache.arena, span), span.n_bytes, 1
     term = plain_term(words, string, &before, &behind)
     if span.width != 1 or term == UNKNOWN:
         return 0
-    span.ids = cache.pool.used
+    span.ids = cache.pool.size()
     span.n_tokens = 1 + (before > 0) + (behind > 0)
     span.n_terms, span.term = term >= 0, term
     if before:
-        push(&cache.pool, before)
+        cache.pool.push_back(before)
     if before or behind:
-        push(&cache.pool, <int32_t>string.length - before - behind)
+        cache.pool.push_back(<int32_t>string.length - before - behind)
     if behind:
-        push(&cache.pool, behind)
+        cache.pool.push_back(behind)
     return 0
 
 
 cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t text) except -1 nogil:
     cdef Piece[LOOKAHEAD] lookahead
     cdef Piece* piece
+    cdef Suspect suspect
     cdef Py_ssize_t i = 0, start, before = 0, stop = 0  # of the present span, the one before it, and its end
     cdef int n_pieces = 0
-    cache.narrow.used = 0
-    if sizeof(character) > 1:
-        reserve(&cache.narrow, n * sizeof(character))  # so that the keys in there stay where they are
+    cache.n_narrow = 0
+    if sizeof(character) > 1 and cache.narrow.size() < n * sizeof(character):
+        cache.narrow.resize(n * sizeof(character))  # now, so that the keys in there stay where they are
     while i < n:
         if is_white(s[i]):
             # The space after a word is no span of its own, and does not begin one.
@@ -720,7 +922,8 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
                 if edges(
                     cache, s[stop - 2] if stop > before + 1 else 0, s[stop - 1], s[start], s[start + 1] if i > start + 1 else 0
                 ):
-                    suspect(cache, text, n_pieces)
+                    suspect.text, suspect.position = text, cache.sequence.size() + n_pieces
+                    cache.suspect_list.push_back(suspect)
             before, stop = start, i
             piece = lookahead + n_pieces
             set_key(cache, piece, s + start, i - start)
@@ -748,8 +951,8 @@ cdef inline int set_key(TokenCache cache, Piece* piece, const character* s, size
     if piece.width == sizeof(character):
         piece.key = <const char*>s
         return 0
-    key = cache.narrow.data + cache.narrow.used
-    cache.narrow.used += (piece.n_bytes + 1) & ~<size_t>1
+    key = cache.narrow.data() + cache.n_narrow
+    cache.n_narrow += (piece.n_bytes + 1) & ~<size_t>1
     for k in range(n):
         if piece.width == 1:
             (<uint8_t*>key)[k] = <uint8_t>s[k]
@@ -760,23 +963,15 @@ cdef inline int set_key(TokenCache cache, Piece* piece, const character* s, size
 
 
 cdef bint edges(TokenCache cache, uint32_t last_but_one, uint32_t last, uint32_t first, uint32_t second) noexcept nogil:
-    cdef const uint32_t* each = <const uint32_t*>cache.edges.data
+    cdef const uint32_t* each = cache.edges.data()
     cdef size_t i
-    for i in range(cache.edges.used // (4 * sizeof(uint32_t))):
+    for i in range(cache.edges.size() // 4):
         if each[1] == last and each[2] == first:
             if not (each[0] and last_but_one and each[0] != last_but_one):
                 if not (each[3] and second and each[3] != second):
                     return True
         each += 4
     return False
-
-
-cdef int suspect(TokenCache cache, size_t text, size_t n_pieces) except -1 nogil:
-    cdef Suspect* added = <Suspect*>reserve(&cache.suspect_list, sizeof(Suspect))
-    added.text = text
-    added.position = cache.sequence.used // sizeof(int32_t) + n_pieces
-    cache.suspect_list.used += sizeof(Suspect)
-    return 0
 
 
 cdef int look_up_all(TokenCache cache, const Piece* pieces, int n) except -1 nogil:
@@ -806,15 +1001,16 @@ cdef inline int look_up(TokenCache cache, const Piece* piece) except -1 nogil:
             if (
                 span.n_bytes == piece.n_bytes
                 and span.width == piece.width
-                and memcmp(key_of(&cache.arena, span), piece.key, piece.n_bytes) == 0
+                and memcmp(key_of(cache.arena, span), piece.key, piece.n_bytes) == 0
             ):
                 span.reused = True
-                return push(&cache.sequence, slot.span)
+                cache.sequence.push_back(slot.span)
+                return 0
         position = (position + 1) & mask
     slot.hash = piece.hash
     slot.span = <int32_t>cache.n_spans
     cache.slots[position] = slot
-    push(&cache.sequence, slot.span)
+    cache.sequence.push_back(slot.span)
     add_span(cache, piece)
     if 2 * cache.n_spans > cache.n_slots:
         new_table(cache, 2 * cache.n_slots)
@@ -822,6 +1018,7 @@ cdef inline int look_up(TokenCache cache, const Piece* piece) except -1 nogil:
 
 
 cdef Span* add_span(TokenCache cache, const Piece* piece) except NULL nogil:
+    cdef size_t start
     cdef Span* span
     if cache.n_spans == cache.span_capacity:
         grow_spans(cache)
@@ -833,9 +1030,9 @@ cdef Span* add_span(TokenCache cache, const Piece* piece) except NULL nogil:
     if piece.n_bytes <= SHORT:
         memcpy(span.key, piece.key, piece.n_bytes)
     else:
-        memcpy(reserve(&cache.arena, piece.n_bytes + 4), piece.key, piece.n_bytes)
-        memcpy(span.key, &cache.arena.used, sizeof(size_t))
-        cache.arena.used += (piece.n_bytes + 3) & ~<size_t>3  # keys of wide characters stay aligned
+        # Rounded up, as keys of wide characters stay aligned.
+        start = append(cache.arena, piece.key, piece.n_bytes, (piece.n_bytes + 3) & ~<size_t>3)
+        memcpy(span.key, &start, sizeof(size_t))
     return span
 
 
@@ -853,28 +1050,18 @@ cdef int grow_spans(TokenCache cache) except -1 nogil:
     return 0
 
 
-cdef void reset_spans(TokenCache cache) noexcept nogil:
-    """Start with no spans, and no memory for any."""
-    memset(&cache.arena, 0, sizeof(Buffer))
-    memset(&cache.pool, 0, sizeof(Buffer))
-    cache.spans = NULL
-    cache.n_spans = cache.span_capacity = cache.n_stored = 0
-
-
-cdef int keep_span(TokenCache cache, const Span* old, const Buffer* arena, const Buffer* pool) except -1 nogil:
+cdef int keep_span(TokenCache cache, const Span* old, const vector[char]& arena, const vector[int32_t]& pool) except -1 nogil:
     """Copy a span out of what the cache held before, if it has occurred again."""
     cdef Piece piece
     cdef Span* span
-    cdef size_t n_bytes
+    cdef int32_t k
     if not old.reused:
         return 0
     piece.key, piece.n_bytes, piece.width = key_of(arena, old), old.n_bytes, old.width
     span = add_span(cache, &piece)
-    span.n_tokens, span.n_terms, span.term, span.ids = old.n_tokens, old.n_terms, old.term, cache.pool.used
-    n_bytes = sizeof(int32_t) * ((old.n_tokens if old.n_tokens > 1 else 0) + (old.n_terms if old.n_terms > 1 else 0))
-    if n_bytes:
-        memcpy(reserve(&cache.pool, n_bytes), pool.data + old.ids, n_bytes)
-        cache.pool.used += n_bytes
+    span.n_tokens, span.n_terms, span.term, span.ids = old.n_tokens, old.n_terms, old.term, cache.pool.size()
+    for k in range((old.n_tokens if old.n_tokens > 1 else 0) + (old.n_terms if old.n_terms > 1 else 0)):
+        cache.pool.push_back(pool[old.ids + k])
     return 0
 
 
@@ -893,7 +1080,7 @@ cdef int new_table(TokenCache cache, size_t n_slots) except -1 nogil:
     memset(slots, 0xFF, n_slots * sizeof(Slot))
     for i in range(cache.n_spans):
         span = cache.spans + i
-        hash_ = hash_of(key_of(&cache.arena, span), span.n_bytes)
+        hash_ = hash_of(key_of(cache.arena, span), span.n_bytes)
         position = hash_ & (n_slots - 1)
         while slots[position].span >= 0:
             position = (position + 1) & (n_slots - 1)
@@ -903,20 +1090,18 @@ cdef int new_table(TokenCache cache, size_t n_slots) except -1 nogil:
     return 0
 
 
-cdef int zeros(Buffer* tally, size_t n) except -1 nogil:
+cdef int zeros(vector[int32_t]& tally, size_t n) except -1 nogil:
     """Lengthen a tally; between texts it holds nothing but zeros."""
-    cdef size_t nbytes = n * sizeof(int32_t)
-    if tally.used < nbytes:
-        memset(reserve(tally, nbytes - tally.used), 0, nbytes - tally.used)
-        tally.used = nbytes
+    if tally.size() < n:
+        tally.resize(n)
     return 0
 
 
-cdef int count_text(TokenCache cache, size_t text, int longest, Buffer* ids) except -1 nogil:
+cdef int count_text(TokenCache cache, size_t text, int longest, vector[int32_t]& ids) except -1 nogil:
     cdef size_t i, n
     cdef const int32_t* spans = spans_of(cache, text, &n)
     cdef const int32_t* terms
-    cdef int32_t* tally = <int32_t*>cache.tally.data
+    cdef int32_t* tally = cache.tally.data()
     cdef int32_t term, before = -1, pair = -1, id_
     cdef Span* span
     cdef int k
@@ -928,7 +1113,7 @@ cdef int count_text(TokenCache cache, size_t text, int longest, Buffer* ids) exc
         for k in range(span.n_terms):
             term = terms[k]
             if tally[term] == 0:
-                push(ids, term)
+                ids.push_back(term)
             tally[term] += 1
             if longest > 1:
                 if before >= 0:
@@ -940,46 +1125,42 @@ cdef int count_text(TokenCache cache, size_t text, int longest, Buffer* ids) exc
     return 0
 
 
-cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, Buffer* ids) except -1 nogil:
+cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, vector[int32_t]& ids) except -1 nogil:
     cdef int32_t id_ = ngram_id(cache, left, right)
-    zeros(&cache.ngram_tally, id_ + 1)
-    if (<int32_t*>cache.ngram_tally.data)[id_] == 0:
-        push(ids, ~id_)
-    (<int32_t*>cache.ngram_tally.data)[id_] += 1
+    zeros(cache.ngram_tally, id_ + 1)
+    if cache.ngram_tally[id_] == 0:
+        ids.push_back(~id_)
+    cache.ngram_tally[id_] += 1
     return id_
 
 
 cdef int count_chars(
-    TokenCache cache, const int64_t* ends, const int32_t* char_ids, size_t start, Buffer* ids
+    TokenCache cache, const int64_t* ends, const int32_t* char_ids, size_t start, vector[int32_t]& ids
 ) except -1 nogil:
     """Count the character n-grams of a text by those of its terms."""
-    cdef size_t k, n = ids.used // sizeof(int32_t)
-    cdef int32_t* tally = <int32_t*>cache.tally.data
+    cdef size_t k, n = ids.size()
+    cdef int32_t* tally = cache.tally.data()
     cdef int32_t term
     cdef int64_t i
-    for k in range(start // sizeof(int32_t), n):
-        term = (<int32_t*>ids.data)[k]
+    for k in range(start, n):
+        term = ids[k]
         if term >= 0:
             for i in range(ends[term - 1] if term else 0, ends[term]):
                 if tally[char_ids[i]] == 0:
-                    push(ids, char_ids[i])
+                    ids.push_back(char_ids[i])
                 tally[char_ids[i]] += tally[term]
     return 0
 
 
-cdef int collect(TokenCache cache, const Buffer* ids, size_t start, Buffer* counts) except -1 nogil:
+cdef int collect(TokenCache cache, const vector[int32_t]& ids, vector[int32_t]& counts) except -1 nogil:
     """Move the counts of one text from the tallies behind the others."""
-    cdef int32_t* count = <int32_t*>reserve(counts, ids.used - start)
-    cdef const int32_t* id = <const int32_t*>(ids.data + start)
+    cdef size_t k, n = counts.size()
     cdef int32_t* total
-    cdef size_t k, n = (ids.used - start) // sizeof(int32_t)
-    for k in range(n):
-        total = (
-            &(<int32_t*>cache.tally.data)[id[k]] if id[k] >= 0 else &(<int32_t*>cache.ngram_tally.data)[~id[k]]
-        )
-        count[k] = total[0]
+    counts.resize(ids.size())
+    for k in range(n, ids.size()):
+        total = &cache.tally[ids[k]] if ids[k] >= 0 else &cache.ngram_tally[~ids[k]]
+        counts[k] = total[0]
         total[0] = 0
-    counts.used += ids.used - start
     return 0
 
 
@@ -993,17 +1174,17 @@ cdef int32_t ngram_id(TokenCache cache, int32_t left, int32_t right) except -1 n
         bit = filter_bit(parts)
         if not cache.ngram_filter[bit >> 6] >> (bit & 63) & 1:
             return cache.last_ngram
-    slot = slot_of(cache.ngram_table, cache.n_ngram_slots, parts)
+    slot = slot_of(cache.ngram_table, parts)
     if slot.entry:
         return slot.entry - 1
     if cache.restricted:
         return cache.last_ngram
-    id_ = <int32_t>(cache.ngram_parts.used // (2 * sizeof(int32_t)))
+    id_ = <int32_t>(cache.ngram_parts.size() // 2)
     slot.parts = parts
     slot.entry = id_ + 1
-    push(&cache.ngram_parts, left)
-    push(&cache.ngram_parts, right)
-    if 2 * <size_t>id_ > cache.n_ngram_slots:
+    cache.ngram_parts.push_back(left)
+    cache.ngram_parts.push_back(right)
+    if 2 * <size_t>id_ > cache.ngram_table.size():
         grow_ngrams(cache)
     return id_
 
@@ -1016,22 +1197,20 @@ cdef inline size_t filter_bit(uint64_t parts) noexcept nogil:
     return (parts * 0x9E3779B97F4A7C15ULL >> 40) & (64 * FILTER - 1)
 
 
-cdef inline Ngram* slot_of(Ngram* ngrams, size_t n_slots, uint64_t parts) noexcept nogil:
-    cdef size_t position = mixed(parts * 0xFF51AFD7ED558CCDULL) & (n_slots - 1)
+cdef inline Ngram* slot_of(vector[Ngram]& ngrams, uint64_t parts) noexcept nogil:
+    cdef size_t mask = ngrams.size() - 1
+    cdef size_t position = mixed(parts * 0xFF51AFD7ED558CCDULL) & mask
     while ngrams[position].entry and ngrams[position].parts != parts:
-        position = (position + 1) & (n_slots - 1)
+        position = (position + 1) & mask
     return &ngrams[position]
 
 
 cdef int grow_ngrams(TokenCache cache) except -1 nogil:
-    cdef size_t n_slots = 2 * cache.n_ngram_slots, i
-    cdef Ngram* ngrams = <Ngram*>calloc(n_slots, sizeof(Ngram))
-    if ngrams == NULL:
-        with gil:
-            raise MemoryError
-    for i in range(cache.n_ngram_slots):
+    cdef vector[Ngram] ngrams
+    cdef size_t i
+    ngrams.resize(2 * cache.ngram_table.size())
+    for i in range(cache.ngram_table.size()):
         if cache.ngram_table[i].entry:
-            slot_of(ngrams, n_slots, cache.ngram_table[i].parts)[0] = cache.ngram_table[i]
-    free(cache.ngram_table)
-    cache.ngram_table, cache.n_ngram_slots = ngrams, n_slots
+            slot_of(ngrams, cache.ngram_table[i].parts)[0] = cache.ngram_table[i]
+    cache.ngram_table.swap(ngrams)
     return 0

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from textcat.features._affixes import DEPTH, Infixes, Prefixes, Suffixes, cut
+from textcat.features._token_cache import DEPTH, Infixes, Prefixes, Suffixes, cut
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer
@@ -52,7 +52,7 @@ class _UnmodelledRegexError(Exception):
 
 
 def alternatives(pattern: re.Pattern[str], role: _Role) -> list[_Alternative]:
-    """Return the alternatives of a regex in the order in which it tries them.
+    """Return the alternatives of a regex in the order in which it tries them, or raise _UnmodelledRegexError.
 
     Parameters
     ----------
@@ -64,11 +64,6 @@ def alternatives(pattern: re.Pattern[str], role: _Role) -> list[_Alternative]:
     Returns
     -------
     list of _Alternative
-
-    Raises
-    ------
-    _UnmodelledRegexError
-        If the pattern has flags, nodes, or a lack of anchors that do not fit the model.
     """
     paths = _paths(_parse(pattern))
     if role == "prefix" and not all(path and _is_at(path[0], "BEGINNING") for path in paths):
@@ -104,21 +99,7 @@ class _AffixTables(NamedTuple):
         )
 
     def rebuild(self, tokenizer: Tokenizer, vocab: Vocab, rules: dict[str, Any] | None = None) -> Tokenizer:
-        """Return a copy of a tokenizer that asks these tables first, and gives the same tokens.
-
-        Parameters
-        ----------
-        tokenizer : spacy.tokenizer.Tokenizer
-            The one whose tables these are. It is left as it is.
-        vocab : spacy.vocab.Vocab
-            The new tokenizer's vocabulary.
-        rules : dict, optional
-            Its special cases; by default those of `tokenizer`.
-
-        Returns
-        -------
-        spacy.tokenizer.Tokenizer
-        """
+        """Return a copy of the tokenizer, with other special cases if asked, that asks these tables first."""
         return type(tokenizer)(
             vocab,
             rules=tokenizer.rules if rules is None else rules,
@@ -131,20 +112,7 @@ class _AffixTables(NamedTuple):
         )
 
     def cut(self, spans: list[str], specials: set[str]) -> tuple[list[str], np.ndarray]:
-        """Split spans into their tokens where the tables can tell, and no special case is near.
-
-        Parameters
-        ----------
-        spans : list of str
-        specials : set of str
-            The special cases, each also without its white space.
-
-        Returns
-        -------
-        tokens : list of str
-        lengths : ndarray of shape (n_spans,), int32
-            How many tokens each span has; 0 where the tables cannot tell.
-        """
+        """Return the tokens of spans, and how many each has: 0 if tables cannot tell, or a special case is near."""
         return cut(spans, specials, self.token_match is not None, self.prefixes, self.suffixes, self.infixes)
 
 

@@ -44,17 +44,7 @@ class _Boundary(NamedTuple):
 
 
 class _Language:
-    """A blank spaCy language that tokenizes, and nothing more.
-
-    Parameters
-    ----------
-    lang : str
-        A code that `spacy.blank` takes, such as "en".
-
-    Raises
-    ------
-    UnknownLanguageError, MissingPackageError
-    """
+    """A blank spaCy language, by a code such as "en", that tokenizes, and nothing more."""
 
     def __init__(self, lang: str) -> None:
         from spacy.tokenizer import Tokenizer
@@ -108,10 +98,7 @@ class _Language:
     def special_edges(self) -> np.ndarray:
         """Return between which characters, the last two of a span and the first two of the next, a special case may be.
 
-        Returns
-        -------
-        ndarray of shape (n, 4), uint32
-            0 stands for any character before the last one or after the first one.
+        They have shape (n, 4), uint32; 0 stands for any character before the last one or after the first one.
         """
         if not self.splits_at_space:
             return np.zeros((0, 4), np.uint32)
@@ -124,14 +111,7 @@ class _Language:
 
         spaCy looks for special cases in whole texts and ignores white space. A match across a boundary changes nothing
         itself, but keeps shorter matches on either side from being made, so that such spans do not have the tokens they
-        have by themselves.
-
-        Parameters
-        ----------
-        left, last : str
-            A span, and the last of the tokens that it has by itself.
-        right, first : str
-            The next span, and the first of its tokens.
+        have by themselves: `last` is the last one that the left span has, and `first` the first one of the right span.
         """
         return [
             each
@@ -143,14 +123,7 @@ class _Language:
         ]
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
-        """Tokenize each span by itself.
-
-        Returns
-        -------
-        tokens : list of str
-            Those of the first span, of the second, and so on.
-        lengths : ndarray of shape (n_spans,), int32
-        """
+        """Return the tokens that each span has by itself, one span after the other, and how many each has."""
         tokens, lengths = self._affixes.cut(spans, self._specials)
         others = np.flatnonzero(lengths == 0)
         if not len(others):
