@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,16 +41,10 @@ class Bar:
         if self._bars is not None:
             self._bars.advance(self._bars.task_ids[0], n)
 
-    def show(self, done: int, total: int | None, text: str) -> None:
-        """Show how many items are done.
-
-        Parameters
-        ----------
-        done, total, text : int, int or None, str
-            How many are done, of how many if that is known, and what stands beside the bar.
-        """
+    def show(self, **changes: Any) -> None:
+        """Change what is drawn: how many items are `completed`, of what `total`, and the `description` beside it."""
         if self._bars is not None:
-            self._bars.update(self._bars.task_ids[0], completed=done, total=total, description=text)
+            self._bars.update(self._bars.task_ids[0], **changes)
 
     def update(self, n: int) -> None:
         """Advance by `n` bytes of `total`, which may have been set anew."""
@@ -60,8 +54,7 @@ class Bar:
 
     def reset(self) -> None:
         """Set the number of bytes done to 0."""
-        if self._bars is not None:
-            self._bars.update(self._bars.task_ids[0], completed=0)
+        self.show(completed=0)
         self.update(0)
 
     def close(self) -> None:

@@ -219,7 +219,7 @@ def progress_shown(console: Console | None = None) -> Iterator[ShowProgress]:
 
         def show(progress: RunProgress) -> None:
             nonlocal last_line
-            bar.show(progress.read, progress.total, progress.documents)
+            bar.show(completed=progress.read, total=progress.total, description=progress.documents)
             now = time.monotonic()
             if not 0 <= now - last_line < _LOG_SECONDS:  # a clock that was set back counts as late
                 log.info("%s", progress)

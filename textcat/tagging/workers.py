@@ -130,7 +130,6 @@ class _Tasks:
         self._n_suspects = 0  # batches still to be yielded of those under way when workers were lost
 
     def add(self, batch: Batch) -> None:
-        """Take the next batch."""
         self.batches.append(batch)
         self._submit()
 
