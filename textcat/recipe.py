@@ -86,18 +86,10 @@ class _Tags:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe file says: its title, and a section of settings for each stage.
+    """What a recipe file says: a name and a title, and settings for each stage.
 
-    Parameters
-    ----------
-    name, title : str
-        The stem of the file, and a text for people.
-    tokens, features : dict
-        Keywords of `Tokens` and of `TfIdf`.
-    learner : dict
-        ``name`` of the learner, and its keywords.
-    topics, tags : dict
-        ``descriptions``; and `strategy`, `probability` and `folds`, by which scores become decisions.
+    `tokens`, `features` and `learner` have keywords of `Tokens`, of `TfIdf` and of the learner that `learner` names;
+    `topics` has ``descriptions``; `tags` has `strategy`, `probability` and `folds`, by which scores become decisions.
     """
 
     name: str
@@ -170,8 +162,9 @@ class Recipe:
         """Return all that the recipe could say, with the values it has, section by section."""
         fields = []
         for section, name, kind in self._field_types():
-            cls, default, explanation = self._class_of(section), "paum", "Which learner."
+            default, explanation = "paum", "Which learner."
             if (section, name) != ("learner", "name"):
+                cls = self._class_of(section)
                 keyword, _ = _parameters_of(cls)[name]
                 default, explanation = inspect.signature(cls).parameters[keyword].default, _explanations(cls)[keyword]
             default = getattr(default, "__name__", default)  # of a type, as a recipe writes it

@@ -20,7 +20,6 @@ import numpy as np
 import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
 
-K = 10  # of precision at k where tables print it
 _BLOCK = 1 << 22  # comparisons of scores held at the same time while documents rank topics
 
 
@@ -143,7 +142,7 @@ class _TopicRankings(NamedTuple):
     """Σ 1/log₂(rank + 1) over the positives, divided by what the perfect ranking has (Järvelin & Kekäläinen 2002)."""
 
 
-def topic_rankings(Y: Any, scores: ArrayLike, k: int = K) -> _TopicRankings:
+def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
     """Measure the ranking of every topic; equal scores are averaged over their orders, as in McSherry & Najork (2008).
 
     Parameters
@@ -181,7 +180,7 @@ def _topic_ranking(
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a threshold decides: counts per topic, of shape (n_topics,), and the measures that follow from them."""
+    """What a threshold decides: counts per topic, of shape (n_topics, ...), and the measures that follow."""
 
     hits: NDArray[np.intp]  # relevant documents that are retrieved
     retrieved: NDArray[np.intp]  # documents with a score above the threshold
@@ -209,7 +208,8 @@ class Decisions:
         What is retrieved for a topic without a positive counts too, as wrongly retrieved.
         """
         places: Any = slice(None) if topics is None else np.asarray(topics, dtype=np.intp)
-        return Decisions(*(np.array([counts[places].sum()]) for counts in (self.hits, self.retrieved, self.positives)))
+        counts = (self.hits, self.retrieved, self.positives)
+        return Decisions(*(of_topic[places].sum(axis=0, keepdims=True) for of_topic in counts))
 
 
 def decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decisions:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import _checked, _columns, _Places
+from textcat.evaluation.metrics import Decisions, _checked, _columns, _Places
 from textcat.evaluation.ranking import Band, Evaluation
 
 MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
@@ -58,12 +58,12 @@ def resampled(
     given = sparse.csc_array(values > np.asarray(threshold))
     counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
     rankings = [_Ranking.of(column, of) for column, of in zip(values.T, _columns(positives), strict=True)]
-    blocks = []
+    topics_of_bands, blocks = [list(band.topics) for band in chosen], []
     for drawn in _draws(len(values), n_resamples, seed):
         precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
-        counts = [entries @ drawn for entries in counted]
-        f1 = _f1(*counts)
-        blocks.append([_band_values(list(band.topics), precision, f1, counts) for band in chosen])
+        counts = Decisions(*(entries @ drawn for entries in counted))
+        f1 = counts.f1
+        blocks.append([[_mean(precision[of]), _mean(f1[of]), counts.pooled(of).f1[0]] for of in topics_of_bands])
     measured = np.concatenate(blocks, axis=2)
     return {name: measured[:, k] for k, name in enumerate(MEASURES)}
 
@@ -176,14 +176,6 @@ class _Ranking(NamedTuple):
         others = weights - 1
         precision = (hits - others) / np.maximum(retrieved - others, 1)
         return np.where(total > 0, (weights * precision).sum(axis=0) / np.maximum(total, 1), np.nan)
-
-
-def _band_values(topics: list[int], precision: Any, f1: Any, counts: list[Any]) -> list[NDArray[np.float64]]:
-    return [_mean(precision[topics]), _mean(f1[topics]), _f1(*(of_topic[topics].sum(axis=0) for of_topic in counts))]
-
-
-def _f1(hits: Any, retrieved: Any, relevant: Any) -> NDArray[np.float64]:
-    return np.where(relevant > 0, 2 * hits / np.maximum(retrieved + relevant, 1), np.nan)
 
 
 def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
