@@ -93,8 +93,7 @@ cdef void _thresholds(const problem *z, real *upper, real *lower) noexcept nogil
     lower[0] = <real> (-of_negatives / z.scale)
 
 
-cdef double _squared_length(const problem *z, const real *g, const real *alpha) noexcept nogil:
-    """Sum N anew: ``Σ α_i f(x_i)``."""
+cdef double _squared_length(const problem *z, const real *g, const real *alpha) noexcept nogil:  # N, from Σ α_i f(x_i)
     cdef double total = 0
     cdef Py_ssize_t i
     for i in range(z.n_rows):

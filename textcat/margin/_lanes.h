@@ -96,45 +96,22 @@ typedef struct {
 #include "_block.h"
 
 /* One name for the functions of both number types; s is a double_block where d is set, else a float_block. */
-#define EITHER(name, ...) (d ? double_##name(__VA_ARGS__) : float_##name(__VA_ARGS__))
+#define EITHER(d, name, ...) ((d) ? double_##name(__VA_ARGS__) : float_##name(__VA_ARGS__))
 #define STATE(part) (d ? ((const double_block *)s)->part : ((const float_block *)s)->part)
 
-static ptrdiff_t measure_rows(int d, ptrdiff_t start, ptrdiff_t stop, ptrdiff_t n_features, const int64_t *indptr,
-                              const int32_t *indices, const void *data, int32_t *df, double *norm2)
-{
-    return EITHER(measure, start, stop, n_features, indptr, indices, data, df, norm2);
-}
-static void arrange_rows(int d, rows *x, ptrdiff_t start, ptrdiff_t stop, const int64_t *indptr, const int32_t *indices,
-                         const void *data, const int32_t *column, int32_t first_cold)
-{
-    EITHER(arrange, x, start, stop, indptr, indices, data, column, first_cold);
-}
 static void *new_block(int d, const rows *x, const int64_t *order, int level)
 {
     return d ? (void *)double_new(x, order, level) : (void *)float_new(x, order, level);
 }
-static void free_block(int d, void *s) { EITHER(free, s); }
-static void load_lane(int d, void *s, int l, const formula *rule, double rho, double lambda, int64_t max_epochs,
-                      int64_t mini_epochs, const int32_t *positives, ptrdiff_t n_positives, const int32_t *left_out,
-                      ptrdiff_t n_left_out)
-{
-    EITHER(load, s, l, rule, rho, lambda, max_epochs, mini_epochs, positives, n_positives, left_out, n_left_out);
-}
-static void warm_lane(int d, void *s, int l, const void *weights, double bias, double t, const int32_t *support,
-                      const void *alpha, ptrdiff_t n_support)
-{
-    EITHER(warm, s, l, weights, bias, t, support, alpha, n_support);
-}
-static ptrdiff_t unload_lane(int d, void *s, int l, void *weights, int32_t *support, void *alpha)
-{
-    return EITHER(unload, s, l, weights, support, alpha);
-}
-static void run_block(int d, void *s, ptrdiff_t budget) { EITHER(run, s, budget); }
-static void score_rows(int d, const void *s, int l, const int32_t *chosen, ptrdiff_t n, void *scores)
-{
-    EITHER(score, s, l, chosen, n, scores);
-}
-static void measure_margins(int d, void *s, double *least) { EITHER(margins, s, least); }
+#define measure_rows(d, ...) EITHER(d, measure, __VA_ARGS__)
+#define arrange_rows(d, ...) EITHER(d, arrange, __VA_ARGS__)
+#define free_block(d, ...) EITHER(d, free, __VA_ARGS__)
+#define load_lane(d, ...) EITHER(d, load, __VA_ARGS__)
+#define warm_lane(d, ...) EITHER(d, warm, __VA_ARGS__)
+#define unload_lane(d, ...) EITHER(d, unload, __VA_ARGS__)
+#define run_block(d, ...) EITHER(d, run, __VA_ARGS__)
+#define score_rows(d, ...) EITHER(d, score, __VA_ARGS__)
+#define measure_margins(d, ...) EITHER(d, margins, __VA_ARGS__)
 static lane lane_of(int d, const void *s, int l) { return STATE(lanes[l]); }
 static unsigned active_lanes(int d, const void *s) { return STATE(active); }
 static unsigned finished_lanes(int d, const void *s) { return STATE(finished); }

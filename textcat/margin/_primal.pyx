@@ -108,14 +108,9 @@ cdef class Rows:
         self.x.cold = <int32_t *>at(arrays.get("cold"))
 
     @property
-    def n_rows(self):
-        """How many rows there are."""
-        return self.x.n_rows
-
-    @property
-    def n_features(self):
-        """How many features there are, lone ones included."""
-        return self.x.n_features
+    def shape(self):
+        """The numbers of rows and of features, lone ones included."""
+        return self.x.n_rows, self.x.n_features
 
     def fill(self, indptr, indices, data, column, int32_t first_cold, Py_ssize_t start, Py_ssize_t stop):
         """Arrange the rows from `start` to `stop`; those before them have been.
@@ -147,10 +142,8 @@ cdef class Block:
     def __cinit__(self, Rows rows, const int64_t[::1] order=None, int level=-1):
         cdef const int64_t *in_order = &order[0] if order is not None and order.shape[0] else NULL
         self.kept = (rows, order)
-        self.dtype = rows.dtype
-        self.is_double = rows.dtype == np.float64
-        self.n_rows = rows.x.n_rows
-        self.n_features = rows.x.n_features
+        self.dtype, self.is_double = rows.dtype, rows.dtype == np.float64
+        self.n_rows, self.n_features = rows.x.n_rows, rows.x.n_features
         with nogil:
             self.block = new_block(self.is_double, &rows.x, in_order, level)
         if self.block == NULL:
@@ -163,11 +156,6 @@ cdef class Block:
     def active(self):
         """Bits of the lanes with a problem in work."""
         return active_lanes(self.is_double, self.block)
-
-    @property
-    def finished(self):
-        """Bits of the lanes whose problem has converged or reached its last epoch."""
-        return finished_lanes(self.is_double, self.block)
 
     def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs,
              const int32_t[::1] positives, const int32_t[::1] left_out):
@@ -187,7 +175,7 @@ cdef class Block:
         """Present at most ``budget`` rows, without the GIL; return the bits of finished lanes."""
         with nogil:
             run_block(self.is_double, self.block, budget)
-        return self.finished
+        return finished_lanes(self.is_double, self.block)
 
     def score(self, int lane, const int32_t[::1] rows):
         """Return the scores of chosen rows in a lane, shape (n_chosen,)."""

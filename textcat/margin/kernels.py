@@ -46,16 +46,12 @@ class KernelRows:
     X : array or sparse matrix of shape (n_rows, n_features)
         float32 gives a kernel of float32, everything else one of float64. With ``kernel="precomputed"`` it is the
         kernel matrix itself, symmetric, of shape (n_rows, n_rows).
-    kernel : str or callable
-        A name that scikit-learn's `pairwise_kernels` knows, "precomputed", or a function that returns the matrix of
-        shape (n_X, n_Y) from ``(X, Y)``, as for scikit-learn's `SVC`.
-    kernel_params : dict, optional
-        Parameters of the kernel by name, such as gamma. Their defaults are those of `pairwise_kernels`.
-    cache_mb : float
-        Megabytes of memory that blocks may take. A matrix that fits is kept whole, for all threads together; of a
-        larger one each thread holds the blocks that it uses most.
-    n_jobs : int
-        Number of threads or processes that share the memory.
+    kernel, kernel_params : str or callable, dict
+        A name and parameters that scikit-learn's `pairwise_kernels` knows, "precomputed", or a function that returns
+        the matrix of shape (n_X, n_Y) from ``(X, Y)``, as for scikit-learn's `SVC`.
+    cache_mb, n_jobs : float, int
+        Megabytes that blocks may take, and the threads or processes that share them. A matrix that fits is kept whole,
+        for all threads together; of a larger one each thread holds the blocks that it uses most.
 
     Attributes
     ----------
@@ -96,8 +92,7 @@ class KernelRows:
         return partial(KernelRows, cache_mb=self.cache_mb / self.n_jobs), (self.X, self.kernel, self.kernel_params)
 
     @property
-    def _affordable(self) -> int:
-        """The number of blocks that all threads together may hold."""
+    def _affordable(self) -> int:  # blocks that all threads together may hold
         return int(self.cache_mb * 1e6 / (BLOCK_ROWS * max(1, self.n_rows) * self.dtype.itemsize))
 
     @property
@@ -132,13 +127,7 @@ class KernelRows:
         return f"Kernel {self.kernel!r}" if isinstance(self.kernel, str) else "The kernel"
 
     def block(self, b: int) -> np.ndarray:
-        """Return block b, an array of shape (64 or fewer, n_rows); it is kept if the whole matrix fits.
-
-        Raises
-        ------
-        KernelError
-            If a value of the kernel is not finite, or the kernel cannot be computed between these rows.
-        """
+        """Return block b, an array of shape (64 or fewer, n_rows), or raise KernelError; keep it if all of them fit."""
         if not self.fits:
             return self._compute(b)
         if not self._fill(b):
@@ -223,10 +212,10 @@ def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any]
                 matrix = PAIRWISE_KERNEL_FUNCTIONS[kernel](X, Y, **params)
             except (TypeError, ValueError) as error:
                 raise KernelError(f"Kernel {kernel!r} cannot be computed: {str(error).rstrip('.')}.") from error
-    if matrix.shape != (X.shape[0], Y.shape[0]):
+    if matrix.shape != (shape := (X.shape[0], Y.shape[0])):
         raise KernelError(
-            f"The kernel returned an array of shape {matrix.shape} for {X.shape[0]} and {Y.shape[0]} rows; "
-            f"it must be of shape {(X.shape[0], Y.shape[0])}."
+            f"The kernel returned an array of shape {matrix.shape} for {shape[0]} and {shape[1]} rows; "
+            f"it must be of shape {shape}."
         )
     return matrix
 
@@ -247,8 +236,7 @@ def scores(
         With ``kernel="precomputed"`` the kernel between new rows and all training rows, shape (n_new, n_rows).
     support : array or CSR matrix of shape (n_support, n_features)
         The training rows that are the support of any problem; with ``kernel="precomputed"`` their numbers.
-    alpha : ndarray of shape (n_problems, n_support)
-    bias : ndarray of shape (n_problems,)
+    alpha, bias : ndarray of shape (n_problems, n_support) and (n_problems,)
     kernel, kernel_params
         As in training.
 
@@ -333,8 +321,7 @@ def _load(expansion: Expansion, problem: Problem) -> None:
     positives, left_out = np.ascontiguousarray(problem.positives), np.ascontiguousarray(problem.left_out)
     limits = problem.max_epochs, problem.mini_epochs
     expansion.load(problem.rule, problem.rho, problem.lambda_, *limits, positives, left_out)
-    if problem.start is not None:
-        start = problem.start
+    if start := problem.start:
         expansion.warm(np.ascontiguousarray(start.support), start.alpha, start.n_updates)
 
 
@@ -349,9 +336,9 @@ def _train(expansion: Expansion, kernel: KernelRows, control: _Control) -> None:
 
 
 def _solution(expansion: Expansion, problem: Problem) -> Solution:
-    scale = expansion.dtype.type(expansion.scale)
-    unscaled_bias = expansion.dtype.type(problem.rho * expansion.w_bias)
-    bias = expansion.dtype.type(problem.rho * expansion.w_bias * expansion.scale)
+    of_type = expansion.dtype.type
+    scale, unscaled_bias = of_type(expansion.scale), of_type(problem.rho * expansion.w_bias)
+    bias = of_type(problem.rho * expansion.w_bias * expansion.scale)
     support = np.flatnonzero(expansion.alpha).astype(np.int32)
     alpha = scale * expansion.alpha[support]
     held_out = scale * (expansion.g[problem.left_out] + unscaled_bias)

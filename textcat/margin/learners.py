@@ -179,9 +179,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         X = self._read_rows(X)
         positives = self._read_labels(y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
-        positives = [
-            np.setdiff1d(rows, out) if len(out) else rows for rows, out in zip(positives, not_used, strict=True)
-        ]
+        both = zip(positives, not_used, strict=True)
+        positives = [np.setdiff1d(rows, out) if len(out) else rows for rows, out in both]
         n_used = X.shape[0] - np.array([len(out) for out in not_used])
         self.prevalence_ = np.array([len(rows) for rows in positives]) / np.maximum(n_used, 1)
         fitted_to = X.shape[0], len(positives), X.shape[1], X.dtype, self.kernel
@@ -192,24 +191,35 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         problems = [Problem(rows, rule, out, *settings, start) for rows, rule, out, start in labelled]
         linear = self.kernel is None
         weights = allocator(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype) if linear else None
-        solutions = solve(
-            sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X,
-            problems,
-            kernel=self.kernel,
-            kernel_params=self.kernel_params,
-            cache_mb=self.cache_mb,
-            n_jobs=self.n_jobs,
-            seed=self.random_state,
-            margins=True,
-            progress=progress,
-            out=weights,
-        )
+        dual: dict[str, Any] = {"kernel": self.kernel, "kernel_params": self.kernel_params, "cache_mb": self.cache_mb}
+        running: dict[str, Any] = {"n_jobs": self.n_jobs, "seed": self.random_state, "progress": progress}
+        rows = sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X
+        self.solutions_ = solutions = solve(rows, problems, **dual, **running, margins=True, out=weights)
+        self._fitted_to = fitted_to
         if weights is not None:
             self.coef_ = weights
-        else:
-            self._keep_support(X, solutions)
-        self._fitted_to = fitted_to
-        self._keep(solutions, X.dtype)
+        else:  # keep the rows that any ranker is made of; of a precomputed kernel their numbers
+            used = np.unique(np.concatenate([solution.support for solution in solutions]))
+            self.support_vectors_ = used if self.kernel == "precomputed" else X[used]
+            self.dual_coef_ = np.zeros((len(solutions), len(used)), X.dtype)
+            for row, solution in zip(self.dual_coef_, solutions, strict=True):
+                row[np.searchsorted(used, solution.support)] = solution.alpha
+        self.intercept_ = np.array([solution.bias for solution in solutions], X.dtype)
+        self.directional_margin_, self.margin_, self.certificate_, self.n_epochs_, self.n_updates_, self.converged_ = (
+            np.array([getattr(solution, name) for solution in solutions])
+            for name in ("directional_margin", "margin", "certificate", "n_epochs", "n_updates", "converged")
+        )
+        self.support_ = [solution.support for solution in solutions]
+        self.n_support_ = np.array([len(support) for support in self.support_])
+        self.stopped_ = [solution.stopped for solution in solutions]
+        self.n_iter_ = int(self.n_epochs_.max(initial=1))
+        if late := int(np.sum(~self.converged_)):
+            warnings.warn(
+                f"{late} of {len(solutions)} topics did not converge in {self.max_epochs} epochs; "
+                "raise max_epochs, or lambda_ if the rows are not separable",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def _read_rows(self, X: Any) -> Any:
@@ -240,13 +250,12 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         labels = y if sp.issparse(y) else np.asarray(y)
         self.multilabel_ = sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1)
         if self.multilabel_:
-            indicator = sp.csc_array(labels, copy=True)  # eliminate_zeros works in place
+            indicator = sp.csc_array(labels)
             _check_length(indicator.shape[0], n_rows)
             if not indicator.shape[1]:
                 raise ValueError("Y has no column; an indicator Y needs one for each topic")
             if indicator.nnz and not np.isin(indicator.data, (0, 1)).all():
                 raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
-            indicator.eliminate_zeros()
             self.classes_ = np.arange(indicator.shape[1]) if names is None else names
             return rows_by_column(indicator)
         y = column_or_1d(labels, warn=True)
@@ -262,38 +271,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         """Return the rows that each topic leaves out."""
         if left_out is None:
             return [NO_ROWS] * shape[1]
-        mask = sp.csc_array(left_out, copy=True)
+        mask = sp.csc_array(left_out)
         if not self.multilabel_ or mask.shape != shape:
             raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {mask.shape}")
-        mask.eliminate_zeros()
         return rows_by_column(mask)
-
-    def _keep_support(self, X: Any, solutions: list[Solution]) -> None:
-        """Keep the rows that any ranker is made of; of a precomputed kernel their numbers."""
-        used = np.unique(np.concatenate([solution.support for solution in solutions]))
-        self.support_vectors_ = used if self.kernel == "precomputed" else X[used]
-        self.dual_coef_ = np.zeros((len(solutions), len(used)), X.dtype)
-        for row, solution in zip(self.dual_coef_, solutions, strict=True):
-            row[np.searchsorted(used, solution.support)] = solution.alpha
-
-    def _keep(self, solutions: list[Solution], dtype: np.dtype) -> None:
-        self.solutions_ = solutions
-        self.intercept_ = np.array([solution.bias for solution in solutions], dtype)
-        self.support_ = [solution.support for solution in solutions]
-        self.directional_margin_, self.margin_, self.certificate_, self.n_epochs_, self.n_updates_, self.converged_ = (
-            np.array([getattr(solution, name) for solution in solutions])
-            for name in ("directional_margin", "margin", "certificate", "n_epochs", "n_updates", "converged")
-        )
-        self.n_support_ = np.array([len(solution.support) for solution in solutions])
-        self.stopped_ = [solution.stopped for solution in solutions]
-        self.n_iter_ = int(self.n_epochs_.max(initial=1))
-        if late := int(np.sum(~self.converged_)):
-            warnings.warn(
-                f"{late} of {len(solutions)} topics did not converge in {self.max_epochs} epochs; "
-                "raise max_epochs, or lambda_ if the rows are not separable",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
     def facts(self) -> dict[str, list]:
         """Return each topic's epochs, updates, support, margins, and why training stopped, by name."""

@@ -47,14 +47,7 @@ def is_on_disk(X: Any) -> bool:
 
 
 def read_rows(X: Any) -> _Csr:
-    """Return the arrays of sparse rows that `arrange` takes.
-
-    Parameters
-    ----------
-    X : CSR matrix, or rows on disk
-        The latter have ``shape``, ``dtype``, ``indptr``, ``indices``, ``data`` and slices as a CSR matrix has them, and
-        ``folder``.
-    """
+    """Return the arrays of a CSR matrix, or of rows on disk, which have its attributes and a ``folder``."""
     on_disk = is_on_disk(X)
     if not (on_disk or (sp.issparse(X) and X.format == "csr")) or X.dtype not in (np.float32, np.float64):
         kind = f"{X.format} of {X.dtype}" if sp.issparse(X) else type(X).__name__
@@ -73,14 +66,10 @@ def read_rows(X: Any) -> _Csr:
 
 
 def arrange(csr: _Csr) -> Rows:
-    """Return rows arranged for the cache: see _lanes.h. Those of float64 stay as they are but for columns of 16 bits.
+    """Return rows arranged for the cache, in memory or on disk as the rows are: see _lanes.h.
 
-    The arrays that this takes lie in memory, or beside the rows where these are on disk.
-
-    Raises
-    ------
-    ValueError
-        If the columns of a row do not ascend, or are none of the features.
+    Those of float64 stay as they are but for columns of 16 bits. Columns of a row that do not ascend, or are no features,
+    are a ValueError.
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
     df, norm2 = np.zeros(n_features, np.int32), empty(n_rows, np.float64)
@@ -162,9 +151,8 @@ def remapped(array: np.ndarray) -> np.ndarray:
 def _in_large_pieces(array: np.memmap) -> np.memmap:
     """Advise the system to read 2 MB where a page is needed, there and nowhere else.
 
-    Left to itself, it reads around the place, up to many megabytes. Where memory is short these drive each other out
-    before they are used, and several times as much is read as is used. Linux up to 5.17 knows no such large pieces:
-    there, advice against reading around would make it read page by page.
+    Left to itself, it reads many megabytes around the place, which drive each other out where memory is short. Linux up
+    to 5.17 knows no such large pieces: there, advice against reading around would make it read page by page.
     """
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     release = re.match(r"(\d+)\.(\d+)", platform.release())
@@ -220,8 +208,7 @@ def solve_block(
     problems : iterable of (int, Problem)
     order : ndarray of int64, shape (n_rows,), or None
         The order in which rows are presented; None: as they stand.
-    lanes : int from 1 to 16
-    keep_weights, margins : bool
+    lanes, keep_weights, margins
         As for `solve`.
     out : ndarray of shape (n_problems, n_features), optional
         Where to write the weights of each problem, by its number.
@@ -235,7 +222,7 @@ def solve_block(
     if not isinstance(rows, Rows):
         rows = arrange(read_rows(rows))
     block = Block(rows, order)
-    budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.n_rows) + _ROW_COST)))
+    budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.shape[0]) + _ROW_COST)))
     waiting, at_work = iter(problems), dict[int, NumberedProblem]()
     solved: list[tuple[int, Problem, Solution]] = []
 
@@ -251,7 +238,7 @@ def solve_block(
         finished = block.run(budget)
         for lane in [lane for lane in at_work if finished >> lane & 1]:
             k, problem = at_work.pop(lane)
-            weights = out[k] if out is not None else np.empty(rows.n_features, rows.dtype)
+            weights = out[k] if out is not None else np.empty(rows.shape[1], rows.dtype)
             solved.append((k, problem, _unload(block, lane, problem, weights, keep_weights)))
             control.finished()
             load_next(lane)

@@ -113,7 +113,7 @@ class Solution:
         with shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``.
     unit : float
         What scores are divided by before they are compared with those of the same rule trained on other rows: ``‖a‖``
-        where the rule leaves the length of ``a`` free; 1 for PA, PAM and PAUM, whose margins have a size of their own.
+        where the rule leaves its length free; 1 for PA, PAM and PAUM, whose margins have a size of their own.
     """
 
     weights: np.ndarray | None
@@ -138,8 +138,9 @@ NumberedProblem = tuple[int, Problem]
 
 
 def rows_by_column(indicator: Any) -> list[np.ndarray]:
-    """Return the rows in which each column of a sparse matrix has an entry, as int32 in ascending order."""
-    columns = sp.csc_array(indicator)
+    """Return the rows in which each column of a sparse matrix is not zero, as int32 in ascending order."""
+    columns = sp.csc_array(indicator, copy=True)
+    columns.eliminate_zeros()
     return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
 
 
@@ -180,7 +181,6 @@ class _Control:
         self._progress = progress
 
     def finished(self, count: int = 1) -> None:
-        """Report that so many more problems are finished."""
         if self._progress:
             self._progress(count)
 

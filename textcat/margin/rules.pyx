@@ -25,10 +25,7 @@ from libc.math cimport INFINITY, fmax, pow, sqrt
 
 
 class _Parameter(NamedTuple):
-    """A parameter of a rule: its name, the interval it lies in, and its default (None: it has none).
-
-    The interval is finite even where an end is infinite. A default that is a function takes the values before it.
-    """
+    """A parameter of a rule; it is finite even where its interval is not. A default may be a function of those before."""
 
     name: str
     low: float = -INFINITY
@@ -92,8 +89,8 @@ cdef class Rule:
             self.formula.p[place] = values[parameter.name]
         self.use_formula()
 
-    cdef void use_formula(self):
-        """Set the functions of the formula, and what the loop may rely on."""
+    cdef void use_formula(self):  # sets the functions of the formula, and what the loop may rely on
+        pass
 
     def threshold(self, int y, double N=0.0, double t=0.0, double R=1.0):
         """Return the margin at or below which a row of label y, +1 or -1, causes an update; N, t and R as in the table."""
@@ -216,8 +213,10 @@ cdef class PAUM(Rule):
 
     Parameters
     ----------
-    tau_neg, tau_pos : float
-        Margins asked of documents without the topic and with it. Below 0, some errors are left as they are.
+    tau_neg : float
+        Margin asked of documents without the topic; below 0, some errors are left as they are.
+    tau_pos : float
+        Margin asked of documents with the topic.
     eta : float > 0
         Learning rate η: the larger, the less the margins ask for.
 

@@ -61,9 +61,8 @@ def make_examples(
 
     Parameters
     ----------
-    corpus : Corpus
-    documents : sequence of Document
-        Those that are trained on.
+    corpus, documents : Corpus, sequence of Document
+        Where the descriptions are, and what is trained on.
     features : TfIdf
         Is fitted.
     labels : sparse of shape (n_documents, n_topics), 0/1
@@ -110,8 +109,7 @@ def examples_without(
     ----------
     held_out : iterable of ndarray of int
         Training documents, by their positions.
-    corpus : Corpus
-    recipe : Recipe
+    corpus, recipe
     tokens : Tokens, optional
         Of the recipe's settings; its cache of other recipes' texts is used again.
 

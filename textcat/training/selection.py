@@ -52,13 +52,12 @@ class Trial:
     Attributes
     ----------
     recipe : Recipe
-    macro_average_precision : dict of str to float
-        Per band: the average over topics, then over folds. A topic counts in the folds where it has positives on both
-        sides. "RARE" is the average over common topics trained with as few positives as the rarest topics have,
-        "EXPECTED" that over all topics with RARE in the place of the thirty smallest ones, and "POOLED" that over all
-        topics of two documents or more, each ranked once over the documents of all folds.
-    average_sparsity : dict of str to float
-        Per band: the mean number of support documents.
+    macro_average_precision, average_sparsity : dict of str to float
+        Per band: the average over topics, then over folds, of the average precision (a topic counts in the folds where
+        it has positives on both sides) and of the number of support documents. "RARE" is the average over common topics
+        trained with as few positives as the rarest topics have, "EXPECTED" that over all topics with RARE in the place
+        of the thirty smallest ones, and "POOLED" that over all topics of two documents or more, each ranked once over
+        the documents of all folds.
     """
 
     recipe: Recipe
@@ -67,13 +66,7 @@ class Trial:
 
 
 def margin_settings(recipe: Recipe) -> list[Recipe]:
-    """Return the recipe with each of the margins that the study of margins compares.
-
-    Raises
-    ------
-    TextcatError
-        If the recipe's learner is not PAUM.
-    """
+    """Return the recipe with each of the margins that the study of margins compares; its learner must be PAUM."""
     name = recipe.learner.get("name", "paum")
     if name != "paum":
         raise TextcatError(f"Recipe {recipe.name} trains {name}; only paum has margins to compare.")
@@ -175,13 +168,10 @@ def cross_validate(
     Parameters
     ----------
     corpus : Corpus
-        Only its training documents are used.
     recipes : iterable of Recipe
-    n_folds : int
-    n_repeats : int
-        Splits into folds: one alone says little about topics of a few documents.
-    seed : int
-        Of the first split; the next ones take the numbers after it.
+    n_folds, n_repeats, seed : int
+        Of the splits into folds, whose seeds are this one and those after it. One split alone says little about topics
+        of a few documents.
     n_jobs : int, optional
     advance : callable
         Called with the number of recipes whenever some have been measured on one more fold.
@@ -215,10 +205,8 @@ def cross_validate(
                 for part, of_part in zip(parts, examples, strict=True):
                     solutions = _train([each.learner for each in tries], part, of_part, n_jobs)
                     chosen = bands(corpus.topics, part.sizes, DEFAULT_BANDS)
-                    tasks += [
-                        executor.submit(each.measure, part, solved, chosen)
-                        for each, solved in zip(tries, solutions, strict=True)
-                    ]
+                    measured = zip(tries, solutions, strict=True)
+                    tasks += [executor.submit(each.measure, part, solved, chosen) for each, solved in measured]
                     advance(len(tries))
             for task in tasks:
                 task.result()
@@ -269,9 +257,7 @@ class _Try:
 
     def __init__(self, recipe: Recipe, labels: sp.csc_matrix):
         self.learner = recipe.make_learner()
-        self._recipe = recipe
-        self._labels = labels
-        self._scores = np.zeros(labels.shape, np.float32)
+        self._recipe, self._labels, self._scores = recipe, labels, np.zeros(labels.shape, np.float32)
         self._n_scored = 0
         self._quality: list[dict[str, float]] = []
         self._sparsity: list[dict[str, float]] = []
@@ -280,7 +266,8 @@ class _Try:
     def measure(self, fold: Fold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
         """Measure the recipe on a fold's own documents."""
         self._quality.append(fold.quality(solutions, chosen))
-        self._sparsity.append(fold.sparsity(solutions, chosen))
+        support = np.array([len(solution.support) for solution in solutions])
+        self._sparsity.append({band.name: float(support[list(band.topics)].mean()) for band in chosen})
         self._scores[fold.held_out] = fold.scores(solutions)
         self._n_scored += len(fold.held_out)
         if self._n_scored % len(self._scores) == 0:  # a split is complete
@@ -340,7 +327,7 @@ class Fold:
         ----------
         learner : MarginClassifier
         examples : Examples
-            The rows after those of documents are never held out, and are examples of simulated topics, too.
+            Rows after those of documents are never held out, and are examples of simulated topics, too.
 
         Yields
         ------
@@ -369,18 +356,16 @@ class Fold:
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the macro-averaged precision over each band.
+        """Return the macro-averaged precision over each band, RARE and EXPECTED; nan where a band has no topic.
 
         Parameters
         ----------
-        solutions : sequence of Solution
-            Of `problems`.
-        chosen : sequence of Band
+        solutions, chosen : sequence of Solution, sequence of Band
+            Of `problems`, and what to average over.
 
         Returns
         -------
         dict of str to float
-            RARE and EXPECTED among them; nan for a band without a topic to average over.
         """
         precisions = average_precisions(self._held_out_labels, self.scores(solutions))
         precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
@@ -395,21 +380,6 @@ class Fold:
             common = _nanmean(precisions[np.argsort(-self.sizes, kind="stable")[:-_N_RARE]])
             figures[EXPECTED] = ((n - _N_RARE) * common + _N_RARE * figures[RARE]) / n
         return figures
-
-    def sparsity(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the mean number of support documents over each band.
-
-        Parameters
-        ----------
-        solutions, chosen
-            As in `quality`.
-
-        Returns
-        -------
-        dict of str to float
-        """
-        support = np.array([len(solution.support) for solution in solutions])
-        return {band.name: float(support[list(band.topics)].mean()) for band in chosen}
 
 
 def _nanmean(values: np.ndarray) -> float:
@@ -431,7 +401,7 @@ def best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     Parameters
     ----------
     trials : sequence of Trial
-    tolerance : float, default 0.0005
+    tolerance : float
         How much lower the macro-averaged precision may be.
 
     Returns
@@ -441,10 +411,10 @@ def best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     paper = next((trial for trial in trials if is_the_papers(trial.recipe)), None)
     reference = paper or max(trials, key=lambda trial: trial.macro_average_precision[EXPECTED])
     names = ("ALL", "TOP10", RARE) if paper else (EXPECTED,)
+    yardstick = {band: reference.macro_average_precision[band] - tolerance for band in names}
 
     def as_good(trial: Trial) -> bool:
         # A band that no topic is in is nan, and no reason against a setting.
-        figures, yardstick = trial.macro_average_precision, reference.macro_average_precision
-        return not any(figures[band] < yardstick[band] - tolerance for band in names)
+        return not any(trial.macro_average_precision[band] < least for band, least in yardstick.items())
 
     return min(filter(as_good, trials), key=lambda trial: trial.average_sparsity["ALL"])

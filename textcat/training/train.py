@@ -159,19 +159,14 @@ def train_and_evaluate(
     Parameters
     ----------
     corpus, recipe, n_jobs, store, stages
-        As in `train`.
+        As in `train`, and so are the errors.
     bands : str or iterable of str, optional
-        As in `Tagger.evaluate`.
+        As in `Tagger.evaluate`; one that cannot be understood is a TextcatError.
 
     Returns
     -------
     Tagger
         With its `evaluation`.
-
-    Raises
-    ------
-    TextcatError
-        If the corpus has no topic, the recipe cannot be followed, or a band cannot be understood.
     """
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages}
@@ -198,7 +193,7 @@ def unevaluated_topics(corpus: Corpus) -> str:
 
 
 def _units(learner: MarginClassifier) -> np.ndarray:
-    """Return what scores of each topic are divided by, so that those of folds and of the model share a scale."""
+    """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
     return np.array([solution.unit for solution in learner.solutions_], learner.intercept_.dtype)
 
 
@@ -223,10 +218,8 @@ def cross_evaluate(
     tagger : Tagger
         Trained on the corpus by the recipe. Its thresholds are those that F1 is measured at; if they were chosen by
         cross-validation, that was on the same documents, and a fresh document is decided on a little worse.
-    corpus, recipe, n_jobs, stages
-        As in `train`.
-    bands : str or iterable of str, optional
-        As in `Tagger.evaluate`.
+    corpus, recipe, bands, n_jobs, stages
+        As in `train_and_evaluate`.
     n_folds : int
         At most one per document.
     store : path, optional
@@ -235,11 +228,6 @@ def cross_evaluate(
     Returns
     -------
     Evaluation
-
-    Raises
-    ------
-    TextcatError
-        If a band cannot be understood.
     """
     labels = corpus.labels(corpus.train)
     fold_of = folds(labels, min(n_folds, len(corpus.train)), seed=0)

@@ -95,13 +95,7 @@ def _suggested(trial: Any, name: str, values: Sequence[Any] | _Range) -> Any:
 
 
 def read_space(path: Path) -> _Space:
-    """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``.
-
-    Raises
-    ------
-    TextcatError
-        If there is no such file, or it is not one of a space.
-    """
+    """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``."""
     entries = read_toml(path, "space")
     known = ", ".join(_SECTIONS)
     for section, parameters in entries.items():
@@ -207,9 +201,8 @@ def study(
         What the space does not vary.
     space_file : Path, optional
         None: the margins of `margin_settings`.
-    sampler : "grid", "random" or "tpe"
-    n_trials : int
-        For "random" and "tpe".
+    sampler, n_trials : "grid", "random" or "tpe", int
+        How recipes are chosen; the number is for "random" and "tpe".
     folder : Path, optional
         Where trials are kept, in the file ``trials.jsonl``; None: they are not.
     stages : Stages
