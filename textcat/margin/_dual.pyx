@@ -205,23 +205,9 @@ cdef class Expansion:
 
     Load a problem; run it, holding the block of kernel rows that a run returns as needed; read the attributes.
 
-    Parameters
-    ----------
-    diagonal : ndarray of float64, shape (n_rows,)
-    dtype : float32 or float64
-        The number type of the kernel, and of the training.
-    block_rows : int
-        Rows a block of the kernel has; the last one may have fewer.
-    order : ndarray of int64, shape (n_rows,), or None
-        The order in which rows are presented; None: as they stand.
-
-    Attributes
-    ----------
-    labels : ndarray of int8, shape (n_rows,)
-    g, alpha : ndarray of shape (n_rows,)
-        Unscaled: ``f(x_i) = scale * (g_i + rho * w_bias + lambda * alpha_i)``; w_bias is unscaled too.
-    scale, w_bias, t, finished, epochs, last_updates, n_held
-        The state of the problem, and the number of blocks that are held.
+    The diagonal of the kernel is float64, the training in the kernel's dtype; a block has `block_rows` rows, but for the
+    last one; the order, int64 row numbers, is that in which rows are presented (None: as they stand). ``labels, g, alpha``
+    have a number a row: ``f(x_i) = scale * (g_i + rho * w_bias + lambda * alpha_i)``.
     """
 
     cdef problem z
@@ -237,13 +223,9 @@ cdef class Expansion:
         cdef int64_t[::1] active_set = np.empty(n_rows, np.int64)
         self.dtype = np.dtype(dtype)
         self.single = self.dtype == np.float32
-        self.blocks = np.zeros(n_blocks, np.uintp)
-        self.used = np.zeros(n_blocks, np.int64)
-        self.held = {}
+        self.blocks, self.used, self.held = np.zeros(n_blocks, np.uintp), np.zeros(n_blocks, np.int64), {}
         self.kept = [diagonal, order, active_set]
-        self.z.n_rows = n_rows
-        self.z.block_rows = block_rows
-        self.z.itemsize = self.dtype.itemsize
+        self.z.n_rows, self.z.block_rows, self.z.itemsize = n_rows, block_rows, self.dtype.itemsize
         self.z.finished = True
         if n_rows:  # an empty array has no first element to point at
             self.z.diagonal = &diagonal[0]
@@ -260,8 +242,7 @@ cdef class Expansion:
         cdef int8_t[::1] labels
         cdef Py_ssize_t i
         self.labels = np.full(z.n_rows, -1, np.int8)
-        self.g = np.zeros(z.n_rows, self.dtype)
-        self.alpha = np.zeros(z.n_rows, self.dtype)
+        self.g, self.alpha = np.zeros(z.n_rows, self.dtype), np.zeros(z.n_rows, self.dtype)
         labels = self.labels
         for i in range(positives.shape[0]):
             labels[positives[i]] = 1
@@ -292,13 +273,12 @@ cdef class Expansion:
 
     def run(self, Py_ssize_t budget):
         """Present at most about ``budget`` rows, without the GIL; return the block that must be held to continue, or -1."""
-        cdef problem *z = &self.z
         cdef Py_ssize_t block
         with nogil:
             if self.single:
-                block = _run(z, budget, <float *> z.g, <float *> z.alpha)
+                block = _run(&self.z, budget, <float *> self.z.g, <float *> self.z.alpha)
             else:
-                block = _run(z, budget, <double *> z.g, <double *> z.alpha)
+                block = _run(&self.z, budget, <double *> self.z.g, <double *> self.z.alpha)
         return block
 
     def hold(self, Py_ssize_t b, block):
@@ -307,20 +287,16 @@ cdef class Expansion:
         self.held[b] = block
 
     def drop(self):
-        """Release the block that the fewest updates have used.
-
-        Rows are presented in cycles, so the block not used for longest is the one that is needed next.
-        """
+        """Release the block that the fewest updates have used: rows are presented in cycles."""
         b = min(self.held, key=self.used.__getitem__)
         self.blocks[b] = 0
         del self.held[b]
 
     def squared_length(self):
         """Return N = ‖a‖², summed anew from the coefficients."""
-        cdef problem *z = &self.z
         if self.single:
-            return _squared_length(z, <float *> z.g, <float *> z.alpha)
-        return _squared_length(z, <double *> z.g, <double *> z.alpha)
+            return _squared_length(&self.z, <float *> self.z.g, <float *> self.z.alpha)
+        return _squared_length(&self.z, <double *> self.z.g, <double *> self.z.alpha)
 
     def __getattr__(self, name):
         state = {"scale": self.z.scale, "w_bias": self.z.w_bias, "t": self.z.t, "finished": self.z.finished,

@@ -292,14 +292,14 @@ def solve_block(
     Parameters
     ----------
     kernel : KernelRows
-        May be shared by several threads that each run this function.
+        Several threads that each run this function may share it.
     problems, order, margins, control
         As for `textcat.margin.primal.solve_block`.
 
     Returns
     -------
     list of (int, Solution)
-        Solutions without weights.
+        Without weights.
     """
     expansion = Expansion(kernel.diagonal, kernel.dtype, BLOCK_ROWS, order)
     solved = []

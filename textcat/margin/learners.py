@@ -94,21 +94,15 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_topics, n_features)
-        Without a kernel only.
-    dual_coef_ : ndarray of shape (n_topics, n_support)
-        With a kernel only: the coefficients of `support_vectors_`, the rows that any topic's ranker is made of.
+    coef_, dual_coef_ : ndarray of shape (n_topics, n_features), (n_topics, n_support)
+        Without a kernel; with one: the coefficients of `support_vectors_`, the rows that any topic's ranker is made of.
     intercept_, classes_ : ndarray of shape (n_topics,), (n_classes,)
     n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
-        Per topic: epochs (`n_iter_` is the largest), updates, rows with a non-zero coefficient ("sparsity"), whether it
-        converged, and the fraction of positives.
-    support_ : list of ndarray of int32
-        Per topic: the rows with a non-zero coefficient.
+        Epochs (`n_iter_` is the largest number), updates, rows with a non-zero coefficient ("sparsity"; `support_` has
+        them), whether it converged (`stopped_` says it in words), and the fraction of positives.
     directional_margin_, margin_, certificate_ : ndarray of shape (n_topics,)
-        Per topic: the margin reached in the space that was trained in, with the bias as a coordinate and without; and
-        the proven fraction of the largest possible directional margin (see `Solution`).
-    stopped_ : list of str
-        Why training ended, in words.
+        The margin reached in the space that was trained in, with the bias as a coordinate and without; and the proven
+        fraction of the largest possible directional margin (see `Solution`).
     solutions_ : list of Solution
     """
 
@@ -194,7 +188,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         dual: dict[str, Any] = {"kernel": self.kernel, "kernel_params": self.kernel_params, "cache_mb": self.cache_mb}
         running: dict[str, Any] = {"n_jobs": self.n_jobs, "seed": self.random_state, "progress": progress}
         rows = sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X
-        self.solutions_ = solutions = solve(rows, problems, **dual, **running, margins=True, out=weights)
+        solutions = solve(rows, problems, **dual, **running, margins=True, out=weights)
+        self.solutions_: list[Solution] = solutions
         self._fitted_to = fitted_to
         if weights is not None:
             self.coef_ = weights

@@ -68,8 +68,7 @@ def read_rows(X: Any) -> _Csr:
 def arrange(csr: _Csr) -> Rows:
     """Return rows arranged for the cache, in memory or on disk as the rows are: see _lanes.h.
 
-    Those of float64 stay as they are but for columns of 16 bits. Columns of a row that do not ascend, or are no features,
-    are a ValueError.
+    Those of float64 stay as they are but for columns of 16 bits. Columns of a row must ascend, and be features.
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
     df, norm2 = np.zeros(n_features, np.int32), empty(n_rows, np.float64)

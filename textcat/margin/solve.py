@@ -218,8 +218,7 @@ def _check(problems: Sequence[Problem], n_rows: int, n_features: int | None, dty
                 "least 0, rho finite, max_epochs at least 1, and mini_epochs at least 0"
             )
         if problem.start is not None and not _is_start(problem.start, n_rows, n_features, dtype):
-            weights = "" if n_features is None else " with weights"
-            features = "" if n_features is None else f" and {n_features} features"
+            weights, features = ("", "") if n_features is None else (" with weights", f" and {n_features} features")
             raise ValueError(
                 f"the start of problem {number} must be a solution{weights}, in {dtype} and over {n_rows} rows"
                 f"{features}, as X is"
@@ -228,9 +227,8 @@ def _check(problems: Sequence[Problem], n_rows: int, n_features: int | None, dty
 
 def _is_start(start: Solution, n_rows: int, n_features: int | None, dtype: np.dtype) -> bool:
     fits = start.alpha.dtype == dtype and start.support.shape == start.alpha.shape and _are_rows(start.support, n_rows)
-    if n_features is None:
-        return fits
-    return fits and start.weights is not None and start.weights.shape == (n_features,) and start.weights.dtype == dtype
+    w = start.weights
+    return fits and (n_features is None or (w is not None and w.shape == (n_features,) and w.dtype == dtype))
 
 
 def _are_rows(rows: np.ndarray, n_rows: int) -> bool:

@@ -36,18 +36,15 @@ class _Range:
 
     @property
     def whole(self) -> bool:
-        """Whether only whole numbers are meant."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def draw(self, random: np.random.Generator) -> float:
-        """Draw a value."""
         if self.whole and not self.log:
             return int(random.integers(int(self.low), int(self.high) + 1))
-        if self.log:
-            value = math.exp(random.uniform(math.log(self.low), math.log(self.high)))
-        else:
-            value = random.uniform(self.low, self.high)
-        return round(value) if self.whole else float(value)
+        if not self.log:
+            return float(random.uniform(self.low, self.high))
+        value = math.exp(random.uniform(math.log(self.low), math.log(self.high)))
+        return round(value) if self.whole else value
 
 
 @dataclass(frozen=True)
@@ -96,16 +93,12 @@ def _suggested(trial: Any, name: str, values: Sequence[Any] | _Range) -> Any:
 
 def read_space(path: Path) -> _Space:
     """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``."""
-    entries = read_toml(path, "space")
-    known = ", ".join(_SECTIONS)
+    entries, known = read_toml(path, "space"), ", ".join(_SECTIONS)
+    varied: dict[tuple[str, str], Sequence[Any] | _Range] = {}
     for section, parameters in entries.items():
         if section not in _SECTIONS or not isinstance(parameters, dict):
             raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {known}.")
-    varied = {
-        (section, key): _values(path, section, key, values)
-        for section, parameters in entries.items()
-        for key, values in parameters.items()
-    }
+        varied |= {(section, key): _values(path, section, key, values) for key, values in parameters.items()}
     if not varied:
         raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {known}.")
     return _Space(varied)
@@ -221,9 +214,9 @@ def study(
     if sampler not in _SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(_SAMPLERS)}.")
     space = None if space_file is None else read_space(space_file)
+    recipes = []
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")
-    recipes = []
     if space is None:
         recipes = margin_settings(start)
     elif sampler != "tpe":
