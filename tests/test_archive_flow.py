@@ -75,7 +75,7 @@ def test_a_result_is_given_while_the_next_piece_is_waited_for(workers):
 
     def batches():
         yield batch(0)
-        assert gate.wait(30)
+        assert gate.wait(300)
         yield batch(1)
 
     with closing(ordered_map(archive_work.number_of, batches(), workers)) as results:
@@ -123,7 +123,7 @@ def test_reading_ends_soon_after_nobody_wants_more():
     before = threading.active_count()
     with open_workers(1, None) as workers, closing(ordered_map(archive_work.number_of, endless(), workers)) as results:
         next(results)
-    for _ in range(100):
+    for _ in range(6000):
         if threading.active_count() == before:
             return
         time.sleep(0.05)

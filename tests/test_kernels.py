@@ -167,7 +167,7 @@ def test_a_thread_that_would_wait_for_another_computes_a_later_block_meanwhile()
             computed.append(int(X[0, 0]))
             if X[0, 0] == 0:
                 at_work.set()
-                go_on.wait(10)
+                go_on.wait(300)
             else:
                 go_on.set()
         return np.zeros((len(X), len(Y)))
@@ -176,9 +176,9 @@ def test_a_thread_that_would_wait_for_another_computes_a_later_block_meanwhile()
     rows = KernelRows(X, watched)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(rows.block, 0)
-        assert at_work.wait(10)
+        assert at_work.wait(300)
         second = pool.submit(rows.block, 0)
-        assert first.result(10) is second.result(10)
+        assert first.result(300) is second.result(300)
     assert computed == [0, BLOCK_ROWS]
 
 
@@ -188,7 +188,7 @@ def test_a_block_is_computed_again_where_another_thread_has_failed():
     def fails_once(X, Y):
         if len(Y) > BLOCK_ROWS and not failing.is_set():
             failing.set()
-            go_on.wait(10)
+            go_on.wait(300)
             raise MemoryError
         go_on.set()
         return X @ Y.T
@@ -197,11 +197,11 @@ def test_a_block_is_computed_again_where_another_thread_has_failed():
     go_on.clear()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(rows.block, 0)
-        assert failing.wait(10)
+        assert failing.wait(300)
         second = pool.submit(rows.block, 0)
-        assert second.result(10).shape == (BLOCK_ROWS, 150)
+        assert second.result(300).shape == (BLOCK_ROWS, 150)
         with pytest.raises(MemoryError):
-            first.result(10)
+            first.result(300)
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,7 @@ main()
         try:
             written = opened(tmp_path / "pipe", process)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=300)
         finally:
             process.kill()  # else a failure would wait for it forever
         os.close(written)
