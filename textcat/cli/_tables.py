@@ -137,9 +137,8 @@ def _say(console: Console, text: str) -> None:
 
 
 def _wrapped(console: Console, text: str, indent: str = "") -> str:
-    lines = textwrap.wrap(
-        text, max(40, min(console.width, 100)) - len(indent), break_long_words=False, break_on_hyphens=False
-    )
+    width = max(40, min(console.width, 100)) - len(indent)
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     return textwrap.indent("\n".join(lines), indent)
 
 
@@ -165,10 +164,13 @@ def _plain(value: Any) -> Any:
 
 
 def _rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
-    if as_json:
-        _print_json(console, rows)
-    else:
-        show(console, rows)
+    (_print_json if as_json else show)(console, rows)
+
+
+def _named(titles: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[dict[str, Any]]:
+    """Return rows of cells as rows by title."""
+    names = list(titles)
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 # --- train, evaluate, compare ----------------------------------------------------------------------------------------
@@ -246,20 +248,12 @@ def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[di
 def topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
     facts = _printed_facts(export.fact_names(evaluation))
-    return [
-        {
-            "topic": row.topic,
-            "train": row.train_positives,
-            "test": row.test_positives,
-            "precision": _figure(row.precision),
-            "recall": _figure(row.recall),
-            "F1": _figure(row.f1),
-            "AP": _figure(row.average_precision, undefined="no positive"),
-            "prevalence": _figure(row.prevalence, 4),
-            **{name: _short(row.facts.get(name)) for name in facts},
-        }
-        for row in sorted(evaluation.topics, key=lambda row: (-row.train_positives, row.topic))
-    ]
+    rows = []
+    for row in sorted(evaluation.topics, key=lambda row: (-row.train_positives, row.topic)):
+        quality = (*map(_figure, (row.precision, row.recall, row.f1)), _figure(row.average_precision, 3, "no positive"))
+        known = [_short(row.facts.get(name)) for name in facts]
+        rows.append((row.topic, row.train_positives, row.test_positives, *quality, _figure(row.prevalence, 4), *known))
+    return _named(("topic", "train", "test", "precision", "recall", "F1", "AP", "prevalence", *facts), rows)
 
 
 def stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
@@ -304,38 +298,24 @@ def comparison(
 
 def measure_rows(compared: Comparison, names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
     """Return a row per band and measure: its values for the first and another model, and how these differ."""
+    titles = (names[0], names[other], f"{names[other]} - {names[0]}", "95 % interval", "p docs", "p topics")
     rows = []
     for row in compared.measures:
         found = row.differences[other - 1]
-        difference, interval, p_documents, p_topics = astuple(found) if found else [None] * 4
-        values = {names[place]: _figure(row.values[place], undefined="no topic") for place in (0, other)}
-        cells = {"band": row.band, "measure": _SHORT_TITLES[row.measure], **values}
-        cells |= {
-            f"{names[other]} - {names[0]}": _figure(difference, sign="+"),
-            "95 % interval": _interval(interval, "+"),
-        }
-        rows.append(cells | {"p docs": _figure(p_documents, 4), "p topics": _figure(p_topics, 4)})
-    return rows
+        difference, interval, *p_values = astuple(found) if found else [None] * 4
+        values = [_figure(row.values[place], undefined="no topic") for place in (0, other)]
+        differing = (_figure(difference, sign="+"), _interval(interval, "+"), *(_figure(p, 4) for p in p_values))
+        rows.append((row.band, _SHORT_TITLES[row.measure], *values, *differing))
+    return _named(("band", "measure", *titles), rows)
 
 
 def difference_rows(compared: Comparison, names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
     """Return the average precision of the n topics (by default all) that differ most between the models."""
-    return [
-        {
-            "topic": row.topic,
-            "train": row.train_positives,
-            "test": row.test_positives,
-            **dict(zip(names, map(_figure, row.average_precision), strict=True)),
-            **dict(
-                zip(
-                    [f"{name} - {names[0]}" for name in names[1:]],
-                    (_figure(value, sign="+") for value in row.differences),
-                    strict=True,
-                )
-            ),
-        }
-        for row in compared.topics[:n]
-    ]
+    rows = []
+    for row in compared.topics[:n]:
+        figures = (*map(_figure, row.average_precision), *(_figure(value, sign="+") for value in row.differences))
+        rows.append((row.topic, row.train_positives, row.test_positives, *figures))
+    return _named(("topic", "train", "test", *names, *(f"{name} - {names[0]}" for name in names[1:])), rows)
 
 
 # --- tag, topics, show -----------------------------------------------------------------------------------------------
@@ -379,18 +359,13 @@ def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bo
 
 def _topics_of_archive(console: Console, summary: Summary, drifting: Sequence[str]) -> None:
     sizes, counts, train_documents = summary.train_sizes, summary.counts, summary.manifest["train_documents"]
-    rows: list[dict[str, Any]] = [
-        {
-            "topic": topic,
-            "documents": counts.topics[topic],
-            "rate": counts.topics[topic] / counts.tagged,
-            "in training": size / train_documents,
-            "drift": "*" if topic in drifting else "",
-        }
+    rows = [
+        (topic, counts.topics[topic], counts.topics[topic] / counts.tagged, size / train_documents, drift)
         for topic, size in sizes.items()
-        if counts.topics[topic] or topic in drifting
+        if (drift := "*" if topic in drifting else "") or counts.topics[topic]
     ]
-    show(console, sorted(rows, key=lambda row: (-row["documents"], row["topic"])))
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    show(console, _named(("topic", "documents", "rate", "in training", "drift"), rows))
     if len(rows) < len(sizes):
         _say(console, f"\n{len(sizes) - len(rows)} of {len(sizes)} topics have no document.")
     if drifting:
@@ -403,16 +378,10 @@ def _topics_of_archive(console: Console, summary: Summary, drifting: Sequence[st
 
 def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> None:
     """Print a model's topics, the largest first."""
-    facts = manifest["facts"]
-    rows = [
-        {
-            "topic": topic,
-            "train": size,
-            "prevalence": size / manifest["train_documents"],
-            **{name: values[k] for name, values in facts.items()},
-        }
-        for k, (topic, size) in enumerate(zip(manifest["topics"], manifest["train_sizes"], strict=True))
-    ]
+    sizes, facts = manifest["train_sizes"], manifest["facts"]
+    prevalence = [size / manifest["train_documents"] for size in sizes]
+    columns = zip(manifest["topics"], sizes, prevalence, *facts.values(), strict=True)
+    rows = _named(("topic", "train", "prevalence", *facts), columns)
     rows.sort(key=lambda row: (-row["train"], row["topic"]))
     if as_json:
         _print_json(console, rows)
@@ -483,14 +452,13 @@ def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool 
     """Print a corpus' counts, and its largest and smallest topics; as JSON all of them."""
     statistics = documents.statistics()
     sizes = zip(statistics.topics, statistics.train_positives.tolist(), statistics.test_positives.tolist(), strict=True)
-    rows: list[dict[str, Any]] = [{"topic": topic, "train": train, "test": test} for topic, train, test in sizes]
+    rows = _named(("topic", "train", "test"), sizes)
     if as_json:
         counts = {"documents": statistics.documents, "without_topic": statistics.without_topic, "tokens": n_tokens}
         _print_json(console, {"corpus": documents.name, **counts, "topics": rows})
         return
-    unlabelled = statistics.without_topic
-    parts = statistics.documents.items()
-    show(console, [{"part": part, "documents": n, "without topic": unlabelled[part]} for part, n in parts])
+    parts = ((part, n, statistics.without_topic[part]) for part, n in statistics.documents.items())
+    show(console, _named(("part", "documents", "without topic"), parts))
     console.print()
     _facts(console, {"topics": len(rows), "tokens": f"{n_tokens} in train and test"})
     console.print()
@@ -577,24 +545,20 @@ def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
 
 def experiments(console: Console, states: Sequence[_State], *, as_json: bool) -> None:
     """Print the papers' experiments: how long each takes, when it was run, what data it needs, and what is missing."""
-    rows = [
-        {
-            "experiment": state.experiment.name,
-            "minutes": state.experiment.minutes,
-            "last run": _last_run(state),
-            "what it shows": state.experiment.title,
-            "data": ", ".join(f"{name} (missing)" * (name in state.missing) or name for name in state.experiment.data),
-        }
-        for state in states
-    ]
+    rows = []
+    for state in states:
+        one = state.experiment
+        data = ", ".join(f"{name} (missing)" if name in state.missing else name for name in one.data)
+        rows.append((one.name, one.minutes, _last_run(state), one.title, data, state.missing))
     if as_json:
-        _print_json(console, [row | {"missing": state.missing} for row, state in zip(rows, states, strict=True)])
+        titles = ("experiment", "minutes", "last run", "what it shows", "data", "missing")
+        _print_json(console, _named(titles, rows))
         return
-    for row in rows:
-        _say(console, f"{row['experiment']:16}  {row['minutes']:>4} min  last run: {row['last run']}")
-        _say(console, _wrapped(console, str(row["what it shows"]), "    "))
-        if row["data"]:
-            _say(console, _wrapped(console, f"data: {row['data']}", "    "))
+    for name, minutes, last_run, title, data, _ in rows:
+        _say(console, f"{name:16}  {minutes:>4} min  last run: {last_run}")
+        _say(console, _wrapped(console, title, "    "))
+        if data:
+            _say(console, _wrapped(console, f"data: {data}", "    "))
     for sentence in dict.fromkeys(sentence for state in states for sentence in state.missing.values()):
         _say(console, "\n" + _wrapped(console, sentence))
 
@@ -615,22 +579,16 @@ def reproductions(console: Console, results: Iterable[Result], out: Path | None,
     ended = []
     for result in results:
         ended.append(result)
-        page = None if out is None else pages.write(out, result)
-        if not as_json:
-            _reproduction(console, result, page)
+        page = "" if out is None else f"Page: {pages.write(out, result)}\n"
+        if as_json:
+            continue
+        _say(console, f"{result.experiment.name}: {result.experiment.title}\n")
+        labels, *figures = pages.columns(result.rows)
+        show_columns(console, [labels, *((head, list(map(_Figure, cells))) for head, cells in figures)])
+        for number, note in enumerate(pages.notes(result.rows), start=1):
+            _say(console, f"({number}) {note}")
+        n_tasks, n_kept = len(result.experiment.tasks), result.n_kept
+        kept = f"; {n_kept} of {n_tasks} tasks had been run before" if n_kept else ""
+        _say(console, f"\n{result.seconds:.1f} s{kept}\n{page}")
     if as_json:
         console.file.write(pages.to_json(ended))
-
-
-def _reproduction(console: Console, result: Result, page: Path | None) -> None:
-    from textcat.papers import pages
-
-    experiment = result.experiment
-    _say(console, f"{experiment.name}: {experiment.title}\n")
-    labels, *figures = pages.columns(result.rows)
-    show_columns(console, [labels, *((head, list(map(_Figure, cells))) for head, cells in figures)])
-    for number, note in enumerate(pages.notes(result.rows), start=1):
-        _say(console, f"({number}) {note}")
-    kept = f"; {result.n_kept} of {len(experiment.tasks)} tasks had been run before" if result.n_kept else ""
-    page_line = "" if page is None else f"Page: {page}\n"
-    _say(console, f"\n{result.seconds:.1f} s{kept}\n{page_line}")

@@ -21,8 +21,6 @@ from textcat.cli.app import (
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from textcat.reading.records import InputSettings, Rejection
     from textcat.tagging.output import OutputSettings
 
@@ -93,7 +91,9 @@ def tag(
     from textcat.tagging.summary import progress_shown
 
     settings = run.RunSettings(jobs, scheduler, strict)
-    with _log_to(log), _resumable(out), progress_shown(_progress_console(out, quiet=quiet)) as show:
+    # Progress is drawn on standard error, unless tags are printed on the same terminal.
+    drawn_on = None if quiet or (out is None and sys.stdout.isatty()) else console(stderr=True)
+    with _log_to(log), _resumable(out), progress_shown(drawn_on) as show:
         plan = run.make_plan(model, inputs or ["-"], read._replace(lines=read.lines or by_line), write)
         if out is None:
             summary = run.tag_to_stream(plan, sys.stdout.buffer, settings, on_rejection=_print_rejection, progress=show)
@@ -101,8 +101,9 @@ def tag(
             summary = run.tag_to_folder(plan, out, settings, restart=restart, progress=show)
     from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small
 
-    if (printer := _summary_console(out, summary.counts.records, quiet=quiet, as_json=as_json)) is not None:
-        _tables.archive(printer, summary, out, as_json=as_json)
+    # Behind the tags a summary stands only if asked for, or for people and several documents.
+    if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
+        _tables.archive(console(stderr=out is None), summary, out, as_json=as_json)
     raise typer.Exit(3 if summary.counts.rejected else 0)
 
 
@@ -131,12 +132,13 @@ def show(
 
 
 def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool) -> None:
-    if inputs and by_line:
-        raise typer.BadParameter("--stdin reads standard input: leave out the inputs, or --stdin")
-    if out is not None and stdout:
-        raise typer.BadParameter("choose one of --out and --stdout")
-    if out is None and restart:
-        raise typer.BadParameter("--restart goes with --out")
+    for is_wrong, sentence in (
+        (inputs and by_line, "--stdin reads standard input: leave out the inputs, or --stdin"),
+        (out is not None and stdout, "choose one of --out and --stdout"),
+        (out is None and restart, "--restart goes with --out"),
+    ):
+        if is_wrong:
+            raise typer.BadParameter(sentence)
     if sys.stdin is None and "-" in (inputs or ["-"]):
         raise TextcatError("Standard input is closed: name files to tag, or send documents to standard input.")
 
@@ -168,18 +170,6 @@ def _resumable(out: Path | None) -> Iterator[None]:
         yield
     except _Interrupted:
         raise _Interrupted("the same command, without --restart, resumes the run" if out else "") from None
-
-
-def _progress_console(out: Path | None, *, quiet: bool) -> "Console | None":
-    """Return where progress is drawn: on standard error, unless tags are printed on the same terminal."""
-    return None if quiet or (out is None and sys.stdout.isatty()) else console(stderr=True)
-
-
-def _summary_console(out: Path | None, n_records: int, *, quiet: bool, as_json: bool) -> "Console | None":
-    """Return where the summary is printed: behind the tags only if asked for, or for people and several documents."""
-    if quiet or (out is None and not as_json and (n_records < 2 or not sys.stderr.isatty())):
-        return None
-    return console(stderr=out is None)
 
 
 def _print_rejection(rejection: "Rejection") -> None:
