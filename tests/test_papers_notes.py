@@ -203,4 +203,4 @@ def test_missing_data_is_named_and_not_a_crash(monkeypatch, tmp_path):
     monkeypatch.setenv("TEXTCAT_DATASETS", str(tmp_path))
     monkeypatch.setattr(datasets, "folders", lambda: [tmp_path])
     with pytest.raises(datasets.MissingData, match="sonar"):
-        notes._through_origin("sonar")
+        notes._bounds("sonar", SETTINGS)

@@ -79,7 +79,8 @@ def load(name: str) -> _Dataset:
     or packed (``.bz2``, ``.gz``).
     MissingData if a file is in neither.
     """
-    source, paths = _source(name), _paths(name)
+    paths = _paths(name)
+    source = _SOURCES[name]
     try:
         X, y, *test = source.read(*map(_unpacked, paths))
         n_positives, shape = int(np.sum(y > 0)), (X.shape[0] + (len(test[1]) if test else 0), X.shape[1])
@@ -122,12 +123,6 @@ def folders() -> list[Path]:
     return [Path(named).expanduser(), cache] if named else [cache]
 
 
-def _source(name: str) -> _Source:
-    if name not in _SOURCES:
-        raise TextcatError(f"There is no data set {name!r}; there are {', '.join(names())}.")
-    return _SOURCES[name]
-
-
 def _find(file: str) -> Path | None:
     places = (folder / place for folder in folders() for place in (file, Path(file).name))
     packed = (place.with_name(place.name + packing) for place in places for packing in _PACKINGS)
@@ -135,7 +130,9 @@ def _find(file: str) -> Path | None:
 
 
 def _paths(name: str) -> list[Path]:
-    source, paths = _source(name), []
+    if name not in _SOURCES:
+        raise TextcatError(f"There is no data set {name!r}; there are {', '.join(names())}.")
+    source, paths = _SOURCES[name], []
     for file in source.files:
         if name == "usps" and (packed := _find(_USPS_PACKED)):
             return [packed]

@@ -186,10 +186,8 @@ def state(experiment: Experiment, settings: Settings, folder: Path) -> _State:
 
     Parameters
     ----------
-    experiment : Experiment
-    settings : Settings
-    folder : Path
-        Where results are kept.
+    experiment, settings, folder
+        As for `run`.
 
     Returns
     -------

@@ -148,7 +148,6 @@ EPSILON, ZETA = 0.05, 0.9
 MEMORY = 400  # MB of kernel rows that LIBSVM may keep, m in the paper
 ACCURACY = 1e-3
 SLOW = 10_000  # rows, above which LIBSVM takes minutes
-WHOLE = {"adult": 32561, "web": 49749, "covertype": 581012}  # rows of the whole sets
 
 
 class _Case(NamedTuple):
@@ -229,9 +228,9 @@ def cases(table: int) -> list[_Case]:
         ]
     sets = {6: ("adult", 1, 0.0, 1e-2), 7: ("web", 1, 0.25, 1e-2), 8: ("covertype", 10, 2, 1e-5)}
     name, delta, rho, unit = sets[table]
-    names = {size: f"{name}-{size}" if size < WHOLE[name] else name for size, *_ in printed["rows"]}
+    subset = {size: f"{name}-{size}" for size, *_ in printed["rows"] if f"{name}-{size}" in datasets.names()}
     return [
-        _Case(f"{size} rows", names[size], delta, rho, eta, n, unit * beta, svm, margin)
+        _Case(f"{size} rows", subset.get(size, name), delta, rho, eta, n, unit * beta, svm, margin)
         for size, svm, eta, n, beta, margin in printed["rows"]
     ]
 
@@ -303,6 +302,5 @@ def _extended(X: sp.csr_array, delta: float) -> sp.csr_array:
     """Return the rows with a private coordinate of size `delta` each, for solvers that know no λ."""
     if delta == 0:
         return X
-    rows = np.arange(X.shape[0] + 1, dtype=np.int32)  # scikit-learn takes no 64-bit indices
-    private = sp.csr_array((np.full(X.shape[0], delta), rows[:-1], rows))
+    private = delta * sp.identity(X.shape[0], format="csr")
     return sp.csr_array(sp.hstack([X, private], format="csr"))

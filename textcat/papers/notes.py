@@ -248,55 +248,34 @@ def _mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array,
     return sp.csr_array(sp.vstack([augmented, -augmented], format="csr")), np.concatenate([y, -y])
 
 
-def _with_bias(name: str) -> Row:
-    """Return the perceptron's mistakes, with ρ = R, beside the bound 4(R/γ)²."""
-    data = datasets.load(name)
-    R, plane = longest(data.X), _hard_margin(data.X, data.y)
-    return _bound_row(f"{name}, with bias", data, R, plane, R, 4 * (R / plane.margin) ** 2)
-
-
-def _through_origin(name: str) -> Row:
-    """Return the perceptron's mistakes, with a bias coordinate ρ or none, beside the bound R²/δ²."""
-    data, (rho, *published) = datasets.load(name), SEPARABLE[name]
-    rows, y = _mirrored(data.X, data.y, rho)
-    R, plane = longest(rows), _hard_margin(rows, y)
-    label = f"{name}, augmented by ρ = {rho:g}" if rho else f"{name}, no bias"
-    return _bound_row(label, data, rho, plane, R, (R / plane.margin) ** 2, *published)
-
-
-def _bound_row(
-    label: str,
-    data: datasets._Dataset,
-    rho: float,
-    plane: _Plane,
-    R: float,
-    bound: float,
-    published_R: float | None = None,
-    published_margin: float | None = None,
-) -> Row:
-    (solution,) = solve(data.X, [Problem.from_labels(data.y, PA(), rho=rho, max_epochs=10**6)])
-    digits = 5 if plane.margin < 0.01 else 4
-    figures = {
-        "R": Figure(R, published_R, 4),
-        "margin": Figure(plane.margin, published_margin, digits),
-        "at most": Figure(plane.proven, digits=digits),
-        "mistakes": Figure(solution.n_updates),
-        "bound": Figure(bound),
-        "% of bound": Figure(100 * solution.n_updates / bound, digits=1),
-    }
-    return Row(label, figures, note="" if solution.converged else f"The perceptron {solution.stopped}.")
-
-
 # ρ of the MICRA paper, and its R and largest directional margin where it gives them.
-SEPARABLE: dict[str, tuple[float, ...]] = {
-    "sonar": (1, 3.8121, 0.00841),
-    "wbc-11": (30, 1716**0.5, 0.0243),
-    "mushroom": (0,),
-}
+SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "mushroom": (0, None, None)}
 
 
 def _bounds(name: str, settings: Settings) -> list[Row]:
-    return [_with_bias(name), _through_origin(name)]
+    """Return the perceptron's mistakes: with ρ = R beside the bound 4(R/γ)², and with ρ, or no bias, beside R²/δ²."""
+    data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
+    label = f"augmented by ρ = {rho:g}" if rho else "no bias"
+    rows = []
+    for kind, X, y, factor, (printed_R, printed_margin) in (
+        ("with bias", data.X, data.y, 4, (None, None)),
+        (label, *_mirrored(data.X, data.y, rho), 1, printed),
+    ):
+        R, plane = longest(X), _hard_margin(X, y)
+        problem = Problem.from_labels(data.y, PA(), rho=R if kind == "with bias" else rho, max_epochs=10**6)
+        (solution,) = solve(data.X, [problem])
+        bound, digits = factor * (R / plane.margin) ** 2, 5 if plane.margin < 0.01 else 4
+        figures = {
+            "R": Figure(R, printed_R, 4),
+            "margin": Figure(plane.margin, printed_margin, digits),
+            "at most": Figure(plane.proven, digits=digits),
+            "mistakes": Figure(solution.n_updates),
+            "bound": Figure(bound),
+            "% of bound": Figure(100 * solution.n_updates / bound, digits=1),
+        }
+        note = "" if solution.converged else f"The perceptron {solution.stopped}."
+        rows.append(Row(f"{name}, {kind}", figures, note=note))
+    return rows
 
 
 EXPERIMENTS = (

@@ -20,7 +20,7 @@ from textcat import read_recipe
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions, macro_average
-from textcat.evaluation.ranking import Band, bands
+from textcat.evaluation.ranking import bands
 from textcat.margin import learners
 from textcat.margin.learners import prevalence_tau
 from textcat.margin.problems import Problem, Solution
@@ -72,11 +72,6 @@ class _Vectors:
         """How many training documents each topic has."""
         return np.diff(self.train_labels.indptr)
 
-    @cached_property
-    def bands(self) -> list[Band]:
-        """ALL, TOP10 and LAST30."""
-        return bands(self.topics, self.sizes)
-
     def solve(
         self, rules: Rule | Sequence[Rule], n_jobs: int, lambda_: float = 1.0, max_epochs: int = 1000
     ) -> list[Solution]:
@@ -106,7 +101,7 @@ class _Vectors:
                 macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
             )
             for name, values, digits in (("MAP", quality, 3), ("sparsity", sparsity, 0))
-            for k, band in enumerate(self.bands)
+            for k, band in enumerate(bands(self.topics, self.sizes))
         }
 
 
@@ -432,9 +427,8 @@ def _figure_rows(vectors: _Vectors, topic: str, picture: Path | None) -> list[Ro
 
 
 def _figure(settings: Settings) -> list[Row]:
-    return _figure_rows(
-        _vectors(_REUTERS), _TOPIC, settings.pictures / "paum-figure-2.1.svg" if settings.pictures else None
-    )
+    picture = settings.pictures / "paum-figure-2.1.svg" if settings.pictures else None
+    return _figure_rows(_vectors(_REUTERS), _TOPIC, picture)
 
 
 def _on_reuters(name: str, **rows_by_task: Callable[[_Vectors, int], list[Row]]) -> Experiment:
@@ -448,16 +442,16 @@ def _chosen_rows(vectors: _Vectors, n_jobs: int) -> list[Row]:
     return [_perceptron_row(_CHOSEN, vectors, RULES[_CHOSEN], n_jobs, _PRINTED["table2"][_CHOSEN])]
 
 
-_ADAPTATION: dict[str, Callable[[_Vectors, int], list[Row]]] = {
-    _CHOSEN: _chosen_rows,
-    "prevalence": _prevalence_rows,
-    "training MAP": lambda vectors, n_jobs: _training_rows(vectors, _PRINTED["grid"], n_jobs),
-}
+def _on_printed(rows: Callable[..., list[Row]], table: str) -> Callable[[_Vectors, int], list[Row]]:
+    return lambda vectors, n_jobs: rows(vectors, _PRINTED[table], n_jobs)
+
+
+_TRAINING = {"prevalence": _prevalence_rows, "training MAP": _on_printed(_training_rows, "grid")}
 EXPERIMENTS = (
     _table(2, _REUTERS),
     _table(3, "rcv1"),
-    _on_reuters("paum-table-4", PA=lambda vectors, n_jobs: _separability_rows(vectors, _PRINTED["table4"], n_jobs)),
-    _on_reuters("paum-grid", grid=lambda vectors, n_jobs: _grid_rows(vectors, _PRINTED["grid"], n_jobs)),
-    _on_reuters("paum-adaptation", **_ADAPTATION),
+    _on_reuters("paum-table-4", PA=_on_printed(_separability_rows, "table4")),
+    _on_reuters("paum-grid", grid=_on_printed(_grid_rows, "grid")),
+    _on_reuters("paum-adaptation", **{_CHOSEN: _chosen_rows}, **_TRAINING),
     _described("paum-figure-2.1", (_REUTERS,), Task(_TOPIC, _figure)),
 )

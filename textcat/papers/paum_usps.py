@@ -81,19 +81,16 @@ def _perceptron_row(
     kernels: _Kernels, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS
 ) -> Row:
     """Train one of the perceptrons in random orders, up to every stage that the paper prints."""
-    stages = list(EPOCHS.items())[: len(printed)]
+    stages, seeds = list(EPOCHS.items())[: len(printed)], range(n_orders)
     runs, seconds = timed(
-        lambda: np.array(
-            [[_train(kernels, RULES[name], n, seed, n_jobs) for seed in range(n_orders)] for _, n in stages]
-        )
+        lambda: np.array([[_train(kernels, RULES[name], n, seed, n_jobs) for seed in seeds] for _, n in stages])
     )
-    figures = {
-        f"{stage} %": Figure(error, expected, 2)
-        for (stage, _), error, expected in zip(stages, runs[:, :, 0].mean(axis=1).tolist(), printed, strict=True)
-    }
+    errors, epochs = runs[:, :, 0], runs[:, :, 1]
+    means = zip(stages, errors.mean(axis=1).tolist(), printed, strict=True)
+    figures = {f"{stage} %": Figure(error, expected, 2) for (stage, _), error, expected in means}
     if len(stages) == len(EPOCHS):
-        figures["epochs"] = Figure(float(runs[-1, :, 1].mean()))
-    spread = ", ".join(f"{deviation:.2f}" for deviation in runs[:, :, 0].std(axis=1))
+        figures["epochs"] = Figure(float(epochs[-1].mean()))
+    spread = ", ".join(f"{deviation:.2f}" for deviation in errors.std(axis=1))
     return Row(name, figures, seconds, f"{name}: the standard deviation over orders is {spread}.")
 
 
@@ -103,10 +100,8 @@ def _svm_row(kernels: _Kernels, printed: Sequence[float]) -> Row:
 
     def outputs() -> list[np.ndarray]:
         train, test = kernels.train.astype(np.float64), kernels.test.astype(np.float64)
-        machines = (
-            SVC(C=HARD, kernel="precomputed").fit(train, kernels.digits == d) for d in np.unique(kernels.digits)
-        )
-        return [machine.decision_function(test) for machine in machines]
+        machine = SVC(C=HARD, kernel="precomputed")
+        return [machine.fit(train, kernels.digits == d).decision_function(test) for d in np.unique(kernels.digits)]
 
     scores, seconds = timed(outputs)
     figures = {"convergence %": Figure(kernels.error(np.column_stack(scores)), printed[-1], 2)}
