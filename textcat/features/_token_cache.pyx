@@ -312,9 +312,7 @@ cdef class Prefixes(Tables):
         cdef int width
         cdef String seen = string_of(string)
         cdef Answer answer = self.first(&seen, 0, &width)
-        if answer == NO:
-            return None
-        return matched(0, width) if answer == YES else self.ask(string)
+        return self.ask(string) if answer == PERHAPS else matched(0, width) if answer == YES else None
 
 
 cdef class Suffixes(Tables):
@@ -326,9 +324,9 @@ cdef class Suffixes(Tables):
         cdef int width
         cdef String seen = string_of(string)
         cdef Answer answer = self.widest(&seen, &width)
-        if answer == NO:
-            return None
-        return matched(seen.length - width, seen.length) if answer == YES else self.ask(string)
+        if answer == PERHAPS:
+            return self.ask(string)
+        return matched(seen.length - width, seen.length) if answer == YES else None
 
 
 cdef class Infixes(Tables):
@@ -508,9 +506,9 @@ cdef int32_t plain_term(WordTable words, String string, int* before, int* behind
     for k in range(n):
         if <uint8_t>key[k] >= 128:
             return UNKNOWN
-    if is_special(words, key, n):
-        return UNKNOWN
-    if not surely_cut(words.prefixes, words.suffixes, words.infixes, words.whole, string, before, behind):
+    if is_special(words, key, n) or not surely_cut(
+        words.prefixes, words.suffixes, words.infixes, words.whole, string, before, behind
+    ):
         return UNKNOWN
     core = n - before[0] - behind[0]
     if before[0] or behind[0]:
@@ -736,12 +734,8 @@ cdef class TokenCache:
 
     def span(self, int32_t i):
         """Return a span by its position, its first token, and its last one."""
-        cdef Span* span = self.spans + i
-        cdef const int32_t* lengths = self.pool.data() + span.ids
-        string = span_text(self, span)
-        if span.n_tokens == 1:
-            return string, string, string
-        return string, string[: lengths[0]], string[len(string) - lengths[span.n_tokens - 1] :]
+        tokens = tokens_of(self, self.spans + i)
+        return "".join(tokens), tokens[0], tokens[len(tokens) - 1]
 
     def around(self, size_t text, size_t position, size_t reach):
         """Return the joined spans of a text before a position, and those from there on: up to `reach` either way."""
@@ -768,21 +762,10 @@ cdef class TokenCache:
     def tokens(self, size_t text):
         """Return the tokens of a text of the batch."""
         cdef size_t i, n
-        cdef Span* span
-        cdef int k
-        cdef const int32_t* lengths
         cdef const int32_t* spans = spans_of(self, text, &n)
         tokens = []
         for i in range(n):
-            span = self.spans + spans[i]
-            string, start = span_text(self, span), 0
-            if span.n_tokens == 1:
-                tokens.append(string)
-                continue
-            lengths = self.pool.data() + span.ids
-            for k in range(span.n_tokens):
-                tokens.append(string[start : start + lengths[k]])
-                start += lengths[k]
+            tokens += tokens_of(self, self.spans + spans[i])
         return tokens
 
     def n_tokens(self):
@@ -843,6 +826,20 @@ cdef inline int32_t* terms_of(TokenCache cache, Span* span) noexcept nogil:
 
 cdef str span_text(TokenCache cache, Span* span):
     return <str>PyUnicode_FromKindAndData(span.width, key_of(cache.arena, span), span.n_bytes // span.width)
+
+
+cdef list tokens_of(TokenCache cache, Span* span):
+    cdef int k
+    cdef Py_ssize_t start = 0
+    cdef const int32_t* lengths = cache.pool.data() + span.ids
+    cdef str string = span_text(cache, span)
+    cdef list tokens = []
+    if span.n_tokens == 1:
+        return [string]
+    for k in range(span.n_tokens):
+        tokens.append(string[start : start + lengths[k]])
+        start += lengths[k]
+    return tokens
 
 
 cdef const int32_t* spans_of(TokenCache cache, size_t text, size_t* n) noexcept nogil:

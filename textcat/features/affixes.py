@@ -116,7 +116,7 @@ class _AffixTables(NamedTuple):
         return cut(spans, specials, self.token_match is not None, self.prefixes, self.suffixes, self.infixes)
 
 
-def _pattern_of(function: Callable[..., Any], method: str) -> re.Pattern[str] | None:
+def _pattern_of(function: Callable[..., Any] | None, method: str) -> re.Pattern[str] | None:
     pattern = getattr(function, "__self__", None)
     named = getattr(function, "__name__", None) == method
     return pattern if named and isinstance(pattern, re.Pattern) else None
@@ -135,14 +135,13 @@ def _readable(function: Callable[..., Any] | None, method: str, role: _Role) -> 
 
 def _url_guard(function: Callable[[str], Any] | None) -> Callable[[str], Any] | None:
     """Spare the URL regex the strings that lack a character it cannot do without, which is the dot."""
-    pattern = None if function is None else _pattern_of(function, "match")
-    if function is None or pattern is None:
-        return function
     try:
-        single = [mask for mask in required_characters(pattern) if mask & ASCII == mask and mask & (mask - 1) == 0]
+        pattern = _pattern_of(function, "match")
+        masks = required_characters(pattern) if pattern else []
     except _UnmodelledRegexError:
-        return function
-    if not single:
+        masks = []
+    single = [mask for mask in masks if mask & ASCII == mask and mask & (mask - 1) == 0]
+    if function is None or not single:
         return function
     needed = chr(single[0].bit_length() - 1)
     return lambda string: function(string) if needed in string else None
@@ -281,12 +280,10 @@ def _required(nodes: Iterable[_Node]) -> list[int]:
 def _mask(node: _Node) -> int | None:
     """Return the set of characters of a node that matches exactly one character; None for every other node."""
     name, argument = str(node[0]), node[1]
-    if name == "LITERAL":
-        return _bit(argument)
-    if name == "NOT_LITERAL":
-        return _complement(_bit(argument))
-    if name == "ANY":
-        return _complement(_bit(ord("\n")))
+    if name in ("LITERAL", "NOT_LITERAL", "ANY"):
+        code = ord("\n") if name == "ANY" else argument
+        mask = _members("RANGE", (code, code))
+        return mask if name == "LITERAL" else _complement(mask)
     if name == "IN":
         members = [(str(op), value) for op, value in argument]
         mask = _union(_members(op, value) for op, value in members if op != "NEGATE")
@@ -294,19 +291,13 @@ def _mask(node: _Node) -> int | None:
     return None
 
 
-def _bit(code: int) -> int:
-    return 1 << code if code < 128 else OTHER
-
-
 def _complement(mask: int) -> int:
     return OTHER | (ASCII & ~mask)  # some non-ASCII character is always outside of a set, or may be
 
 
 def _members(op: str, value: Any) -> int:
-    if op == "LITERAL":
-        return _bit(value)
-    if op == "RANGE":
-        low, high = value
+    if op in ("LITERAL", "RANGE"):
+        low, high = (value, value) if op == "LITERAL" else value
         return _union(1 << code for code in range(low, min(high, 127) + 1)) | (OTHER if high > 127 else 0)
     if op == "CATEGORY":
         return _category(str(value))

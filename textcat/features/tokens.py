@@ -128,7 +128,9 @@ class Tokens:
             counter.use(vocabulary)
             parts = [counter.count(ngrams, chars) for _ in counter.batches(texts)]
             all_ngrams = vocabulary.ngrams if vocabulary else counter.cache.ngrams if ngrams > 1 else _NO_NGRAMS
-            return TermCounts(*_joined(parts), counter.terms, all_ngrams, np.array(list(counter.char_ids), np.int32))
+            return TermCounts(
+                *_joined(parts), counter.terms, all_ngrams, np.array(list(counter.char_ids.values()), np.int32)
+            )
 
     def _prepared(self) -> _TermCounter:
         settings = self.get_params()
@@ -194,7 +196,7 @@ class _TermCounter:
         """Start with an empty token cache and new ids."""
         self.cache = TokenCache(self._edges)
         self._boundaries: dict[tuple[int, int], list[_Boundary]] = {}
-        self._char_ids: dict[str, int] = {}
+        self.char_ids: dict[str, int] = {}
         self._char_ngrams: dict[int, tuple[array[int], array[int]]] = {}
         self.terms: list[str] = []
         self._ids: dict[str, int] = {}
@@ -215,32 +217,24 @@ class _TermCounter:
         before, self.terms = self.terms, vocabulary.terms
         self._ids = dict(zip(vocabulary.terms, count()))
         if self._stops is not None:
-            self._words = self._word_table(self._stops, len(vocabulary.terms) - 1)
+            ids = self._ids
+            if self._singular:
+                ids = {word: id_ for term, id_ in ids.items() for word in words_with_singular(term)}
+            ids = ids | dict.fromkeys(self._stops, -1)
+            alphabetic, alphanumeric = self.settings["alphabetic"], self.settings["alphanumeric"]
+            kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
+            self._words = self._language.word_table(ids, len(vocabulary.terms) - 1, kind)
         self.cache.restrict(vocabulary.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
-
-    def _word_table(self, stops: Collection[str], other: int) -> WordTable | None:
-        """Return what cuts plain spans, and gives their terms' ids, without asking the language."""
-        ids = self._ids
-        if self._singular:
-            ids = {word: id_ for term, id_ in self._ids.items() for word in words_with_singular(term)}
-        alphabetic, alphanumeric = self.settings["alphabetic"], self.settings["alphanumeric"]
-        kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
-        return self._language.word_table(ids | dict.fromkeys(stops, -1), other, kind)
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Count the batch; for the parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
         ends, ids = self._char_ngrams_of_terms(chars) if chars else (array("q"), array("i"))
         return self.cache.count(len(self.terms), ngrams, np.array(ends, np.int64), np.array(ids, np.int32))
 
-    @property
-    def char_ids(self) -> Iterable[int]:
-        """The ids of the character n-grams."""
-        return self._char_ids.values()
-
     def _char_ngrams_of_terms(self, n: int) -> tuple[array[int], array[int]]:
         """Return where the character n-grams of every term end, and their ids."""
         ends, ids = self._char_ngrams.setdefault(n, (array("q"), array("i")))
-        char_ids = set(self.char_ids)
+        char_ids = set(self.char_ids.values())
         for id_ in range(len(ends), len(self.terms)):
             if id_ not in char_ids:
                 ids.extend(map(self._char_id, _char_ngrams(self.terms[id_], n)))
@@ -249,7 +243,7 @@ class _TermCounter:
         return ends, ids
 
     def _char_id(self, chars: str) -> int:
-        id_ = self._char_ids.setdefault(chars, len(self.terms))
+        id_ = self.char_ids.setdefault(chars, len(self.terms))
         if id_ == len(self.terms):
             self.terms.append(f"~{chars}~")
         return id_
@@ -303,17 +297,13 @@ class _TermCounter:
         for text, position, left, right in self.cache.suspects():
             boundaries = self._boundaries.get((left, right))
             if boundaries is None:
-                boundaries = self._boundaries[left, right] = self._boundaries_between(left, right)
+                (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
+                boundaries = self._boundaries[left, right] = self._language.boundaries(before, last, behind, first)
             if boundaries:
                 before, behind = self.cache.around(text, position, self._language.longest_special)
                 if any(before.endswith(each.left) and behind.startswith(each.right) for each in boundaries):
                     positions[text] = None
         return positions
-
-    def _boundaries_between(self, left: int, right: int) -> list[_Boundary]:
-        before, _, last = self.cache.span(left)
-        behind, first, _ = self.cache.span(right)
-        return self._language.boundaries(before, last, behind, first)
 
     def _override(self, i: int, text: str) -> None:
         tokens = self._language.cut_text(text)

@@ -30,11 +30,9 @@ _Self = TypeVar("_Self", bound="Vectorizer")
 
 
 def _whole(least: int, most: int = _MAX_INT, *, optional: bool = False) -> Callable[[Any], bool]:
-    def fits(n: Any) -> bool:
-        whole = isinstance(n, Integral) and not isinstance(n, bool) and least <= int(n) <= most
-        return whole or (optional and n is None)
-
-    return fits
+    return lambda n: (
+        optional if n is None else isinstance(n, Integral) and not isinstance(n, bool) and least <= int(n) <= most
+    )
 
 
 def _is_positive(x: Any) -> bool:
@@ -156,16 +154,14 @@ class Vectorizer:
         self,
         vocabulary: dict[str, int] | None,
         idf: np.ndarray,
-        n_documents: int,
+        n: int,
         averages: dict[str, float],
-        columns: _Columns | None = None,
+        columns: Any = None,
     ) -> None:
         self._take_tokens()
-        self.vocabulary_ = vocabulary
+        self.vocabulary_, self.n_documents_, self.average_lengths_ = vocabulary, n, averages
         self.idf_ = np.ascontiguousarray(idf, np.float64)
-        self.n_documents_ = n_documents
-        self.average_lengths_ = averages
-        self._columns = columns
+        self._columns: _Columns | None = columns
         self._terms: _Vocabulary | None = None
 
     def _known_terms(self) -> _Vocabulary | None:
@@ -206,18 +202,9 @@ class Vectorizer:
         n_entries = int(sizes[parts.sources].sum())
         data = np.empty(n_entries, self.dtype)
         indices = np.empty(n_entries, np.int32)
-        ends = rows(
-            *parts.arguments(counts, counts.counts),
-            parts.weights,
-            self._saturation(parts, counts),
-            self.ngram_weight,
-            self._term_weights(counts),
-            *columns.of(parts.names, counts),
-            self.idf_,
-            self.sublinear_tf,
-            data,
-            indices,
-        )
+        weights = parts.weights, self._saturation(parts, counts), self.ngram_weight, self._term_weights(counts)
+        weighed = *weights, *columns.of(parts.names, counts), self.idf_, self.sublinear_tf
+        ends = rows(*parts.arguments(counts, counts.counts), *weighed, data, indices)
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
         n = int(indptr[-1])
         arrays = Rows(indptr, indices[:n].copy(), data[:n].copy())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, count, pairwise
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -141,17 +141,10 @@ class _Columns:
     column, -1 for none, or a whole hash.
     """
 
-    def __init__(
-        self,
-        terms: list[str],
-        vocabulary: Mapping[str, int] | None,
-        hash_bits: int = 0,
-        keys: dict[str, tuple[np.ndarray, np.ndarray]] | None = None,
-    ):
-        self.terms = terms
-        self._vocabulary = vocabulary
+    def __init__(self, terms: list[str], vocabulary: Mapping[str, int] | None, hash_bits: int = 0, keys: Any = None):
+        self.terms, self._vocabulary = terms, vocabulary
         self._mask = np.int32(2**hash_bits - 1 if vocabulary is None else -1)
-        self._keys = keys or {}
+        self._keys: dict[str, tuple[np.ndarray, np.ndarray]] = keys or {}
 
     def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
         """Return int32 arrays of shape (n_spaces, n_terms) and (n_spaces, n_ngrams): the column, or -1."""
