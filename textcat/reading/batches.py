@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import partial
 from os import PathLike
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from textcat.documents import Document
 from textcat.errors import TextcatError
@@ -44,25 +44,21 @@ _PART = re.compile(r"(?:^|[-_.])(train|test)$")
 _BY_PLACE = frozenset({"text", "lines", "mbox"})  # formats whose topics are told by where their files lie
 
 
+_Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
+_Opened: TypeAlias = Callable[[str, Stream], Stream | None]
+
+
 class _Place(NamedTuple):
-    """A place inside a source: what a checkpoint holds besides the source's number.
+    """A place inside a source: what a checkpoint holds besides the source's number."""
 
-    Parameters
-    ----------
-    offset : int
-        In the uncompressed file; in a Parquet file, the number of the group of rows.
-    position : int
-        Of what follows there; 0 at the beginning of a file.
-    base : int
-        Bytes of a folder's files that come before the file.
-    path : tuple of int
-        Which entry of the source, which entry of that, if it is an archive, and so on.
-    """
+    offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
+    position: int = 0  # of what follows there; 0 at the beginning of a file
+    base: int = 0  # bytes of a folder's files that come before the file
+    path: tuple[int, ...] = ()  # which entry of the source, which entry of that, if it is an archive, and so on
 
-    offset: int = 0
-    position: int = 0
-    base: int = 0
-    path: tuple[int, ...] = ()
+    def checkpoint(self, number: int) -> Checkpoint:
+        """Return the place in the source of this number."""
+        return (number, *self[:3], *self.path)
 
 
 class _Step(NamedTuple):
@@ -91,13 +87,8 @@ def read_batches(
     Yields
     ------
     Batch
-
-    Raises
-    ------
-    TextcatError
-        If a library is missing that reads what is met.
     """
-    begin: Checkpoint = tuple(start or (0, *_Place()[:3]))
+    begin: Checkpoint = tuple(start or _Place().checkpoint(0))
     blocks: list[Block | Rejection] = []
     size, end, read = 0, begin, 0
     for step in _steps(sources, settings, begin):
@@ -123,42 +114,29 @@ def _steps(
             yield None
         for item, after, read in _Walk(source, settings).steps(place):
             if after:
-                yield item, (number, *after[:3], *after.path), before + read
+                yield item, after.checkpoint(number), before + read
             else:
-                yield item, (number + 1, *_Place()[:3]), before + (read if source.size is None else source.size)
+                yield item, _Place().checkpoint(number + 1), before + (read if source.size is None else source.size)
             if source.kind == "pipe":
                 yield None
         before, place = before + (source.size or 0), _Place()
 
 
 class _Walk:
-    """Go through all files of one source, and cut each of them into blocks.
-
-    Parameters
-    ----------
-    source : Source
-    settings : InputSettings
-    wanted : callable, optional
-        Takes the name of a file inside the source, which is no archive; if it returns False, the file is passed over.
-    opened : callable, optional
-        Takes the name and the stream of a wanted file; returns the stream to read in its place, None for no such.
-    """
+    """Go through all files of one source, and cut each of them into blocks."""
 
     def __init__(
-        self,
-        source: Source,
-        settings: InputSettings,
-        wanted: Callable[[str], bool] | None = None,
-        opened: Callable[[str, Stream], Stream | None] | None = None,
+        self, source: Source, settings: InputSettings, wanted: _Wanted | None = None, opened: _Opened | None = None
     ) -> None:
         self._source, self._settings, self._wanted, self._opened = source, settings, wanted, opened
         self.on_disk = source.name  # the file that is being read, itself or as an archive
 
     def steps(self, place: _Place) -> Iterator[_Step]:
         """Yield what the source holds from a place on."""
-        if self._source.kind == "folder":
-            return self._entries(self._source.entries(), self._source.name, place, 0, lambda: 0)
-        return self._file(self._source.name, self._source.open, place, 0, self._source.format)
+        source = self._source
+        if source.kind == "folder":
+            return self._entries(source.entries(), source.name, place, 0, lambda: 0)
+        return self._file(source.name, source.open, place, 0, source.format)
 
     def inside(self, name: str) -> str:
         """Return the name of a file inside the source, uncompressed."""
@@ -172,19 +150,22 @@ class _Walk:
     ) -> Iterator[_Step]:
         """Yield what a file holds; its format is told by its name or content unless it is given."""
         self.on_disk = name if depth == 0 else self.on_disk
+        # Documents of a corpus are named by where they are inside of it.
+        inside = name if self._settings.labels is None else self.inside(name)
         is_document = self._settings.labels is not None and not is_archive(name)
-        if self._wanted is not None and is_document and not self._wanted(self.inside(name)):
+        if self._wanted is not None and is_document and not self._wanted(inside):
             return
         try:
             with closing(open_stored()) as stored:
-                stream: Stream | None = unpacked(stored, name)
+                stream = unpacked(stored, name)
                 if self._opened is not None and is_document:
-                    stream = self._opened(self.inside(name), stream)  # type: ignore[arg-type]
-                if stream is None:
-                    return
+                    opened = self._opened(inside, stream)
+                    if opened is None:
+                        return
+                    stream = opened
                 form = format_of(stream, name, self._settings, form)
                 if form not in ARCHIVES:
-                    yield from self._documents(stream, name, form, place)
+                    yield from _documents(stream, Block(inside, form, b""), self._settings, place, name)
                 elif depth < _DEPTH:
                     entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
                     yield from self._entries(entries, name, place, depth + 1, stream.consumed)
@@ -230,17 +211,17 @@ class _Walk:
             self.on_disk = path if depth == 0 else self.on_disk
             yield _Step(reject(self._settings, fault, path), None, consumed())
 
-    def _documents(self, stream: Stream, name: str, form: str, place: _Place) -> Iterator[_Step]:
-        # Documents of a corpus are named by where they are inside of it.
-        model = Block(name if self._settings.labels is None else self.inside(name), form, b"")
-        if form == "parquet":
-            return _tables(stream, model, self._settings, place, name)
-        decoded, settings = as_utf8(stream, self._settings.encoding), self._settings
-        if decoded is not None:
-            stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
-        if form in WHOLE:
-            return _whole(stream, model, settings)
-        return _cut(stream, model, settings, place, name)
+
+def _documents(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+    """Return the steps through a file of documents."""
+    if model.format == "parquet":
+        return _tables(stream, model, settings, place, name)
+    decoded = as_utf8(stream, settings.encoding)
+    if decoded is not None:
+        stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
+    if model.format in WHOLE:
+        return _whole(stream, model, settings)
+    return _cut(stream, model, settings, place, name)
 
 
 def _whole(stream: Stream, model: Block, settings: InputSettings) -> Iterator[_Step]:
@@ -270,13 +251,13 @@ def _tables(stream: Stream, model: Block, settings: InputSettings, place: _Place
 
 def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Yield a file of many records."""
-    ahead = _LookAhead(stream)
+    ahead, largest = _LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
         end_of_head = partial(delimited.head, quotes=settings.quotes)
-        model = model._replace(header=ahead.head(end_of_head, settings.block_bytes, _largest(settings)))
+        model = model._replace(header=ahead.head(end_of_head, settings.block_bytes, largest))
         if not model.header.strip():
             return  # an empty file has no names of columns, either
-    whole = _WholeRecords(ahead, model, settings)
+    whole = _WholeRecords(ahead, model, settings, largest)
     if place.position:
         ahead.move_to(place.offset)
         whole.position = place.position
@@ -287,33 +268,29 @@ def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, n
         yield _Step(reject(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
 
 
-def _largest(settings: InputSettings) -> int:
-    """Return the bytes in which a record must end, with its line end."""
-    return max(settings.max_bytes, _SHORTEST) + 2
-
-
 class _WholeRecords:
     """Take whole records from a look-ahead buffer, a block at a time, or as much as the next one needs."""
 
-    def __init__(self, ahead: _LookAhead, model: Block, settings: InputSettings) -> None:
+    def __init__(self, ahead: _LookAhead, model: Block, settings: InputSettings, largest: int) -> None:
         self.position = 1 + model.header.count(b"\n")
-        self._ahead, self._model, self._settings = ahead, model, settings
+        self._ahead, self._model, self._settings, self._largest = ahead, model, settings, largest
         self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
 
     def take(self) -> Block | Rejection | None:
         """Return the next records, or that the next one is too long; None at the end, or where an error stands."""
-        ahead, largest = self._ahead, _largest(self._settings)
-        size = self._settings.block_bytes
+        ahead, size = self._ahead, self._settings.block_bytes
         while True:
             ahead.fill(self._without_rest(size))
             n = len(ahead.data) if ahead.whole else self._cutter.cut(ahead.data)
             if n:
-                return self._block(n)
+                block = self._model._replace(offset=ahead.offset, position=self.position, data=ahead.drop(n))
+                self.position += self._cutter.count(block.data)
+                return block
             if ahead.ended:
                 return None
-            if len(ahead.data) >= largest:
+            if len(ahead.data) >= self._largest:
                 return self._passed_over()
-            size = min(2 * size, largest)
+            size = min(2 * size, self._largest)
 
     def _without_rest(self, size: int) -> int:
         """Return where the last record of a block ends, if it can be told before reading it all: it spares a copy."""
@@ -323,13 +300,8 @@ class _WholeRecords:
         end = self._cutter.cut(self._ahead.ahead(start, _TAIL))
         return start + end if end else size
 
-    def _block(self, n: int) -> Block:
-        block = self._model._replace(offset=self._ahead.offset, position=self.position, data=self._ahead.drop(n))
-        self.position += self._cutter.count(block.data)
-        return block
-
     def _passed_over(self) -> Rejection:
-        ahead, start, position = self._ahead, self._ahead.offset, self.position
+        ahead, settings, start, position = self._ahead, self._settings, self._ahead.offset, self.position
         ends = False
         while not ends:
             n, ends = self._cutter.skip(ahead.data)
@@ -337,25 +309,20 @@ class _WholeRecords:
             self.position += self._cutter.count(ahead.drop(n))
             if ahead.ended:
                 break
-            ahead.fill(len(ahead.data) + self._settings.block_bytes)
+            ahead.fill(len(ahead.data) + settings.block_bytes)
         length = ahead.offset - start
-        fault = self._settings.too_long(length)
-        if length <= self._settings.max_bytes:
-            fault = UnreadableError(f"has a quote that is not closed within {self._settings.max_bytes} bytes: mend it")
-        return reject(self._settings, fault, self._model.source, "The record", position, start, length)
+        if length <= settings.max_bytes:
+            fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: mend it")
+        else:
+            fault = settings.too_long(length)
+        return reject(settings, fault, self._model.source, "The record", position, start, length)
 
 
 # --- pipes: when a run is resumed, they must give what they gave before ----------------------------------------------
 
 
 class PipeState(NamedTuple):
-    """What a pipe has given.
-
-    Parameters
-    ----------
-    n_bytes : int
-    sha256 : str
-    """
+    """How many bytes a pipe has given, and their sum."""
 
     n_bytes: int
     sha256: str
@@ -368,7 +335,7 @@ class Pipes:
     ----------
     sources : sequence of Source
     before : mapping of str to PipeState
-        What the run had read of each, by its name, when it was broken off.
+        What the run had read of each pipe, by its name, when it was broken off.
     """
 
     def __init__(self, sources: Sequence[Source], before: Mapping[str, PipeState]):
@@ -398,26 +365,21 @@ class _Pipe:
     """One pipe, and the sum of what has been read of it."""
 
     def __init__(self, source: Source, before: PipeState | None):
-        self._source, self._before = source, before
+        self._source, self._before = source, before or PipeState(0, "")
         self._n, self._sha256 = 0, hashlib.sha256()
 
     @property
     def state(self) -> PipeState:
-        """What has been read."""
         return PipeState(self._n, self._sha256.hexdigest())
 
     def open(self) -> Stream:
-        """Return the pipe's stream."""
         inner = self._source.open()
         return Stream(lambda n: self._checked(inner.read(n)), lambda: self._n, inner.prompt, inner.close)
 
     def _checked(self, data: bytes) -> bytes:
-        left = 0 if self._before is None else self._before.n_bytes - self._n
-        if self._before is None or left <= 0:
-            self._add(data)
-            return data
+        left = max(self._before.n_bytes - self._n, 0)
         self._add(data[:left])
-        if not data or (left <= len(data) and self.state != self._before):
+        if left and (not data or (left <= len(data) and self.state != self._before)):
             raise TextcatError(
                 f"{self._source.name} does not give what it gave when the run began: give the same again, or start "
                 "anew with --restart."
@@ -438,8 +400,8 @@ class DamagedError(TextcatError):
 
     Parameters
     ----------
-    path : str or Path
-    reason : str or Exception
+    path, reason : object
+        Shown in the message: what is damaged, and why.
     """
 
     def __init__(self, path: object, reason: object) -> None:
@@ -449,8 +411,8 @@ class DamagedError(TextcatError):
 def read_documents(
     inputs: Iterable[str | PathLike[str]],
     settings: InputSettings,
-    wanted: Callable[[str], bool] | None = None,
-    opened: Callable[[str, Stream], Stream | None] | None = None,
+    wanted: _Wanted | None = None,
+    opened: _Opened | None = None,
 ) -> list[Document]:
     """Read the documents of a corpus, with their topics, dates and parts, in the order of their files' names.
 
@@ -472,7 +434,6 @@ def read_documents(
     Returns
     -------
     list of Document
-        All with the same zones, which may be empty.
 
     Raises
     ------
@@ -504,25 +465,21 @@ def read_documents(
 def read_labelled(
     inputs: Iterable[str | PathLike[str]],
     settings: InputSettings,
-    wanted: Callable[[str], bool] | None = None,
-    opened: Callable[[str, Stream], Stream | None] | None = None,
+    wanted: _Wanted | None = None,
+    opened: _Opened | None = None,
 ) -> Iterator[tuple[str, Record]]:
     """Yield the format and the record of each document, in the order in which they are stored.
 
-    The source of a record is its file's name inside the input. Parameters and errors are those of `read_documents`.
+    The source of a record is its file's name inside the input.
 
     Parameters
     ----------
-    inputs : iterable of str or PathLike
-    settings : InputSettings
-        How the inputs are read.
-    wanted : callable, optional
-    opened : callable, optional
+    inputs, settings, wanted, opened
+        As for `read_documents`.
 
     Yields
     ------
     (str, Record)
-        The name of the input, and its record.
     """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
     sources = find(inputs, settings)
@@ -542,24 +499,19 @@ def read_labelled(
 
 
 def file_names(inputs: Iterable[str | PathLike[str]], settings: InputSettings) -> list[str]:
-    """Return the names of all files inside inputs and their archives, as `read_documents` takes them.
+    """Return the names of all files inside inputs and their archives.
 
     Parameters
     ----------
-    inputs : iterable of str or path-like
-    settings : InputSettings
+    inputs, settings
+        As for `read_documents`.
 
     Returns
     -------
     list of str
     """
     names: list[str] = []
-
-    def wanted(name: str) -> bool:
-        names.append(name)
-        return False
-
-    for _ in read_labelled(inputs, settings, wanted):
+    for _ in read_labelled(inputs, settings, names.append):  # which returns nothing, so that no file is read
         pass
     return names
 
@@ -588,10 +540,7 @@ def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:
 def shared_depth(names: Iterable[str]) -> int:
     """Return how many folders all files have in common, but so that at least one file is still in a folder below."""
     folders = [name.split("/")[:-1] for name in names]
-    deepest, depth = max(map(len, folders), default=0), 0
-    while depth < deepest - 1 and all(path[depth : depth + 1] == folders[0][depth : depth + 1] for path in folders):
-        depth += 1
-    return depth
+    return max(min(len(posixpath.commonprefix(folders)), max(map(len, folders), default=0) - 1), 0)
 
 
 def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:

@@ -40,30 +40,14 @@ def _safe_name(name: str) -> str:
 
 
 class _Entry(NamedTuple):
-    """A file in a folder or archive.
+    """A file in a folder or archive."""
 
-    Parameters
-    ----------
-    number : int
-        From 0. What is not yielded, such as hidden files, may have numbers, too.
-    name : str
-        Its path in there, with ``/``; "" for the archive itself, if something is wrong with it.
-    open : callable
-        Gives its stream, in an archive only until the next entry is asked for; raises UnreadableError.
-    fault : UnreadableError, optional
-        Why it is not to be read; then it is not to be opened.
-    size : int
-        Bytes it takes up in a folder.
-    read : int
-        In a zip, how many bytes of the stored file are used up when it has been read; else -1.
-    """
-
-    number: int
-    name: str
-    open: Callable[[], Stream]
-    fault: UnreadableError | None = None
-    size: int = 0
-    read: int = -1
+    number: int  # from 0; what is not yielded, such as hidden files, may have numbers, too
+    name: str  # its path in there, with "/"; "" for the archive itself, if something is wrong with it
+    open: Callable[[], Stream]  # in an archive only until the next entry is asked for
+    fault: UnreadableError | None = None  # why it is not to be opened
+    size: int = 0  # bytes it takes up in a folder
+    read: int = -1  # in a zip, how many bytes of the stored file are used up when it has been read; else -1
 
 
 def _refused(index: int, name: str, fault: UnreadableError, read: int = -1) -> _Entry:

@@ -174,100 +174,55 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
 
 
 class Record(NamedTuple):
-    """One document of the input.
+    """One document of the input."""
 
-    Parameters
-    ----------
-    id : str
-        What the record calls itself; a text file's is its source, and any other record without one has
-        ``source:position``. Not necessarily unique.
-    source : str
-        The input's path or URL, behind it the path inside a folder or archive: ``a.zip/b/c.xml``.
-    position : int
-        Where in its source, from 1: the line it starts on, the row, or the number of the document.
-    zones : dict of str to str
-        Its texts; at least one, which may be empty.
-    topics : tuple of str
-        Each once. These three are filled only where `InputSettings.labels` asks for them.
-    date, split : str
-    """
-
+    #: What the record calls itself, not necessarily unique; a text file's is its source, and any other record without
+    #: one has ``source:position``.
     id: str
+    #: The input's path or URL, behind it the path inside a folder or archive: ``a.zip/b/c.xml``.
     source: str
+    #: Where in its source, from 1: the line it starts on, the row, or the number of the document.
     position: int
-    zones: dict[str, str]
+    zones: dict[str, str]  # at least one, which may be empty
+    # What follows is filled only where `InputSettings.labels` asks for it.
     topics: tuple[str, ...] = ()
     date: str = ""
     split: str = ""
 
 
 class Rejection(NamedTuple):
-    """Something of the input that could not be read.
-
-    Parameters
-    ----------
-    source : str
-    position : int
-        As in `Record`; 0 where all of the source, or the rest of it, is meant.
-    reason : str
-        One sentence.
-    offset, length : int
-        The bytes meant, in the uncompressed source, and of UTF-16 in what it becomes as UTF-8; -1 where unknown, or
-        without end.
-    """
+    """Something of the input that could not be read."""
 
     source: str
-    position: int
-    reason: str
+    position: int  # as in `Record`; 0 where all of the source, or the rest of it, is meant
+    reason: str  # one sentence
+    #: The bytes meant, in the uncompressed source, and of UTF-16 in what it becomes as UTF-8; -1 where unknown.
     offset: int = -1
     length: int = -1
 
 
 class Block(NamedTuple):
-    """Whole records of one source and one format, as they stand in it.
-
-    Parameters
-    ----------
-    source, format : str
-    data : bytes
-    position : int
-        That of the first line, row or document in `data`.
-    offset : int
-        Of `data` in the uncompressed source; -1 where it has none.
-    header : bytes
-        What stands at the head of the source and is needed to read the records: the names of the columns.
-    decoded : bool
-        Whether the source was in an encoding such as UTF-16, and `data` are UTF-8.
-    """
+    """Whole records of one source and one format, as they stand in it."""
 
     source: str
     format: str
     data: bytes
-    position: int = 1
-    offset: int = 0
-    header: bytes = b""
-    decoded: bool = False
+    position: int = 1  # of the first line, row or document
+    offset: int = 0  # of the data in the uncompressed source; -1 where they have none
+    header: bytes = b""  # the first row of CSV and TSV, with the names of the columns
+    decoded: bool = False  # the source was in an encoding such as UTF-16, and the data are UTF-8
 
 
 class Batch(NamedTuple):
     """A stretch of the inputs, cut between records: part of a file, or many small files.
 
     Reading from `end` gives exactly the batches that follow this one when nothing disturbs the reading.
-
-    Parameters
-    ----------
-    blocks : tuple of Block or Rejection
-        In the order of the inputs. The Rejections are of what could not even be cut into blocks.
-    start, end : Checkpoint
-        Where it begins, and what follows begins.
-    read : int
-        How many bytes of the inputs, as they are stored, are consumed up to its end; all of them are the sum of the
-        sources' sizes.
     """
 
-    blocks: tuple[Block | Rejection, ...]
+    blocks: tuple[Block | Rejection, ...]  # the Rejections are of what could not even be cut into blocks
     start: Checkpoint
     end: Checkpoint
+    #: How many bytes of the inputs, as they are stored, are consumed up to its end.
     read: int
 
     @property
@@ -358,18 +313,12 @@ class _Cutter(Protocol):
 
 
 class _Format(NamedTuple):
-    """How the files of a format become records.
+    """How the files of a format become records."""
 
-    Parameters
-    ----------
-    records : callable
-        Takes a Block and settings; yields a Record or a Rejection for each record in it. It runs anywhere.
-    cutter : callable, optional
-        Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file, which
-        runs where the inputs are read, and must be cheap. None: a file is one document, or has groups of rows.
-    """
-
+    #: Yields a Record or a Rejection for each record in a block; it runs anywhere.
     records: Callable[[Block, InputSettings], _Items]
+    #: Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file, which runs
+    #: where the inputs are read, and must be cheap. None: a file is one document, or has groups of rows.
     cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
 
 

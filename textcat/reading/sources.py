@@ -61,8 +61,6 @@ ARCHIVES = {
     "tar": (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar.zst", ".tzst"),
 }
 _ARCHIVE_ENDINGS = tuple(ending for endings in ARCHIVES.values() for ending in endings)
-
-
 # What file systems call that which changes when a file does.
 _STATES = frozenset(
     {"checksum", "created", "etag", "last_modified", "lastmodified", "md5", "modified", "mtime", "updated", "version"}
@@ -77,13 +75,12 @@ class _Guess(NamedTuple):
 
 
 def by_name(name: str, settings: InputSettings) -> _Guess:
-    """Return the format that the name tells; but of what is no archive, by the settings if they say it.
+    """Return the format that a name tells; but of what is no archive, that of the settings if they have one.
 
     Parameters
     ----------
     name : str
     settings : InputSettings
-        How the inputs are read.
 
     Returns
     -------
@@ -97,19 +94,8 @@ def by_name(name: str, settings: InputSettings) -> _Guess:
     return _Guess(_or_lines(form, settings), "name" if form else "")
 
 
-def by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
-    """Return the format that the first line which is not blank tells, without using it up.
-
-    Parameters
-    ----------
-    stream : Stream
-    name : str
-    settings : InputSettings
-
-    Returns
-    -------
-    _Guess
-    """
+def _by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
+    """Return the format that the first line which is not blank tells, without using it up."""
     head = stream.peek(_HEAD, until=_LINE)
     if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
         archive = "zip" if head.startswith(b"PK\x03\x04") else "tar" if head[257:262] == b"ustar" else ""
@@ -125,7 +111,7 @@ def by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
 
 
 def format_of(stream: Stream, name: str, settings: InputSettings, form: str = "") -> str:
-    """Return the format of a file.
+    """Return the format of a file, or raise UnreadableError if neither name nor content tell it.
 
     Parameters
     ----------
@@ -133,18 +119,13 @@ def format_of(stream: Stream, name: str, settings: InputSettings, form: str = ""
     name : str
     settings : InputSettings
     form : str
-        What is known of it.
+        Where it is known already.
 
     Returns
     -------
     str
-
-    Raises
-    ------
-    UnreadableError
-        If neither name nor content tell it.
     """
-    form = form or by_name(name, settings).format or by_content(stream, name, settings).format
+    form = form or by_name(name, settings).format or _by_content(stream, name, settings).format
     if not form:
         raise UnreadableError("is not read, as neither name nor content tell its format: name it with --format")
     # An array of objects is often called JSON Lines.
@@ -188,35 +169,16 @@ def _by_columns(head: bytes, settings: InputSettings) -> str:
 
 
 class Source(NamedTuple):
-    """One input.
+    """One input."""
 
-    Parameters
-    ----------
-    name : str
-        Its path, its URL, or ``-``, standard input.
-    kind : {"file", "folder", "pipe"}
-    guess : _Guess
-        Its format, which is "zip" or "tar" of an archive and "folder" of a folder; and what it was told by.
-    size : int or None
-        Bytes, all files of a folder together; None of a pipe.
-    state : int, str or None
-        What changes when the source does; None of a pipe.
-    files : int
-        How many files it is.
-    open : callable
-        Returns the stream of a file or pipe.
-    entries : callable
-        Yields the files of a folder.
-    """
-
-    name: str
-    kind: str
-    guess: _Guess
-    size: int | None
-    state: int | str | None
-    files: int
-    open: Callable[[], Stream] = Stream.nothing
-    entries: Callable[[], Iterator[_Entry]] = lambda: iter(())
+    name: str  # its path, its URL, or "-", standard input
+    kind: str  # "file", "folder" or "pipe"
+    guess: _Guess  # the format is "zip" or "tar" of an archive and "folder" of a folder
+    size: int | None  # bytes, all files of a folder together; None of a pipe
+    state: int | str | None  # what changes when the source does; None of a pipe
+    files: int  # how many it is
+    open: Callable[[], Stream] = Stream.nothing  # of a file or pipe
+    entries: Callable[[], Iterator[_Entry]] = lambda: iter(())  # of a folder
 
     @property
     def format(self) -> str:
@@ -284,7 +246,7 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
     if text == STANDARD_INPUT:
         return [_pipe(text, lambda: of_pipe(sys.stdin.buffer), settings)]
     if is_url(text):
-        return [_remote(remote, settings) for remote in find_remote(text)]
+        return _remote(text, settings)
     if not os.path.exists(text) and not _GLOB.isdisjoint(text):
         paths = matches(text)
         if not paths:
@@ -324,22 +286,13 @@ def _pipe(name: str, reading: Callable[[], Stream], settings: InputSettings) -> 
     return Source(name, "pipe", by_name(name, settings), None, None, 1, reading)
 
 
-def _remote(remote: _Remote, settings: InputSettings) -> Source:
-    if remote.is_folder:
-        guess, kind = _Guess("folder", "content"), "folder"
-    else:
-        guess, kind = _guess(remote.name, remote.open, settings), "file"
-    files = max(len(remote.files), 1)
-    return Source(remote.name, kind, guess, remote.size, remote.state, files, remote.open, remote.entries)
-
-
 def _guess(name: str, reading: Callable[[], Stream], settings: InputSettings) -> _Guess:
     guess = by_name(name, settings)
     if guess.format:
         return guess
     try:
         with closing(reading()) as stored:
-            guess = by_content(unpacked(stored, name), name, settings)
+            guess = _by_content(unpacked(stored, name), name, settings)
     except UnreadableError:
         return guess  # what it is read as does not matter
     if not guess.format:
@@ -372,109 +325,80 @@ def _key(source: Source) -> str:
 # --- URLs, by fsspec --------------------------------------------------------------------------------------------------
 
 
-class _Remote(NamedTuple):
-    """What a URL names.
-
-    Parameters
-    ----------
-    name : str
-        Its URL.
-    system : object
-        The file system of fsspec.
-    path : str
-        The path in there.
-    info : dict
-        What the system knows of it: "size" and other things.
-    files : tuple of _Remote
-        The files below it, sorted, if it is a folder; their names are paths inside of it.
-    is_folder : bool
-    """
-
-    name: str
-    system: Any
-    path: str
-    info: dict[str, Any]
-    files: tuple[_Remote, ...] = ()
-    is_folder: bool = False
-
-    @property
-    def size(self) -> int | None:
-        """Its bytes, None if nobody knows."""
-        if self.is_folder:
-            return sum(file.size or 0 for file in self.files)
-        size = self.info.get("size")
-        return size if isinstance(size, int) else None
-
-    @property
-    def state(self) -> str:
-        """What changes when it does, as far as the system tells."""
-        if self.is_folder:
-            known: list[Any] = [(file.name, file.size, file.state) for file in self.files]
-        else:
-            known = sorted((key, str(value)) for key, value in self.info.items() if key.lower() in _STATES)
-        return hashlib.sha256(repr(known).encode("utf-8", "replace")).hexdigest()
-
-    def open(self) -> Stream:
-        """Return its bytes.
-
-        Raises
-        ------
-        UnreadableError
-            If it cannot be opened.
-        """
-        try:
-            if _gives_ranges(self.system, self.path):
-                return of_file(_RemoteFile(self.system.open(self.path, "rb")))
-            return of_file(_RemoteFile(self.system.open(self.path, "rb", block_size=0), seekable=False))
-        except Exception as error:  # every system has its own
-            raise unreadable(_as_oserror(error)) from None
-
-    def entries(self) -> Iterator[_Entry]:
-        """Yield the files of a folder."""
-        for index, file in enumerate(self.files):
-            yield _Entry(index, file.name, file.open, size=file.size or 0)
-
-
 def is_url(text: str) -> bool:
     """Return whether an input is a URL, rather than a path."""
     return "://" in text or "::" in text
 
 
-def find_remote(url: str) -> list[_Remote]:
-    """Return what a URL names; with a ``*`` in it, the files that fit, sorted.
-
-    Raises
-    ------
-    TextcatError
-        If there is no such file, or a package is missing that such URLs need.
-    """
+def _remote(url: str, settings: InputSettings) -> list[Source]:
+    """Return what a URL names; with a ``*`` in it, the files that fit, sorted."""
     from fsspec.core import url_to_fs
 
     try:
         system, path = url_to_fs(url)
         system.invalidate_cache()  # what it listed before may have changed
-        if "*" not in url:
-            return [_described(url, system, path)]
-        paths = sorted(system.glob(path))
+        if "*" in url:
+            urls = {system.unstrip_protocol(name): name for name in sorted(system.glob(path))}
+        else:
+            urls = {url: path}
+        infos = {name: system.info(name) for name in urls.values()}
+        below = {
+            name: system.find(name, detail=True) for name, info in infos.items() if info.get("type") == "directory"
+        }
     except FileNotFoundError:
         raise TextcatError(f"{url} does not exist: check the address.") from None
     except ImportError as error:
         raise TextcatError(f"{url} needs another package: {str(error).rstrip('.')}.") from None
     except Exception as error:  # every system has its own
         raise TextcatError(f"{url} cannot be read ({error}): check the address, and your rights there.") from None
-    if not paths:
+    if not urls:
         raise TextcatError(f"No file fits {url}: check the pattern.")
-    return [_described(system.unstrip_protocol(path), system, path) for path in paths]
+    return [
+        _remote_folder(name, system, path, below[path])
+        if path in below
+        else _remote_file(name, system, path, infos[path], settings)
+        for name, path in urls.items()
+    ]
 
 
-def _described(url: str, system: Any, path: str) -> _Remote:
-    info = system.info(path)
-    if info.get("type") != "directory":
-        return _Remote(url, system, path, info)
-    found = system.find(path, detail=True)
-    inside = {name[len(path) :].lstrip("/"): (name, about) for name, about in found.items()}
-    files = (_Remote(name, system, *inside[name]) for name in sorted(inside) if not hidden(name))
-    return _Remote(url.rstrip("/"), system, path, info, tuple(files), is_folder=True)
+def _remote_file(url: str, system: Any, path: str, info: dict[str, Any], settings: InputSettings) -> Source:
+    reading = partial(_open_remote, system, path)
+    return Source(url, "file", _guess(url, reading, settings), _size(info), _state(info), 1, reading)
+
+
+def _remote_folder(url: str, system: Any, path: str, found: dict[str, dict[str, Any]]) -> Source:
+    inside = {name[len(path) :].lstrip("/"): name for name in found}
+    files = [(name, inside[name], found[inside[name]]) for name in sorted(inside) if not hidden(name)]
+    entries = [
+        _Entry(index, name, partial(_open_remote, system, file), size=_size(info) or 0)
+        for index, (name, file, info) in enumerate(files)
+    ]
+    state = _sum([(name, _size(info), _state(info)) for name, _, info in files])
+    size, guess = sum(entry.size for entry in entries), _Guess("folder", "content")
+    return Source(url.rstrip("/"), "folder", guess, size, state, max(len(files), 1), entries=lambda: iter(entries))
+
+
+def _size(info: dict[str, Any]) -> int | None:
+    size = info.get("size")
+    return size if isinstance(size, int) else None
+
+
+def _state(info: dict[str, Any]) -> str:
+    """Return what changes when a file does, as far as the system tells."""
+    return _sum(sorted((key, str(value)) for key, value in info.items() if key.lower() in _STATES))
+
+
+def _sum(known: list[Any]) -> str:
+    return hashlib.sha256(repr(known).encode("utf-8", "replace")).hexdigest()
+
+
+def _open_remote(system: Any, path: str) -> Stream:
+    try:
+        if _gives_ranges(system, path):
+            return of_file(_RemoteFile(system.open(path, "rb")))
+        return of_file(_RemoteFile(system.open(path, "rb", block_size=0), seekable=False))
+    except Exception as error:  # every system has its own
+        raise unreadable(_as_oserror(error)) from None
 
 
 def _gives_ranges(system: Any, path: str) -> bool:
