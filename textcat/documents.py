@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import accumulate, islice
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -58,26 +58,14 @@ class Document:
 
 @dataclass(frozen=True)
 class _Statistics:
-    """Hold the counts that describe a corpus.
+    """Hold the counts that describe a corpus; the arrays are in the order of its topics."""
 
-    Parameters
-    ----------
-    documents, without_topic : dict of str to int
-        Per part (``"train"``, ``"test"``, ``"unused"``): its documents, and those of them that carry no topic at all.
-    topics : tuple of str
-        Sorted by name, as in the corpus; the arrays below are in this order.
-    train_positives, test_positives : ndarray of shape (n_topics,), int64
-        Documents of the part that belong to the topic.
-    prevalence : ndarray of shape (n_topics,), float64
-        Fraction of the training documents that belong to the topic, in [0, 1].
-    """
-
-    documents: dict[str, int]
-    without_topic: dict[str, int]
+    documents: dict[str, int]  # per part: "train", "test", "unused"
+    without_topic: dict[str, int]  # those of them that carry no topic at all
     topics: tuple[str, ...]
-    train_positives: np.ndarray
+    train_positives: np.ndarray  # documents of the part that belong to the topic
     test_positives: np.ndarray
-    prevalence: np.ndarray
+    prevalence: np.ndarray  # fraction of the training documents that belong to the topic, in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -200,10 +188,8 @@ class Corpus:
             name; whole numbers are names, too) and of the part ("train", "test" or "unused"); ``""``: there is none.
         topics_separator : str
             What stands between the topics of a single string; ``""``: the string is one topic.
-        topic_rule : {"train", "both", "described"}
-            As `topics` of `from_documents`.
-        descriptions : mapping of str to str, optional
-            What topics are about, in words.
+        topic_rule, descriptions
+            As `topics` and `descriptions` of `from_documents`.
 
         Returns
         -------
@@ -215,25 +201,24 @@ class Corpus:
             If a record lacks a field that was named, a field is of another type, two records have the same id, or no
             record is for training.
         """
-        named = [
-            field for field, default in ((id, "id"), (topics, "topics"), (split, "split")) if field not in ("", default)
-        ]
+        fields_of = zip((id, topics, split), ("id", "topics", "split"), strict=True)
+        named = [field for field, default in fields_of if field not in ("", default)]
         documents: list[Document] = []
         number_of: dict[str, int] = {}
-        for number, record in enumerate(records, start=1):
-            if not isinstance(record, Mapping):
-                raise TextcatError(f"Record {number} is a {type(record).__name__}: give a dict of fields.")
-            _check_fields(record, named, number)
-            identifier, date, part = _value(record, id), _value(record, "date"), _text(record, split, number)
+        for number, fields in enumerate(records, start=1):
+            if not isinstance(fields, Mapping):
+                raise TextcatError(f"Record {number} is a {type(fields).__name__}: give a dict of fields.")
+            record = _Record(fields, number)
+            record.check(named)
+            identifier, date, part = record.value(id), record.value("date"), record.text(split)
             identifier = str(number if identifier is None else identifier)
             if number_of.setdefault(identifier, number) != number:
                 numbers = f"{number_of[identifier]} and {number}"
                 raise TextcatError(f"Records {numbers} have the same id {identifier!r}: give each its own.")
             if part not in ("", *PARTS):
                 raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
-            zones = texts_of_record(record, text, number)
-            names = _topics(record, topics, topics_separator, number)
-            documents.append(Document(identifier, zones, names, "" if date is None else str(date), part))
+            names = record.topics(topics, topics_separator)
+            documents.append(Document(identifier, record.zones(text), names, "" if date is None else str(date), part))
         return cls.from_documents(name, documents, topic_rule, descriptions)
 
     @classmethod
@@ -250,11 +235,6 @@ class Corpus:
         Returns
         -------
         Corpus
-
-        Raises
-        ------
-        TextcatError
-            If this is no table, and as for `from_records`.
         """
         if not hasattr(frame, "columns"):
             raise TextcatError(
@@ -281,11 +261,6 @@ class Corpus:
         Returns
         -------
         Corpus
-
-        Raises
-        ------
-        TextcatError
-            If there is a test part already, or the size is not below that of the training part.
         """
         if self.test:
             raise TextcatError(
@@ -317,17 +292,11 @@ class Corpus:
         return documents
 
     def labels(self, documents: Sequence[Document]) -> sparse.csc_matrix:
-        """Return which documents belong to which topics of this corpus.
-
-        Parameters
-        ----------
-        documents : sequence of Document
-            Topics that are not in the corpus are passed over.
+        """Return which documents belong to which topics of this corpus, in the order of `topics`; others do not count.
 
         Returns
         -------
         csc_matrix of shape (n_documents, n_topics), int8
-            1 where the document belongs to the topic; a column per topic in the order of `topics`.
         """
         from scipy import sparse  # here, so that a process which only reads documents stays small
 
@@ -341,16 +310,11 @@ class Corpus:
     def statistics(self) -> _Statistics:
         """Count documents, topics and positives per part."""
         parts = {"train": self.train, "test": self.test, "unused": self.unused}
-        train, test = topic_counts(self.train), topic_counts(self.test)
-        train_positives = np.array([train[topic] for topic in self.topics], dtype=np.int64)
-        return _Statistics(
-            documents={part: len(documents) for part, documents in parts.items()},
-            without_topic={part: sum(not d.topics for d in documents) for part, documents in parts.items()},
-            topics=self.topics,
-            train_positives=train_positives,
-            test_positives=np.array([test[topic] for topic in self.topics], dtype=np.int64),
-            prevalence=train_positives / len(self.train),
-        )
+        sizes = {part: len(documents) for part, documents in parts.items()}
+        without_topic = {part: sum(not d.topics for d in documents) for part, documents in parts.items()}
+        counts = [topic_counts(part) for part in (self.train, self.test)]
+        train, test = np.array([[count[topic] for topic in self.topics] for count in counts], dtype=np.int64)
+        return _Statistics(sizes, without_topic, self.topics, train, test, train / len(self.train))
 
 
 def topic_counts(documents: Iterable[Document]) -> Counter[str]:
@@ -364,9 +328,8 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
     Parameters
     ----------
     caption : str
-    head : sequence of str
-    rows : iterable of sequences of str
-        A topic each.
+    head, rows : sequence of str, iterable of such
+        The names of the columns, and a topic each.
     n_rows : int
         How many there are.
 
@@ -382,13 +345,7 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
 
 
 def check_documents(documents: object) -> None:
-    """Check that an argument is a stream of documents, and not one text, one record or a table.
-
-    Raises
-    ------
-    TextcatError
-        If it is one of these.
-    """
+    """Raise TextcatError if an argument is no stream of documents, but one text, one record or a table."""
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
     if isinstance(documents, Mapping) or hasattr(documents, "zones"):
@@ -414,58 +371,62 @@ def texts_of_record(record: Mapping[str, Any], fields: str | Sequence[str], numb
     Returns
     -------
     dict of str to str
-
-    Raises
-    ------
-    TextcatError
-        If it has no text, lacks a field, or one is not a text.
     """
-    zones = record.get("zones")
-    if isinstance(zones, Mapping):
-        return {str(zone): _text(zones, zone, number) for zone in zones}
-    fields = (fields,) if isinstance(fields, str) else tuple(fields)
-    if fields == ("text",):
-        fields = ("text",) if _value(record, "text") is not None else ("body",)
-    else:
-        _check_fields(record, fields, number)
-    if all(_value(record, field) is None for field in (*fields, "title")):
-        wanted = " or ".join(map(repr, fields))
-        raise TextcatError(f"Record {number} has no text in {wanted}; its fields are {', '.join(map(str, record))}.")
-    body = [_text(record, field, number) for field in fields if field != "title"]
-    return {"title": _text(record, "title", number), "body": "\n".join(filter(None, body))}
+    return _Record(record, number).zones(fields)
 
 
-def _check_fields(record: Mapping[str, Any], fields: Iterable[str], number: int) -> None:
-    for name in fields:
-        if name not in record:
-            known = ", ".join(map(str, record))
-            raise TextcatError(f"Record {number} has no field {name!r}; its fields are {known}.")
+class _Record(NamedTuple):
+    """A record in memory, and its number for messages."""
 
+    fields: Mapping[str, Any]
+    number: int
 
-def _topics(record: Mapping[str, Any], field: str, separator: str, number: int) -> tuple[str, ...]:
-    value = _value(record, field)
-    if isinstance(value, str):
-        names = [name.strip() for name in (value.split(separator) if separator else [value])]
-        return tuple(dict.fromkeys(filter(None, names)))
-    values = [value] if isinstance(value, Integral) else list(value) if isinstance(value, Iterable) else [value]
-    if value is not None and any(
-        isinstance(name, bool) or not isinstance(name, (str, Integral)) or not str(name).strip() for name in values
-    ):
-        raise TextcatError(f"Record {number} has the {field} {value!r:.60}: they must be a list of names, or one name.")
-    return () if value is None else tuple(dict.fromkeys(map(str, values)))
+    def zones(self, names: str | Sequence[str]) -> dict[str, str]:
+        zones = self.fields.get("zones")
+        if isinstance(zones, Mapping):
+            return {str(zone): _Record(zones, self.number).text(zone) for zone in zones}
+        names = (names,) if isinstance(names, str) else tuple(names)
+        if names == ("text",):
+            names = ("text",) if self.value("text") is not None else ("body",)
+        else:
+            self.check(names)
+        if all(self.value(name) is None for name in (*names, "title")):
+            raise self._fault(f"no text in {' or '.join(map(repr, names))}; its fields are {self._known()}.")
+        body = [self.text(name) for name in names if name != "title"]
+        return {"title": self.text("title"), "body": "\n".join(filter(None, body))}
 
+    def topics(self, field: str, separator: str) -> tuple[str, ...]:
+        value = self.value(field)
+        if isinstance(value, str):
+            names = [name.strip() for name in (value.split(separator) if separator else [value])]
+            return tuple(dict.fromkeys(filter(None, names)))
+        values = list(value) if isinstance(value, Iterable) else [] if value is None else [value]
+        for name in values:
+            if isinstance(name, bool) or not isinstance(name, str | Integral) or not str(name).strip():
+                raise self._fault(f"the {field} {value!r:.60}: they must be a list of names, or one name.")
+        return tuple(dict.fromkeys(map(str, values)))
 
-def _text(record: Mapping[str, Any], field: str, number: int) -> str:
-    value = _value(record, field)
-    if value is not None and not isinstance(value, str):
-        raise TextcatError(f"Record {number} has the {field} {value!r:.60}: it must be a text.")
-    return value or ""
+    def text(self, field: str) -> str:
+        value = self.value(field)
+        if value is not None and not isinstance(value, str):
+            raise self._fault(f"the {field} {value!r:.60}: it must be a text.")
+        return value or ""
 
+    def value(self, field: str) -> Any:
+        """Return a field's value; None if it is missing, which tables show as NaN, NaT or NA."""
+        value = self.fields.get(field)
+        return None if type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) else value
 
-def _value(record: Mapping[str, Any], field: str) -> Any:
-    """Return a field's value; None if it is missing, which tables show as NaN, NaT or NA."""
-    value = record.get(field)
-    return None if type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) else value
+    def check(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.fields:
+                raise self._fault(f"no field {name!r}; its fields are {self._known()}.")
+
+    def _known(self) -> str:
+        return ", ".join(map(str, self.fields))
+
+    def _fault(self, what: str) -> TextcatError:
+        return TextcatError(f"Record {self.number} has {what}")
 
 
 def _stratified(topics: Sequence[tuple[str, ...]], fraction: float, seed: int) -> set[int]:

@@ -7,7 +7,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
 from textcat.reading.records import UnreadableError
@@ -19,24 +19,11 @@ _LZMA_MEMORY = 256 << 20
 _BITE = 1 << 10  # bytes given to Zstandard at a time, which may become 32 MiB
 
 
-class _Decompressor(Protocol):
-    """What bz2 and lzma have."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    @property
-    def needs_input(self) -> bool: ...
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
 class _Gzip:
     """zlib in the form of bz2 and lzma."""
 
     def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(31)
-        self.needs_input = True
+        self._inflate, self.needs_input = zlib.decompressobj(31), True
 
     @property
     def eof(self) -> bool:
@@ -92,7 +79,7 @@ class _Compression(NamedTuple):
 
     magic: re.Pattern[bytes]
     endings: tuple[str, ...]
-    unpack: Callable[[], _Decompressor]
+    unpack: Callable[[], Any]
 
 
 COMPRESSIONS = (
@@ -136,12 +123,11 @@ def unpacked(stream: Stream, name: str) -> Stream:
 
 
 class _Unpacker:
-    """Unpack a stream in steps that do not depend on how much is asked for."""
+    """Unpack a stream in steps that do not depend on how much is asked for, and watch the ratio over any stretch."""
 
-    def __init__(self, source: Stream, make: Callable[[], _Decompressor]) -> None:
-        self._source, self._make = source, make
-        self._decompressor = make()
-        self._watch = _Watch(source.consumed)
+    def __init__(self, source: Stream, make: Callable[[], Any]) -> None:
+        self._source, self._make, self._decompressor = source, make, make()
+        self._start, self._n_unpacked = 0, 0  # of the stretch
 
     def take(self, n: int) -> bytes:
         while True:
@@ -155,35 +141,24 @@ class _Unpacker:
                 data = self._source.read(STEP)
                 if not data:
                     raise EOFError("it is cut off")
-            unpacked = self._decompressor.decompress(data, STEP)
-            self._watch.add(len(unpacked))
+            unpacked: bytes = self._decompressor.decompress(data, STEP)
+            self._watch(len(unpacked))
             if unpacked:
                 return unpacked
 
     def _behind(self) -> bytes:
         """Return what follows the end of a compressed stream, which may be another one, or zeros that fill a block."""
-        data = self._decompressor.unused_data.lstrip(b"\0")
-        while not data:
-            more = self._source.read(STEP)
-            if not more:
-                return b""
+        data: bytes = self._decompressor.unused_data.lstrip(b"\0")
+        while not data and (more := self._source.read(STEP)):
             data = more.lstrip(b"\0")
         return data
 
-
-class _Watch:
-    """Stop what unpacks to many times more than there is, over any stretch of it."""
-
-    def __init__(self, consumed: Callable[[], int]) -> None:
-        self._consumed = consumed
-        self._start, self._out = 0, 0
-
-    def add(self, n: int) -> None:
-        self._out += n
-        consumed = self._consumed() - self._start
-        check_ratio(self._out, consumed)
-        if consumed >= STEP:
-            self._start, self._out = self._start + consumed, 0
+    def _watch(self, n: int) -> None:
+        self._n_unpacked += n
+        consumed = self._source.consumed()
+        check_ratio(self._n_unpacked, consumed - self._start)
+        if consumed - self._start >= STEP:
+            self._start, self._n_unpacked = consumed, 0
 
 
 def check_ratio(unpacked: int, packed: int) -> None:

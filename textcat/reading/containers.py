@@ -143,7 +143,7 @@ def _parts(entries: list[zipfile.ZipInfo], whole: _Part) -> Iterator[tuple[zipfi
     done = 0
     for entry in entries:
         before, done = done, done + entry.compress_size
-        yield entry, whole.between(before / total, done / total)
+        yield entry, _Part(whole.at(before / total), whole.at(done / total))
 
 
 def _check_count(file: IO[bytes], n: int) -> None:

@@ -107,7 +107,7 @@ class InputSettings(NamedTuple):
     def text_of(self, span: _Span) -> str:
         """Return the text of a span; raise UnreadableError if it has a NUL byte, as a picture or UTF-16 have."""
         encoding = self.encoding or "utf-8"
-        text = decoded(span, encoding)
+        text = span.decoded(encoding)
         if "\0" in text:
             place = span.offset + max(span.data.find(b"\0"), 0)
             raise UnreadableError(
@@ -329,6 +329,13 @@ class _Span(NamedTuple):
     offset: int
     data: bytes
 
+    def decoded(self, encoding: str) -> str:
+        """Return its text, or raise UnreadableError if it is not in that encoding."""
+        try:
+            return self.data.decode(encoding)
+        except UnicodeError as error:
+            raise not_in(encoding, self.offset + getattr(error, "start", 0)) from None
+
 
 class _Content(NamedTuple):
     """What a record says: its id, "" if it has none, its texts, and its labels."""
@@ -388,23 +395,21 @@ def checked_part(part: str) -> str:
     return part
 
 
-def decoded(span: _Span, encoding: str) -> str:
-    """Return the text of a span, or raise UnreadableError if it is not in that encoding.
+def not_in(encoding: str, place: object) -> UnreadableError:
+    """Return the error of bytes that are no text.
 
     Parameters
     ----------
-    span : _Span
     encoding : str
+        In which they are none.
+    place : object
+        The number of the first such byte.
 
     Returns
     -------
-    str
+    UnreadableError
     """
-    try:
-        return span.data.decode(encoding)
-    except UnicodeError as error:
-        place = span.offset + getattr(error, "start", 0)
-        raise UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding") from None
+    return UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding")
 
 
 def is_encoding(name: str) -> bool:

@@ -223,21 +223,17 @@ def matches(text: str) -> list[str]:
 
 
 def _check(settings: InputSettings) -> None:
-    if settings.format and settings.format not in FORMATS:
-        raise TextcatError(f"There is no format {settings.format!r}: use one of {', '.join(FORMATS)}.")
+    labels = settings.labels or LabelSettings()
+    for what, name, known in (
+        (f"format {settings.format!r}", settings.format or "text", FORMATS),
+        (f"Reuters split {labels.split!r}", labels.split, SPLITS),
+        (f"version {labels.version!r} of RCV1", labels.version, VERSIONS),
+        (f"way {labels.headers!r} to treat headers", labels.headers, HEADERS),
+    ):
+        if name not in known:
+            raise TextcatError(f"There is no {what}: use one of {', '.join(known)}.")
     if not is_encoding(settings.encoding or "utf-8"):
         raise TextcatError(f"There is no encoding {settings.encoding!r}: use for example 'utf-8' or 'latin-1'.")
-    if settings.labels is not None:
-        _check_labels(settings.labels)
-
-
-def _check_labels(labels: LabelSettings) -> None:
-    if labels.split not in SPLITS:
-        raise TextcatError(f"There is no Reuters split {labels.split!r}: use one of {', '.join(SPLITS)}.")
-    if labels.version not in VERSIONS:
-        raise TextcatError(f"There is no version {labels.version!r} of RCV1: use one of {', '.join(VERSIONS)}.")
-    if labels.headers not in HEADERS:
-        raise TextcatError(f"There is no way {labels.headers!r} to treat headers: use one of {', '.join(HEADERS)}.")
     for text in filter(None, (labels.train, labels.test)):
         span_of(text)
 
@@ -271,6 +267,10 @@ def _local(path: str, settings: InputSettings) -> Source:
     raise TextcatError(f"{path} is no file, folder or pipe: check the path.")
 
 
+def _pipe(name: str, reading: Callable[[], Stream], settings: InputSettings) -> Source:
+    return Source(name, "pipe", by_name(name, settings), None, None, 1, reading)
+
+
 def _folder(name: str, path: str) -> Source:
     files, size, state = 0, 0, hashlib.sha256()
     for item in walk(path):
@@ -280,10 +280,6 @@ def _folder(name: str, path: str) -> Source:
             state.update(repr(changes).encode("utf-8", "replace"))
     guess = _Guess("folder", "content")
     return Source(name, "folder", guess, size, state.hexdigest(), files, entries=partial(folder_entries, path))
-
-
-def _pipe(name: str, reading: Callable[[], Stream], settings: InputSettings) -> Source:
-    return Source(name, "pipe", by_name(name, settings), None, None, 1, reading)
 
 
 def _guess(name: str, reading: Callable[[], Stream], settings: InputSettings) -> _Guess:

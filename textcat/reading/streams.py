@@ -14,13 +14,12 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
-from textcat.reading.records import UnreadableError, is_like_ascii
+from textcat.reading.records import UnreadableError, is_like_ascii, not_in
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
 _LINE_END = re.compile(rb"\n")
-# UTF-32's mark begins with UTF-16's.
-_MARKS = (
+_MARKS = (  # UTF-32's mark begins with UTF-16's
     *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
@@ -91,9 +90,8 @@ class Stream:
 
         Parameters
         ----------
-        n : int
-            How many; there are fewer at the end, or once `until` is among them.
-        until : re.Pattern of bytes
+        n, until : int, re.Pattern of bytes
+            How many; but fewer at the end, or once the pattern is among them.
 
         Returns
         -------
@@ -287,7 +285,7 @@ def as_utf8(stream: Stream, encoding: str) -> Stream | None:
     ----------
     stream : Stream
     encoding : str
-        ``""``: what a byte order mark of UTF-16 or UTF-32 says.
+        As for `exact_encoding`.
 
     Returns
     -------
@@ -334,9 +332,7 @@ class _Decoder:
                 text = self._decoder.decode(data, final=not data).encode()
             except UnicodeError as error:
                 place = self._n + max(getattr(error, "start", 0), 0)
-                raise UnreadableError(
-                    f"is not {self._encoding} (byte {place}): name its encoding with --encoding"
-                ) from None
+                raise not_in(self._encoding, place) from None
             self._n += len(data)
             if text or not data:
                 return text
@@ -351,10 +347,6 @@ class _Part(NamedTuple):
     def at(self, share: float) -> int:
         """Return where a share of it ends."""
         return self.start + int((self.end - self.start) * share)
-
-    def between(self, first: float, last: float) -> _Part:
-        """Return the part between two shares of it."""
-        return _Part(self.at(first), self.at(last))
 
 
 def sought_in(stream: Stream) -> tuple[IO[bytes], _Part]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import orjson
@@ -122,37 +121,38 @@ def _without_escape(data: bytes) -> int:
 
 
 def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[str, str]] | None] | None:
-    """Return what reads lines as nearly all are, without labels; it returns None for any other line."""
+    """Return what reads lines as nearly all are, without labels; it returns None for any other line.
+
+    Such are also those that orjson takes otherwise than Python's json.
+    """
     if settings.labels is not None or not is_utf8(settings.encoding):
         return None
-    title = "" if settings.text_fields == ("title",) else "title"
-    body = tuple(field for field in settings.text_fields if field != title)
-    return partial(_plain, settings.id_field, not settings.is_default("id_field"), title, body)
+    id_field, requires_id = settings.id_field, not settings.is_default("id_field")
+    title_field = "" if settings.text_fields == ("title",) else "title"
+    body = tuple(field for field in settings.text_fields if field != title_field)
 
+    def plain(line: bytes) -> tuple[str, dict[str, str]] | None:
+        try:
+            fields: Any = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return None  # half of a surrogate pair, or no JSON
+        if type(fields) is not dict or "zones" in fields or (requires_id and id_field not in fields):
+            return None
+        name, title = fields.get(id_field), fields.get(title_field) if title_field else None
+        name = "" if name is None else str(name) if type(name) is int else name
+        title = "" if title is None else title
+        if len(body) == 1:
+            text = fields.get(body[0])
+        else:
+            texts = [fields.get(field) for field in body]
+            text = "\n".join(filter(None, texts)) if all(type(text) is str for text in texts) and texts else None
+        if type(text) is not str or type(name) is not str or type(title) is not str:
+            return None  # also an integer of more than 64 bits, which orjson gives as a float
+        if title:
+            return name, {"title": title, "body": text} if text else {"title": title}
+        return name, {"body": text}
 
-def _plain(
-    id_field: str, requires_id: bool, title_field: str, body: tuple[str, ...], line: bytes
-) -> tuple[str, dict[str, str]] | None:
-    """Return the content of a line as nearly all are; None for any that orjson takes otherwise than Python's json."""
-    try:
-        fields: Any = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None  # half of a surrogate pair, or no JSON
-    if type(fields) is not dict or "zones" in fields or (requires_id and id_field not in fields):
-        return None
-    name, title = fields.get(id_field), fields.get(title_field) if title_field else None
-    name = "" if name is None else str(name) if type(name) is int else name
-    title = "" if title is None else title
-    if len(body) == 1:
-        text = fields.get(body[0])
-    else:
-        texts = [fields.get(field) for field in body]
-        text = "\n".join(filter(None, texts)) if all(type(text) is str for text in texts) and texts else None
-    if type(text) is not str or type(name) is not str or type(title) is not str:
-        return None  # also an integer of more than 64 bits, which orjson gives as a float
-    if title:
-        return name, {"title": title, "body": text} if text else {"title": title}
-    return name, {"body": text}
+    return plain
 
 
 def _parser(settings: InputSettings) -> Callable[[_Span], _Content]:

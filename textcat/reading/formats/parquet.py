@@ -21,6 +21,7 @@ from textcat.reading.records import (
     _Span,
     checked_part,
     joined,
+    not_in,
     read_spans,
 )
 from textcat.reading.streams import READ_ERRORS, unreadable
@@ -66,11 +67,6 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
     Yields
     ------
     _RowBlock
-
-    Raises
-    ------
-    UnreadableError
-        If a column that is needed is missing, or the file is damaged.
     """
     pa = _arrow()
     try:
@@ -141,8 +137,7 @@ def _packed(pa: Any, batch: Any) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+    return bytes(sink.getvalue())
 
 
 def _records(block: Block, settings: InputSettings) -> _Items:
@@ -220,10 +215,7 @@ def _text(value: Any, settings: InputSettings) -> str | None:
     try:
         return value.decode(encoding)
     except UnicodeError as error:
-        place = getattr(error, "start", 0)
-        raise UnreadableError(
-            f"is not {encoding} (byte {place} of the text): name its encoding with --encoding"
-        ) from None
+        raise not_in(encoding, f"{getattr(error, 'start', 0)} of the text") from None
 
 
 def _length(text: str, settings: InputSettings) -> int:

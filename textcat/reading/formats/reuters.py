@@ -16,7 +16,6 @@ from textcat.reading.records import (
     _Format,
     _Items,
     _Span,
-    decoded,
     read_spans,
 )
 
@@ -101,7 +100,7 @@ def _spans(block: Block) -> Iterator[_Span]:
 def _content(span: _Span, settings: InputSettings) -> _Content:
     if not span.data.startswith(_OPENING):
         raise UnreadableError("has text before it that belongs to no story: mend the file")
-    story = decoded(span._replace(data=span.data.translate(_NO_CONTROLS)), settings.encoding or "latin-1")
+    story = span._replace(data=span.data.translate(_NO_CONTROLS)).decoded(settings.encoding or "latin-1")
     try:
         return _story(story, settings)
     except _FaultError as fault:
