@@ -298,10 +298,11 @@ def wait_until(condition):
 
 
 def started(model, archive, out):
-    """A run in a process of its own, with two workers, that has written its first shard."""
+    """A run in a process of its own, with two workers, whose journal has its first shard: it is named before that."""
     here = str(Path(__file__).parent)
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, here, str(model), str(archive), str(out)], stdout=-1)
-    wait_until(lambda: list(out.glob("part-*.jsonl")) or process.poll() is not None)
+    journal = out / "_journal.jsonl"
+    wait_until(lambda: (journal.exists() and journal.read_bytes().count(b"\n") > 1) or process.poll() is not None)
     return process
 
 
