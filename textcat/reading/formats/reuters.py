@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from html.entities import name2codepoint
 from itertools import pairwise
 from typing import NamedTuple
@@ -92,15 +93,17 @@ def _spans(block: Block) -> Iterator[_Span]:
     ends = (match.start() if match[0] == _OPENING else match.end() for match in _TAG.finditer(data))
     for start, end in pairwise([0, *ends, len(data)]):
         span = data[start:end]
-        if _PROLOGUE.fullmatch(span) is None:
+        opens = span.startswith(_OPENING)
+        if opens or _PROLOGUE.fullmatch(span) is None:
             yield _Span(position, block.offset + start, span)
-        position += span.startswith(_OPENING)
+        position += opens
 
 
 def _content(span: _Span, settings: InputSettings) -> _Content:
     if not span.data.startswith(_OPENING):
         raise UnreadableError("has text before it that belongs to no story: mend the file")
-    story = span._replace(data=span.data.translate(_NO_CONTROLS)).decoded(settings.encoding or "latin-1")
+    text = _Span(span.position, span.offset, span.data.translate(_NO_CONTROLS))
+    story = text.decoded(settings.encoding or "latin-1")
     try:
         return _story(story, settings)
     except _FaultError as fault:
@@ -187,14 +190,14 @@ def _index(story: str, tag: str, start: int) -> int:
 
 
 def _clean(text: str) -> str:
-    return (_REFERENCE.sub(_character, text) if "&" in text else text).strip()
+    return (_REFERENCE.sub(lambda match: _character(*match.groups()) or match[0], text) if "&" in text else text).strip()
 
 
-def _character(reference: re.Match[str]) -> str:
-    decimal, hexadecimal, name = reference.groups()
-    code = int(decimal) if decimal else int(hexadecimal, 16) if hexadecimal else name2codepoint.get(name, -1)
+@lru_cache(maxsize=256)
+def _character(decimal: str | None, hexadecimal: str | None, name: str | None) -> str:
+    code = int(decimal) if decimal else int(hexadecimal, 16) if hexadecimal else name2codepoint.get(name or "", -1)
     if code < 0:
-        return reference[0]
+        return ""
     character = chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
     return character if character.isprintable() or character in "\t\n" else " "
 
