@@ -190,7 +190,9 @@ def _index(story: str, tag: str, start: int) -> int:
 
 
 def _clean(text: str) -> str:
-    return (_REFERENCE.sub(lambda match: _character(*match.groups()) or match[0], text) if "&" in text else text).strip()
+    if "&" in text:
+        text = _REFERENCE.sub(lambda match: _character(*match.groups()) or match[0], text)
+    return text.strip()
 
 
 @lru_cache(maxsize=256)
