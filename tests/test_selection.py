@@ -205,6 +205,15 @@ def test_out_of_fold_scores_are_those_of_learners_that_have_not_seen_the_documen
         np.testing.assert_allclose(scores[of == fold], trained.decision_function(rows[of == fold]), atol=1e-5)
 
 
+def test_scoring_out_of_fold_leaves_the_facts_of_a_fitted_learner_as_they_were(corpus):
+    labels = corpus.labels(corpus.train).tocsc()
+    rows = PLAIN.make_features().fit_transform(corpus.train)
+    learner = PLAIN.changed(tau_pos="prevalence", kappa=-20.0, scale=100.0).make_learner().fit(rows, labels)
+    before = learner.facts()
+    out_of_fold_scores(Examples(rows, labels), learner, folds(labels, 3, 1))
+    assert learner.facts() == before
+
+
 def test_rows_after_the_documents_are_trained_on_in_every_fold_but_left_out_where_it_is_said(corpus):
     labels = corpus.labels(corpus.train).tocsc()
     rows = PLAIN.make_features().fit_transform(corpus.train)

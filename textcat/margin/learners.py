@@ -181,7 +181,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         again = self.warm_start and getattr(self, "_fitted_to", None) == fitted_to
         starts = self.solutions_ if again else [None] * len(positives)
         settings = self.lambda_, self._rho(X), self.max_epochs, self.mini_epochs
-        labelled = zip(positives, self.rules_for(self.prevalence_), not_used, starts, strict=True)
+        self._rules = self.rules_for(self.prevalence_)
+        labelled = zip(positives, self._rules, not_used, starts, strict=True)
         problems = [Problem(rows, rule, out, *settings, start) for rows, rule, out, start in labelled]
         linear = self.kernel is None
         weights = allocator(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype) if linear else None
@@ -374,12 +375,16 @@ class PAUM(MarginClassifier):
     scale: float = field(default=100.0, kw_only=True)
 
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
-        """Return the rule of each topic, given the fraction of its positives; set `tau_pos_`."""
-        if self.tau_pos == "prevalence":
-            self.tau_pos_ = prevalence_tau(prevalence, self.kappa, self.scale)
-        else:
-            self.tau_pos_ = np.full(len(prevalence), float(self.tau_pos))
-        return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in self.tau_pos_]
+        """Return the rule of each topic, given the fraction of its positives."""
+        if self.tau_pos != "prevalence":
+            return super().rules_for(prevalence)
+        margins = prevalence_tau(prevalence, self.kappa, self.scale)
+        return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in margins]
+
+    @property
+    def tau_pos_(self) -> np.ndarray:
+        """The margin that was asked of each topic's positive rows, shape (n_topics,)."""
+        return np.array([rule.tau_pos for rule in self._rules])
 
     def facts(self) -> dict[str, list]:
         """Return each topic's τ₊, and all that every learner's `facts` has."""
