@@ -141,8 +141,8 @@ def test_a_mushroom_has_a_column_for_every_value_of_every_attribute(own, expect)
     expect("mushroom", (1, 125), 1)
     missing = "x" * 10 + "?" + "x" * 11
     (own / "agaricus-lepiota.data").write_text(f"p,{','.join(missing)}\ne,{','.join('bfntafcbkebssnnpwopkag')}\n")
-    assert len(datasets._MUSHROOM) == 22
-    assert sum(map(len, datasets._MUSHROOM)) == 125
+    values = datasets._SOURCES["mushroom"].read.keywords["values"]
+    assert (len(values), sum(map(len, values))) == (22, 125)
     row = load("mushroom").X.toarray()[0]
     assert np.flatnonzero(row)[:4].tolist() == [0, 6, 10, 20]
     assert row.sum() == 22

@@ -27,7 +27,7 @@ def clouds():
 
 @pytest.fixture
 def case():
-    return _Case("clouds", "clouds", 1, 0.5, 5, (0.2, 0.1), (0.2, 0.1))
+    return _Case("clouds", "clouds", 1, 0.5, 5, 0.2, 0.1, 0.2, 0.1)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_table_3_sets_margin_and_estimate_beside_the_printed_ones(loaded, case):
 def test_table_1_prints_a_published_geometric_margin_only_without_a_bias(loaded, case):
     with_bias = margitron._comparison_row(case, TABLE_3, slow_baselines=False)
     assert with_bias.figures["t-margitron 10³γ'"].published is None
-    without = _Case("clouds", "clouds", 1, 0, 5, (0.2, 0.1), (0.2, 0.1))
+    without = _Case("clouds", "clouds", 1, 0, 5, 0.2, 0.1, 0.2, 0.1)
     figure = margitron._comparison_row(without, TABLE_3, slow_baselines=False).figures["t-margitron 10³γ'"]
     directional = margitron._fraction_rows(without, TABLE_3)[0].figures["10³γ'_d"]
     assert figure.published == directional.published

@@ -143,7 +143,7 @@ def test_acq_of_reuters_is_learnt_as_the_page_says(reuters_archive):
 
 def test_the_plane_of_maximal_margin_is_halfway_between_two_rows():
     X, y = sp.csr_array([[1.0, 1.0], [4.0, 5.0], [9.0, 5.0]]), np.array([-1, 1, 1])
-    plane = notes._hard_margin(X, y)
+    plane = notes._libsvm_plane(X, y)
     np.testing.assert_allclose(plane.w / np.linalg.norm(plane.w), [0.6, 0.8], rtol=1e-5)
     assert plane.margin == pytest.approx(2.5, rel=1e-5)
     assert plane.margin <= plane.proven <= 2.5 * (1 + 1e-9) + 1e-9
@@ -155,7 +155,7 @@ def test_mirrored_rows_have_their_best_plane_through_the_origin_of_the_augmented
     y = np.where(X @ [1, -2, 1] > 0.3, 1, -1)
     rows, labels = notes._mirrored(sp.csr_array(X), y, 2.0)
     assert rows.shape == (60, 4)
-    plane = notes._hard_margin(rows, labels)
+    plane = notes._libsvm_plane(rows, labels)
     assert abs(plane.b) < 1e-4
     # Our own certificate agrees.
     problem = Problem.from_labels(y, PDM(0.01), rho=2.0, max_epochs=10**7)
@@ -181,7 +181,7 @@ def test_the_perceptron_keeps_both_bounds_on_real_data(separable):
         assert 0.998 * figures["at most"] <= figures["margin"] <= figures["at most"]
         assert figures["% of bound"] == pytest.approx(100 * figures["mistakes"] / figures["bound"])
         assert row.note == "", "the perceptron has converged"
-    plane = notes._hard_margin(data.X, data.y)
+    plane = notes._libsvm_plane(data.X, data.y)
     assert abs(plane.b) <= notes.longest(data.X) * np.linalg.norm(plane.w), "the condition of the bound"
     for name in ("R", "margin"):
         figure = through_origin.figures[name]
@@ -194,7 +194,7 @@ def test_our_own_solution_proves_the_largest_margin_of_mushroom_that_the_machine
         pytest.skip(sentence)
     data = datasets.load("mushroom")
     (solution,) = solve(data.X, [Problem.from_labels(data.y, PDM(0.02), rho=0.0, max_epochs=10**6)], margins=True)
-    plane = notes._hard_margin(*notes._mirrored(data.X, data.y, 0.0))
+    plane = notes._libsvm_plane(*notes._mirrored(data.X, data.y, 0.0))
     assert 0.98 * plane.margin <= solution.directional_margin <= plane.proven
     assert plane.margin <= solution.directional_margin / solution.certificate
 

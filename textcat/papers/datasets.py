@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,24 +18,10 @@ import scipy.sparse as sp
 from textcat.corpus import catalogue
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
+from textcat.files import read_toml
 
-_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
-_LYRL = "https://jmlr.csail.mit.edu/papers/volume5/lewis04a"
 _PACKINGS: dict[str, Callable[..., Any]] = {"": open, ".bz2": bz2.open, ".gz": gzip.open}
 
-# Platt's subsets: how many rows, and how many of them positive where the file could be looked at.
-_ADULT = {1605: 395, 2265: None, 3185: None, 4781: None, 6414: None, 11220: None, 16100: None, 22696: 5506, 32561: 7841}
-_WEB = {2477: 72, 3470: None, 4912: None, 7366: None, 9888: None, 17188: None, 24692: None, 49749: 1479}
-
-_WITHOUT_11 = (2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475)  # counted from 1 (Tsampouka & Shawe-Taylor 2007)
-
-# The values that agaricus-lepiota.names gives for each of the 22 attributes, '?' left out: 125 in all. Some occur in no
-# row; their columns are empty.
-_MUSHROOM = [
-    *["bcxfks", "fgys", "nbcgrpuewy", "tf", "alcyfmnps", "adfn", "cwd", "bn", "knbhgropuewy", "et", "bcuezr", "fyks"],
-    *["fyks", "nbcgopewy", "nbcgopewy", "pu", "nowy", "not", "ceflnpsz", "knbhrouwy", "acnsvy", "glmpuwd"],
-]
 _USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0, 1]
 
 
@@ -57,7 +43,7 @@ Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels
 
 
 class _Source(NamedTuple):
-    """What a data set is made of, and what it must come out as."""
+    """What a data set is made of, and what it must come out as: an entry of ``datasets.toml``."""
 
     files: tuple[str, ...]
     url: str
@@ -79,8 +65,7 @@ def load(name: str) -> _Dataset:
     or packed (``.bz2``, ``.gz``).
     MissingData if a file is in neither.
     """
-    paths = _paths(name)
-    source = _SOURCES[name]
+    paths, source = _paths(name), _SOURCES[name]
     try:
         X, y, *test = source.read(*map(_unpacked, paths))
         n_positives, shape = int(np.sum(y > 0)), (X.shape[0] + (len(test[1]) if test else 0), X.shape[1])
@@ -178,8 +163,9 @@ def _sparse(X: Any) -> sp.csr_array:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _fields(data: bytes, between: str | None = ",") -> list[list[str]]:
-    return [line.split(between) for line in data.decode("ascii").splitlines() if line.strip()]
+def _fields(data: bytes, between: str = ",") -> list[list[str]]:
+    """Return the fields of each line; "" is any white space between them."""
+    return [line.split(between or None) for line in data.decode("ascii").splitlines() if line.strip()]
 
 
 def _signs(labels: Iterable[str], positive: str, negative: str) -> np.ndarray:
@@ -187,7 +173,7 @@ def _signs(labels: Iterable[str], positive: str, negative: str) -> np.ndarray:
 
 
 def _read_table(
-    data: bytes, label: int, signs: tuple[str, str], between: str | None = ",", coded: dict[str, int] | None = None
+    data: bytes, label: int, signs: tuple[str, str], between: str = ",", coded: dict[str, int] | None = None
 ) -> Rows:
     """Read rows of numbers, or of codes; those with a "?" that is no code are left out."""
     rows = [row for row in _fields(data, between) if coded or "?" not in row]
@@ -208,11 +194,11 @@ def _read_wbc(data: bytes, left_out: Iterable[int] = ()) -> Rows:
     return X[kept, 1:], y[kept]
 
 
-def _read_mushroom(data: bytes) -> Rows:
+def _read_mushroom(data: bytes, values: Sequence[str]) -> Rows:
     from sklearn.preprocessing import OneHotEncoder
 
     rows = [row for row in _fields(data) if "?" not in row]
-    X = OneHotEncoder(categories=list(map(list, _MUSHROOM))).fit_transform([row[1:] for row in rows])
+    X = OneHotEncoder(categories=list(map(list, values))).fit_transform([row[1:] for row in rows])
     return X, _signs((row[0] for row in rows), "e", "p")
 
 
@@ -233,7 +219,7 @@ def _read_lyrl(vectors: bytes, qrels: bytes, topic: str) -> Rows:
         *(line.partition(" ") for line in vectors.decode("ascii").splitlines() if line.strip()), strict=True
     )
     X, _ = _read_libsvm("".join(f"0 {line}\n" for line in lines).encode("ascii"), 47236)
-    relevant = {row[1] for row in _fields(qrels, None) if row[0] == topic}
+    relevant = {row[1] for row in _fields(qrels, "") if row[0] == topic}
     return X, np.array([1 if name in relevant else -1 for name in ids])
 
 
@@ -247,47 +233,24 @@ def _read_usps(*files: bytes) -> tuple[Any, ...]:
     return 2.0 * x.astype(np.float64) - 1, y, 2.0 * x_test.astype(np.float64) - 1, y_test
 
 
-# --- what there is ---------------------------------------------------------------------------------------------------
-
-
-def _uci(folder: str, files: str, read: Callable[..., Rows], shape: tuple[int, int], positives: int) -> _Source:
-    return _Source(tuple(f"uci/{file}" for file in files.split()), f"{_UCI}/{folder}", read, shape, positives)
-
-
-def _platt(name: str, letter: str, n_features: int, sizes: dict[int, int | None]) -> dict[str, _Source]:
-    sources, read = {}, partial(_read_libsvm, n_features=n_features)
-    for number, (size, positives) in enumerate(sizes.items(), start=1):
-        file = f"{letter}{number}a"
-        source = _Source((f"libsvm/{file}",), f"{_LIBSVM}/binary.html#{file}", read, (size, n_features), positives)
-        sources[name if number == len(sizes) else f"{name}-{size}"] = source
-    return sources
-
-
-def _lyrl(topic: str) -> _Source:
-    files = ("rcv1/lyrl2004_vectors_test_pt0.dat", "rcv1/rcv1-v2.topics.qrels")
-    return _Source(files, f"{_LYRL}/lyrl2004_rcv1v2_README.htm", partial(_read_lyrl, topic=topic), (199328, 47236))
-
-
-_read_ionosphere = partial(_read_table, label=-1, signs=("g", "b"))
-_read_votes = partial(_read_table, label=0, signs=("democrat", "republican"), coded={"y": 1, "n": -1, "?": 0})
-_read_games = partial(_read_table, label=-1, signs=("positive", "negative"), coded={"x": 1, "o": -1, "b": 0})
-_read_german = partial(_read_table, label=-1, signs=("1", "2"), between=None)
-_read_wbc_11 = partial(_read_wbc, left_out=_WITHOUT_11)
+_FUNCTIONS = (
+    _read_covertype,
+    _read_libsvm,
+    _read_lyrl,
+    _read_mushroom,
+    _read_sonar,
+    _read_table,
+    _read_usps,
+    _read_wbc,
+)
+_READERS: dict[str, Callable[..., Any]] = {each.__name__.removeprefix("_read_"): each for each in _FUNCTIONS}
 _SOURCES = {
-    "sonar": _uci("undocumented/connectionist-bench/sonar/", "sonar.mines sonar.rocks", _read_sonar, (104, 60), 49),
-    "wbc": _uci("breast-cancer-wisconsin/", "breast-cancer-wisconsin.data", _read_wbc, (683, 9), 239),
-    "wbc-11": _uci("breast-cancer-wisconsin/", "breast-cancer-wisconsin.data", _read_wbc_11, (672, 9), 237),
-    "ionosphere": _uci("ionosphere/", "ionosphere.data", _read_ionosphere, (351, 34), 225),
-    "votes": _uci("voting-records/", "house-votes-84.data", _read_votes, (435, 16), 267),
-    "tic-tac-toe": _uci("tic-tac-toe/", "tic-tac-toe.data", _read_games, (958, 9), 626),
-    "german": _uci("statlog/german/", "german.data-numeric", _read_german, (1000, 24), 700),
-    "mushroom": _uci("mushroom/", "agaricus-lepiota.data", _read_mushroom, (5644, 125), 3488),
-    **_platt("adult", "a", 123, _ADULT),
-    **_platt("web", "w", 300, _WEB),
-    "covertype": _Source(
-        ("covertype/covtype.data",), f"{_UCI}/covtype/covtype.data.gz", _read_covertype, (581012, 54), 211840
-    ),
-    "rcv1-c11": _lyrl("C11"),
-    "rcv1-ccat": _lyrl("CCAT"),
-    "usps": _Source(("usps/usps", "usps/usps.t"), f"{_LIBSVM}/multiclass.html#usps", _read_usps, (9298, 256), 6097),
+    name: _Source(
+        url=facts["url"],
+        shape=tuple(facts["shape"]),
+        positives=facts.get("positives"),
+        files=tuple(facts["files"]),
+        read=partial(_READERS[facts["read"]], **facts.get("with", {})),
+    )
+    for name, facts in read_toml(Path(__file__).with_name("datasets.toml"), "table").items()
 }

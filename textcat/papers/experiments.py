@@ -103,10 +103,14 @@ class _State(NamedTuple):
     last_run: datetime | None  # when a task of it last ended, with this code or another
 
 
+def facts(name: str) -> dict[str, Any]:
+    """Return what ``experiments.toml`` says of an experiment: its title, minutes, text, and settings."""
+    return _read_toml("experiments")[name]
+
+
 def _described(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
-    """Return an experiment with the title, the minutes and the text that ``experiments.toml`` has for it."""
-    facts = _read_toml("experiments")[name]
-    return Experiment(name, facts["title"], tuple(data), facts["minutes"], tasks, facts.get("text", ""))
+    own = facts(name)
+    return Experiment(name, own["title"], tuple(data), own["minutes"], tasks, own.get("text", ""))
 
 
 def published() -> dict[str, Any]:
@@ -122,10 +126,21 @@ def _read_toml(name: str) -> dict[str, Any]:
     return read_toml(Path(__file__).with_name(f"{name}.toml"), "table")
 
 
-def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
-    """Return what a call returns, and the seconds it takes."""
+def timed(call: Callable[..., Answer], *arguments: Any) -> tuple[Answer, float]:
+    """Return what a call returns, and the seconds it takes.
+
+    Parameters
+    ----------
+    call : callable
+    *arguments
+        Of the call.
+
+    Returns
+    -------
+    tuple
+    """
     started = perf_counter()
-    return call(), perf_counter() - started
+    return call(*arguments), perf_counter() - started
 
 
 def results_folder() -> Path:

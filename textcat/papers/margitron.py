@@ -12,7 +12,7 @@ from textcat.margin.problems import Solution
 from textcat.margin.rules import PAM, LMargitron, Rule, TMargitron
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, published
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, facts, published
 from textcat.papers.micra import SLOW_NOTE, _libsvm_margin, _squared_radius, _train_once, decimals
 
 ACCURACY = 1e-3  # LIBSVM's
@@ -31,8 +31,10 @@ class _Case(NamedTuple):
     delta: float  # size of the private coordinate
     rho: float  # size of the augmented coordinate
     mini_epochs: int  # N of tables 1 and 3
-    t_margitron: tuple[float, float]  # ε, and b in multiples of R²
-    l_margitron: tuple[float, float]  # ε, and b in multiples of R^(1+ε)
+    t_epsilon: float
+    t_b: float  # in multiples of R²
+    l_epsilon: float
+    l_b: float  # in multiples of R^(1+ε)
     note: str = ""  # what a reader must know of the parameters
 
     def squared_radius(self, data: _Dataset) -> float:
@@ -41,18 +43,11 @@ class _Case(NamedTuple):
 
     def rules(self, R2: float) -> tuple[TMargitron, LMargitron]:
         """Return the rules of tables 1 and 3."""
-        (t_epsilon, t_b), (l_epsilon, l_b) = self.t_margitron, self.l_margitron
-        return TMargitron(t_epsilon, t_b * R2), LMargitron(l_epsilon, l_b * R2 ** ((1 + l_epsilon) / 2))
+        l_b = self.l_b * R2 ** ((1 + self.l_epsilon) / 2)
+        return TMargitron(self.t_epsilon, self.t_b * R2), LMargitron(self.l_epsilon, l_b)
 
 
-_UNTRIED = "the parameters are worked out without the data, and untried."
-CASES = (
-    _Case("Adult", "adult", 1, 0, 50, (0.001, 4.911e-6), (0.0005, 2.204e-3)),
-    _Case("Web", "web", 1, 0.1, 10, (0.2, 8.4e-5), (0.2, 1.25e-2)),
-    _Case("C11", "rcv1-c11", 0.1, 0.1, 50, (0.2, 1.0e-4), (0.2, 1.6e-2), f"C11: {_UNTRIED}"),
-    _Case("CCAT", "rcv1-ccat", 0.1, 0.05, 50, (0.1, 5.19e-6), (0.1, 2.86e-3), f"CCAT: {_UNTRIED}"),
-    _Case("Cover", "covertype", 10, 2, 50, (0.01, 1.578e-6), (0.005, 1.216e-3), f"Cover: {_UNTRIED}"),
-)
+CASES = [_Case(*case) for case in facts("margitron")["cases"]]
 
 
 # --- what is proven --------------------------------------------------------------------------------------------------
@@ -130,8 +125,8 @@ def _train(data: _Dataset, case: _Case, rule: Rule, mini_epochs: int) -> _Run:
 def margitrons(case: _Case) -> tuple[_Run, _Run]:
     """Run the t- and the ℓ-margitron of tables 1 and 3, once for both tables."""
     data = load(case.data)
-    of_t, of_l = case.rules(case.squared_radius(data))
-    return _train(data, case, of_t, case.mini_epochs), _train(data, case, of_l, case.mini_epochs)
+    of_t, of_l = (_train(data, case, rule, case.mini_epochs) for rule in case.rules(case.squared_radius(data)))
+    return of_t, of_l
 
 
 def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bool) -> Row:
@@ -158,9 +153,11 @@ def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bo
 
 def _fraction_rows(case: _Case, printed: Sequence[float]) -> list[Row]:
     """Return the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
-    (t_epsilon, t_b), (l_epsilon, l_b) = case.t_margitron, case.l_margitron
-    labels = (f"t-margitron, ε = {t_epsilon:g}, b = {t_b:g}·R²", f"ℓ-margitron, ε = {l_epsilon:g}, b = {l_b:g}·R^(1+ε)")
-    limits = (1 - t_epsilon / 2, 1 / (1 + l_epsilon))
+    labels = (
+        f"t-margitron, ε = {case.t_epsilon:g}, b = {case.t_b:g}·R²",
+        f"ℓ-margitron, ε = {case.l_epsilon:g}, b = {case.l_b:g}·R^(1+ε)",
+    )
+    limits = (1 - case.t_epsilon / 2, 1 / (1 + case.l_epsilon))
     rows = []
     for k, run in enumerate(margitrons(case)):
         margin, estimate, limit = printed[3 * k : 3 * k + 3]

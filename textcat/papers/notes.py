@@ -15,6 +15,7 @@ from textcat.margin.rules import PA
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
 from textcat.papers.experiments import Figure, Row, Settings, Task, _described
+from textcat.papers.micra import _libsvm_plane
 from textcat.papers.paum_reuters import _Vectors, _vectors
 
 # --- the toy table ---------------------------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ def _epoch_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
 
 def _machine_row(draws: Sequence[_Draw]) -> Row:
     """Return the errors of LIBSVM's machine with a hard margin; means over draws."""
-    errors = np.array([draw.errors([_hard_margin(draw.X, draw.y, tol=1e-3)[:2]]) for draw in draws])
+    errors = np.array([draw.errors([_libsvm_plane(draw.X, draw.y, tol=1e-3)[:2]]) for draw in draws])
     return Row("SVM, hard margin", _means({"% training": errors[:, :, 0], "% test": errors[:, :, 1]}, 0))
 
 
@@ -216,32 +217,6 @@ def _epochs(settings: Settings) -> list[Row]:
 # --- the bounds on mistakes ------------------------------------------------------------------------------------------
 
 
-class _Plane(NamedTuple):
-    """A plane of maximal margin: ``min y f(x)/‖w‖``, and the margin that is proven to be exceeded by no plane."""
-
-    w: np.ndarray
-    b: float
-    margin: float
-    proven: float
-
-
-def _hard_margin(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5) -> _Plane:
-    """Return LIBSVM's plane for C = 1e10, which leaves no slack to rows that can be separated.
-
-    Its coefficients prove how large the margin may be at most: twice the largest margin is the distance between the
-    classes' convex hulls, so that none is above ``‖Σ alpha_i x_i‖ / Σ|alpha_i|`` where ``Σ alpha_i = 0``. (A solution's
-    certificate is the same for planes through the origin.)
-    """
-    from sklearn.svm import SVC
-
-    # SVC takes no 64-bit indices.
-    rows = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-    machine = SVC(kernel="linear", C=1e10, tol=tol, cache_size=500).fit(rows, y)
-    w, b = machine.coef_.toarray().ravel(), float(machine.intercept_[0])
-    length = float(np.linalg.norm(w))
-    return _Plane(w, b, float(np.min(y * (X @ w + b))) / length, length / float(np.abs(machine.dual_coef_).sum()))
-
-
 def _mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
     """Return the augmented rows, and their mirror images in the other class: their best plane is through the origin."""
     augmented = sp.csr_array(sp.hstack([X, np.full((X.shape[0], 1), rho)], format="csr"))
@@ -261,7 +236,7 @@ def _bounds(name: str, settings: Settings) -> list[Row]:
         ("with bias", data.X, data.y, 4, (None, None)),
         (label, *_mirrored(data.X, data.y, rho), 1, printed),
     ):
-        R, plane = longest(X), _hard_margin(X, y)
+        R, plane = longest(X), _libsvm_plane(X, y)
         problem = Problem.from_labels(data.y, PA(), rho=R if kind == "with bias" else rho, max_epochs=10**6)
         (solution,) = solve(data.X, [problem])
         bound, digits = factor * (R / plane.margin) ** 2, 5 if plane.margin < 0.01 else 4
