@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textcat.corpus import descriptions
@@ -343,7 +343,7 @@ class _Contents:
             digest.update(data)
             if not data:
                 self._sums[name] = digest.hexdigest()
-                if card.sha256 and self._sums[name] != card.sha256[PurePosixPath(name).name]:
+                if card.sha256 and self._sums[name] != card.sha256[name.rpartition("/")[2]]:
                     raise DamagedError(self._data, f"{name} has not the checksum the card of {card.name} gives")
             return data
 
@@ -352,7 +352,7 @@ class _Contents:
     def check_complete(self) -> None:
         """Raise DamagedError if files are missing, or TextcatError if there is none."""
         card = self._card
-        if missing := sorted(set(card.sha256) - {PurePosixPath(name).name for name in self._sums}):
+        if missing := sorted(set(card.sha256) - {name.rpartition("/")[2] for name in self._sums}):
             raise DamagedError(self._data, f"{', '.join(missing)} not in it")
         if card.tree and tree_digest(self._sums) != card.tree:
             raise DamagedError(self._data, f"its files have not the checksum the card of {card.name} gives")

@@ -226,15 +226,14 @@ def _documents(stream: Stream, model: Block, settings: InputSettings, place: _Pl
 
 def _whole(stream: Stream, model: Block, settings: InputSettings) -> Iterator[_Step]:
     """Yield a file that is one document."""
-    ahead = _LookAhead(stream)
-    while not ahead.ended and len(ahead.data) <= settings.max_bytes:
-        ahead.fill(settings.max_bytes + 1)
-    if ahead.error:
-        raise ahead.error
-    if len(ahead.data) > settings.max_bytes:
+    parts, left = [], settings.max_bytes + 1
+    while left and (part := stream.read(left)):
+        parts.append(part)
+        left -= len(part)
+    if not left:
         raise UnreadableError(f"has more than {settings.max_bytes} bytes and is not read, as no record may have more")
-    if ahead.data or not stream.prompt:
-        yield _Step(model._replace(data=ahead.data), None, stream.consumed())
+    if parts or not stream.prompt:
+        yield _Step(model._replace(data=b"".join(parts)), None, stream.consumed())
 
 
 def _tables(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
@@ -443,23 +442,26 @@ def read_documents(
     inputs = list(inputs)
     records = sorted(read_labelled(inputs, settings, wanted, opened), key=lambda pair: pair[1].source)
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
-    seen: dict[str, str] = {}
+    seen: dict[str, tuple[str, Record]] = {}
     documents = []
-    for form, record in records:
+    for pair in records:
+        form, record = pair
         topics = record.topics
         if form in _BY_PLACE and not topics:
             topics = _topic_by_place(record.source, form, depth)
             if not topics:
                 continue
-        place = record.source if form in WHOLE else f"{record.source}:{record.position}"
-        if record.id in seen:
-            places = f"in {seen[record.id]} and in {place}"
+        if (other := seen.setdefault(record.id, pair)) is not pair:
+            places = f"in {_place_of(*other)} and in {_place_of(*pair)}"
             name = ", ".join(map(str, inputs))
             raise TextcatError(f"{name} has two documents {record.id!r}, {places}: remove one of them.")
-        seen[record.id] = place
         part = record.split or _part_by_place(record.source, form)
         documents.append(Document(record.id, record.zones, topics, record.date, part))
     return documents
+
+
+def _place_of(form: str, record: Record) -> str:
+    return record.source if form in WHOLE else f"{record.source}:{record.position}"
 
 
 def read_labelled(

@@ -238,11 +238,10 @@ class _TarFile:
             pass
 
     def read(self, n: int) -> bytes:
-        parts = []
-        while n > 0 and (data := self._some(n)):
-            parts.append(data)
-            n -= len(data)
-        return b"".join(parts)
+        data = self._some(n)
+        while len(data) < n and (more := self._some(n - len(data))):
+            data += more
+        return data
 
     def part(self, size: int, consumed: Callable[[], int]) -> Stream:
         """Return the stream of the next bytes, which are a file."""

@@ -21,7 +21,6 @@ from textcat.reading.records import (
 )
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
-_TAG = re.compile(_OPENING + b"|" + _CLOSING)
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
 # Each of them looks at a text once, whatever is in there.
 _ATTRIBUTE = re.compile(r'(?<![A-Z])([A-Z]+)="([^"]*)"')
@@ -90,7 +89,8 @@ def _records(block: Block, settings: InputSettings) -> _Items:
 def _spans(block: Block) -> Iterator[_Span]:
     """Yield the stories, and what stands between them; a story that is cut off ends where the next one begins."""
     data, position = block.data, block.position
-    ends = (match.start() if match[0] == _OPENING else match.end() for match in _TAG.finditer(data))
+    openings, closings = (re.finditer(tag, data) for tag in (_OPENING, _CLOSING))
+    ends = sorted([*(match.start() for match in openings), *(match.end() for match in closings)])
     for start, end in pairwise([0, *ends, len(data)]):
         span = data[start:end]
         opens = span.startswith(_OPENING)
@@ -102,8 +102,7 @@ def _spans(block: Block) -> Iterator[_Span]:
 def _content(span: _Span, settings: InputSettings) -> _Content:
     if not span.data.startswith(_OPENING):
         raise UnreadableError("has text before it that belongs to no story: mend the file")
-    text = _Span(span.position, span.offset, span.data.translate(_NO_CONTROLS))
-    story = text.decoded(settings.encoding or "latin-1")
+    story = span._replace(data=span.data.translate(_NO_CONTROLS)).decoded(settings.encoding or "latin-1")
     try:
         return _story(story, settings)
     except _FaultError as fault:
