@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from textcat.corpus.cards import Card
-from textcat.reading.batches import file_names, read_documents, read_labelled
+from textcat.reading.batches import _read_labelled, file_names, read_documents
 from textcat.reading.records import InputSettings
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-test-")
@@ -24,7 +24,7 @@ def read(reader, *paths, **options):
 def read_one_by_one(reader, path, **options):
     """The same as they come, before the order is made that of names."""
     card = card_of(reader, **options)
-    return (record for _, record in read_labelled([path], card.settings(), card.wanted))
+    return (record for _, record in _read_labelled([path], card.settings(), card.wanted))
 
 
 def names(path):

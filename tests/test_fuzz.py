@@ -79,7 +79,7 @@ LONG = "9" * 5000
 
 def test_halves_of_surrogate_pairs_do_not_pass_as_names_of_zones():
     block = Block("a", "jsonl", rb'{"zones": {"ti\ud800tle": "Tin"}}')
-    (record,) = formats.block_records(block, InputSettings(labels=LabelSettings()))
+    (record,) = formats._block_records(block, InputSettings(labels=LabelSettings()))
     assert record.zones == {"ti\ufffdtle": "Tin"}
 
 

@@ -13,7 +13,7 @@ from textcat.reading import formats
 from textcat.reading.batches import read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, is_like_ascii
 from textcat.reading.sources import Source, by_name
-from textcat.reading.streams import exact_encoding, of_file, of_pipe
+from textcat.reading.streams import _exact_encoding, _of_pipe, of_file
 
 Item = Record | Rejection
 _RESUMPTIONS = 4  # places from which reading resumes
@@ -36,7 +36,7 @@ class _Dribbling(io.BytesIO):
 _STREAMS: tuple[tuple[str, Callable[[bytes], Any]], ...] = (
     ("file", lambda data: of_file(io.BytesIO(data))),
     ("file", lambda data: of_file(_Forwards(data))),
-    ("pipe", lambda data: of_pipe(_Dribbling(data))),
+    ("pipe", lambda data: _of_pipe(_Dribbling(data))),
 )
 
 
@@ -117,7 +117,7 @@ def check_file(name: str, form: str, data: bytes, settings: InputSettings, way: 
 
 def _decoded(data: bytes, form: str, settings: InputSettings) -> bytes | None:
     """Return the data as they are cut: in UTF-8 what is in UTF-16, None if it is damaged."""
-    encoding = exact_encoding(settings.encoding, data[:4])
+    encoding = _exact_encoding(settings.encoding, data[:4])
     if form == "parquet" or is_like_ascii(encoding):
         return data
     with suppress(UnicodeError):

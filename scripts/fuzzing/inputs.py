@@ -14,7 +14,7 @@ from textcat.errors import TextcatError
 from textcat.reading import formats
 from textcat.reading.batches import read_documents
 from textcat.reading.records import Block, InputSettings, Record, Rejection
-from textcat.reading.streams import exact_encoding
+from textcat.reading.streams import _exact_encoding
 
 from .checks import Item, check_file
 from .target import Target
@@ -73,7 +73,7 @@ def check_jsonl(data: bytes) -> None:
         len(data) <= settings.max_bytes
         and settings.encoding != "utf-16"
         and not is_array
-        and not exact_encoding("", data[:4])
+        and not _exact_encoding("", data[:4])
     ):
         lines = data.removeprefix(b"\xef\xbb\xbf") if settings.encoding in ("", "utf-8") else data
         assert len(items) == sum(bool(line.strip()) for line in lines.split(b"\n"))
@@ -85,7 +85,7 @@ def _check_agreement(data: bytes) -> None:
     """Check that a line which the reader of corpora takes is tagged with the same texts."""
     for line in data.split(b"\n")[:20]:
         (document, *_) = documents("jsonl", "a.jsonl", line) or [None]
-        items = list(formats.block_records(Block("a.jsonl", "jsonl", line), InputSettings()))
+        items = list(formats._block_records(Block("a.jsonl", "jsonl", line), InputSettings()))
         if document is None:
             continue
         if b"\0" in line:

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeAlias
 
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.reading.compression import unpacked
+from textcat.reading.compression import _unpacked
 from textcat.reading.containers import _Entry, tar_entries, zip_entries
-from textcat.reading.formats import FORMATS, WHOLE, block_records, delimited, parquet
+from textcat.reading.formats import FORMATS, WHOLE, _block_records, delimited, parquet
 from textcat.reading.formats.text import _LineCutter
 from textcat.reading.records import (
     Batch,
@@ -29,10 +29,10 @@ from textcat.reading.records import (
     Rejection,
     UnreadableError,
     _RefusedError,
-    reject,
+    _reject,
 )
-from textcat.reading.sources import ARCHIVES, Source, find, format_of, is_archive, plain_name
-from textcat.reading.streams import Stream, _LookAhead, as_utf8, sought_in
+from textcat.reading.sources import ARCHIVES, Source, _format_of, find, is_archive, plain_name
+from textcat.reading.streams import Stream, _as_utf8, _LookAhead, sought_in
 
 log = logging.getLogger(__name__)
 
@@ -157,13 +157,13 @@ class _Walk:
             return
         try:
             with closing(open_stored()) as stored:
-                stream = unpacked(stored, name)
+                stream = _unpacked(stored, name)
                 if self._opened is not None and is_document:
                     opened = self._opened(inside, stream)
                     if opened is None:
                         return
                     stream = opened
-                form = format_of(stream, name, self._settings, form)
+                form = _format_of(stream, name, self._settings, form)
                 if form not in ARCHIVES:
                     yield from _documents(stream, Block(inside, form, b""), self._settings, place, name)
                 elif depth < _DEPTH:
@@ -172,7 +172,7 @@ class _Walk:
                 else:
                     raise UnreadableError("lies in too many archives inside of each other: unpack the outer ones")
         except UnreadableError as fault:
-            yield _Step(reject(self._settings, fault, name), None, 0)
+            yield _Step(_reject(self._settings, fault, name), None, 0)
 
     def _entries(
         self, entries: Iterator[_Entry], name: str, place: _Place, depth: int, consumed: Callable[[], int]
@@ -184,7 +184,7 @@ class _Walk:
             try:
                 entry = next(entries, None)
             except UnreadableError as fault:
-                yield _Step(reject(self._settings, fault, name, "The archive, or the rest of it,"), None, consumed())
+                yield _Step(_reject(self._settings, fault, name, "The archive, or the rest of it,"), None, consumed())
                 return
             if entry is None:
                 return
@@ -209,14 +209,14 @@ class _Walk:
             log.warning("%s %s.", path, fault)
         else:
             self.on_disk = path if depth == 0 else self.on_disk
-            yield _Step(reject(self._settings, fault, path), None, consumed())
+            yield _Step(_reject(self._settings, fault, path), None, consumed())
 
 
 def _documents(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Return the steps through a file of documents."""
     if model.format == "parquet":
         return _tables(stream, model, settings, place, name)
-    decoded = as_utf8(stream, settings.encoding)
+    decoded = _as_utf8(stream, settings.encoding)
     if decoded is not None:
         stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
     if model.format in WHOLE:
@@ -240,19 +240,19 @@ def _tables(stream: Stream, model: Block, settings: InputSettings, place: _Place
     """Yield the rows of a Parquet file."""
     file, part = sought_in(stream)
     try:
-        for rows in parquet.row_blocks(file, model.source, settings, place.offset, place.position):
+        for rows in parquet._row_blocks(file, model.source, settings, place.offset, place.position):
             yield _Step(rows.block, _Place(rows.group, rows.row), part.at(rows.share))
     except UnreadableError as fault:
         if not fault.args[1]:
             raise  # it is not damaged, but has not the columns
-        yield _Step(reject(settings, fault, name, "The file, or the rest of it,"), None, part.end)
+        yield _Step(_reject(settings, fault, name, "The file, or the rest of it,"), None, part.end)
 
 
 def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Yield a file of many records."""
     ahead, largest = _LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
-        end_of_head = partial(delimited.head, quotes=settings.quotes)
+        end_of_head = partial(delimited._head, quotes=settings.quotes)
         model = model._replace(header=ahead.head(end_of_head, settings.block_bytes, largest))
         if not model.header.strip():
             return  # an empty file has no names of columns, either
@@ -264,7 +264,7 @@ def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, n
         yield _Step(item, _Place(ahead.offset, whole.position), stream.consumed())
     if ahead.error:
         subject = f"The file, from byte {ahead.offset} on,"
-        yield _Step(reject(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
+        yield _Step(_reject(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
 
 
 class _WholeRecords:
@@ -314,7 +314,7 @@ class _WholeRecords:
             fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: mend it")
         else:
             fault = settings.too_long(length)
-        return reject(settings, fault, self._model.source, "The record", position, start, length)
+        return _reject(settings, fault, self._model.source, "The record", position, start, length)
 
 
 # --- pipes: when a run is resumed, they must give what they gave before ----------------------------------------------
@@ -332,8 +332,7 @@ class Pipes:
 
     Parameters
     ----------
-    sources : sequence of Source
-    before : mapping of str to PipeState
+    sources, before : sequence of Source, mapping of str to PipeState
         What the run had read of each pipe, by its name, when it was broken off.
     """
 
@@ -440,7 +439,7 @@ def read_documents(
         If anything cannot be read, or two documents have the same id.
     """
     inputs = list(inputs)
-    records = sorted(read_labelled(inputs, settings, wanted, opened), key=lambda pair: pair[1].source)
+    records = sorted(_read_labelled(inputs, settings, wanted, opened), key=lambda pair: pair[1].source)
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     seen: dict[str, tuple[str, Record]] = {}
     documents = []
@@ -464,25 +463,13 @@ def _place_of(form: str, record: Record) -> str:
     return record.source if form in WHOLE else f"{record.source}:{record.position}"
 
 
-def read_labelled(
+def _read_labelled(
     inputs: Iterable[str | PathLike[str]],
     settings: InputSettings,
     wanted: _Wanted | None = None,
     opened: _Opened | None = None,
 ) -> Iterator[tuple[str, Record]]:
-    """Yield the format and the record of each document, in the order in which they are stored.
-
-    The source of a record is its file's name inside the input.
-
-    Parameters
-    ----------
-    inputs, settings, wanted, opened
-        As for `read_documents`.
-
-    Yields
-    ------
-    (str, Record)
-    """
+    """Yield the format and the record of each document, in stored order; its source is its file's name in the input."""
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
     sources = find(inputs, settings)
     for source in sources:
@@ -493,7 +480,7 @@ def read_labelled(
                 if len(sources) > 1:
                     above = plain_name(source.name)
                     item = item._replace(source=above if source.kind == "file" else f"{above}/{item.source}")
-                for record in block_records(item, settings):
+                for record in _block_records(item, settings):
                     assert isinstance(record, Record)
                     yield item.format, record
         except _RefusedError as refusal:
@@ -513,7 +500,7 @@ def file_names(inputs: Iterable[str | PathLike[str]], settings: InputSettings) -
     list of str
     """
     names: list[str] = []
-    for _ in read_labelled(inputs, settings, names.append):  # which returns nothing, so that no file is read
+    for _ in _read_labelled(inputs, settings, names.append):  # which returns nothing, so that no file is read
         pass
     return names
 

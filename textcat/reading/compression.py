@@ -96,21 +96,11 @@ _BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar"
 _LINE = re.compile(rb"\n")  # a pipe that gives a short line may give no more for long
 
 
-def unpacked(stream: Stream, name: str) -> Stream:
+def _unpacked(stream: Stream, name: str) -> Stream:
     """Return what a stream unpacks to if it is compressed, else itself.
 
     Its first bytes tell, as servers unpack what they send and leave the name. Where they do not, but the name and
     what no text holds speak for a compressed file whose beginning is damaged, reading it will say so.
-
-    Parameters
-    ----------
-    stream : Stream
-    name : str
-        Of the file.
-
-    Returns
-    -------
-    Stream
     """
     head = stream.peek(_MAGIC_LENGTH, until=_LINE)
     for compression in COMPRESSIONS:
@@ -156,19 +146,13 @@ class _Unpacker:
     def _watch(self, n: int) -> None:
         self._n_unpacked += n
         consumed = self._source.consumed()
-        check_ratio(self._n_unpacked, consumed - self._start)
+        _check_ratio(self._n_unpacked, consumed - self._start)
         if consumed - self._start >= STEP:
             self._start, self._n_unpacked = consumed, 0
 
 
-def check_ratio(unpacked: int, packed: int) -> None:
-    """Raise UnreadableError if more bytes are unpacked than can be meant, as of a bomb.
-
-    Parameters
-    ----------
-    unpacked, packed : int
-        Bytes.
-    """
+def _check_ratio(unpacked: int, packed: int) -> None:
+    """Raise UnreadableError if more bytes are unpacked than can be meant, as of a bomb."""
     if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
         fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which no text does"
         raise UnreadableError(fault, "damage", f"it {fault}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple
 
-from textcat.reading.compression import check_ratio
+from textcat.reading.compression import _check_ratio
 from textcat.reading.records import UnreadableError
 from textcat.reading.streams import READ_ERRORS, STEP, Stream, _Part, of_file, shown, sought_in, unreadable
 
@@ -125,7 +125,7 @@ def zip_entries(stream: Stream) -> Iterator[_Entry]:
     file, whole = sought_in(stream)
     try:
         with zipfile.ZipFile(file) as archive:
-            check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
+            _check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
             for index, (entry, part) in enumerate(_parts(archive.filelist, whole)):
                 name = _safe_name(entry.filename)
                 if fault := _zip_fault(name, entry):
@@ -168,7 +168,7 @@ def _unsafe(fault: str, what: str, name: str) -> UnreadableError:
 
 
 def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) -> Stream:
-    check_ratio(entry.file_size, entry.compress_size)  # no more is read than the header says
+    _check_ratio(entry.file_size, entry.compress_size)  # no more is read than the header says
     try:
         content: Any = archive.open(entry)
     except READ_ERRORS as error:

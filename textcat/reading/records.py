@@ -267,7 +267,7 @@ class _RefusedError(Exception):
         self.source, self.subject, self.fault = source, subject, fault
 
 
-def reject(
+def _reject(
     settings: InputSettings,
     fault: UnreadableError,
     source: str,
@@ -278,18 +278,7 @@ def reject(
 ) -> Rejection:
     """Return the Rejection of what cannot be read; raise where labels are wanted, as no document may be missing then.
 
-    Parameters
-    ----------
-    settings : InputSettings
-    fault : UnreadableError
-    source, subject : str
-        The subject begins the sentence.
-    position, offset, length : int
-        As in `Rejection`.
-
-    Returns
-    -------
-    Rejection
+    The subject begins the sentence.
     """
     if settings.labels is not None:
         raise _RefusedError(source, subject, fault) from None
@@ -334,7 +323,7 @@ class _Span(NamedTuple):
         try:
             return self.data.decode(encoding)
         except UnicodeError as error:
-            raise not_in(encoding, self.offset + getattr(error, "start", 0)) from None
+            raise _not_in(encoding, self.offset + getattr(error, "start", 0)) from None
 
 
 class _Content(NamedTuple):
@@ -347,30 +336,14 @@ class _Content(NamedTuple):
     split: str = ""
 
 
-def read_spans(
+def _read_spans(
     spans: Iterable[_Span],
     parse: Callable[[_Span], _Content],
     block: Block,
     settings: InputSettings,
     unit: str = "The file",
 ) -> _Items:
-    """Yield each span's record, or why it is none.
-
-    Parameters
-    ----------
-    spans : iterable of _Span
-    parse : callable
-        Returns the content of a span or raises UnreadableError.
-    block : Block
-        What the spans are from.
-    settings : InputSettings
-    unit : str
-        What a span is called in a sentence, with ``{}`` for its position.
-
-    Yields
-    ------
-    Record or Rejection
-    """
+    """Yield each span's record, or why it is none, with what a span is called in a sentence (``{}``: its position)."""
     for span in spans:
         try:
             if len(span.data) > settings.max_bytes:
@@ -380,7 +353,7 @@ def read_spans(
             yield Record(name, block.source, span.position, *content[1:])
         except UnreadableError as fault:
             subject = unit.format(span.position)
-            yield reject(settings, fault, block.source, subject, span.position, span.offset, len(span.data))
+            yield _reject(settings, fault, block.source, subject, span.position, span.offset, len(span.data))
 
 
 def joined(texts: Sequence[str]) -> str:
@@ -395,20 +368,8 @@ def checked_part(part: str) -> str:
     return part
 
 
-def not_in(encoding: str, place: object) -> UnreadableError:
-    """Return the error of bytes that are no text.
-
-    Parameters
-    ----------
-    encoding : str
-        In which they are none.
-    place : object
-        The number of the first such byte.
-
-    Returns
-    -------
-    UnreadableError
-    """
+def _not_in(encoding: str, place: object) -> UnreadableError:
+    """Return the error of bytes that are no text in an encoding; the place is the number of the first of them."""
     return UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding")
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.reading.compression import COMPRESSIONS, unpacked
+from textcat.reading.compression import COMPRESSIONS, _unpacked
 from textcat.reading.containers import _Entry, folder_entries, hidden, open_file, walk
 from textcat.reading.formats import FORMATS
 from textcat.reading.formats.delimited import SEPARATORS
@@ -28,7 +28,7 @@ from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.records import InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
-from textcat.reading.streams import Stream, exact_encoding, of_file, of_pipe, shown, unreadable
+from textcat.reading.streams import Stream, _exact_encoding, _of_pipe, of_file, shown, unreadable
 
 log = logging.getLogger(__name__)
 
@@ -110,21 +110,8 @@ def _by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
     return _Guess(_or_lines("text", settings), "default")  # what is typed is a text
 
 
-def format_of(stream: Stream, name: str, settings: InputSettings, form: str = "") -> str:
-    """Return the format of a file, or raise UnreadableError if neither name nor content tell it.
-
-    Parameters
-    ----------
-    stream : Stream
-    name : str
-    settings : InputSettings
-    form : str
-        Where it is known already.
-
-    Returns
-    -------
-    str
-    """
+def _format_of(stream: Stream, name: str, settings: InputSettings, form: str = "") -> str:
+    """Return the format of a file, `form` if it is known; raise UnreadableError if neither name nor content tell it."""
     form = form or by_name(name, settings).format or _by_content(stream, name, settings).format
     if not form:
         raise UnreadableError("is not read, as neither name nor content tell its format: name it with --format")
@@ -136,7 +123,7 @@ def format_of(stream: Stream, name: str, settings: InputSettings, form: str = ""
 
 def _start(head: bytes, settings: InputSettings) -> bytes:
     """Return the start of a text, as UTF-8."""
-    encoding = exact_encoding(settings.encoding, head)
+    encoding = _exact_encoding(settings.encoding, head)
     if not is_like_ascii(encoding):
         head = head.decode(encoding, "ignore").encode()
     return head.removeprefix(codecs.BOM_UTF8).lstrip()
@@ -240,7 +227,7 @@ def _check(settings: InputSettings) -> None:
 
 def _named(text: str, settings: InputSettings) -> list[Source]:
     if text == STANDARD_INPUT:
-        return [_pipe(text, lambda: of_pipe(sys.stdin.buffer), settings)]
+        return [_pipe(text, lambda: _of_pipe(sys.stdin.buffer), settings)]
     if is_url(text):
         return _remote(text, settings)
     if not os.path.exists(text) and not _GLOB.isdisjoint(text):
@@ -263,7 +250,7 @@ def _local(path: str, settings: InputSettings) -> Source:
         reading = partial(open_file, path)
         return Source(name, "file", _guess(name, reading, settings), status.st_size, status.st_mtime_ns, 1, reading)
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
-        return _pipe(name, lambda: of_pipe(open(path, "rb"), closes=True), settings)
+        return _pipe(name, lambda: _of_pipe(open(path, "rb"), closes=True), settings)
     raise TextcatError(f"{path} is no file, folder or pipe: check the path.")
 
 
@@ -288,7 +275,7 @@ def _guess(name: str, reading: Callable[[], Stream], settings: InputSettings) ->
         return guess
     try:
         with closing(reading()) as stored:
-            guess = _by_content(unpacked(stored, name), name, settings)
+            guess = _by_content(_unpacked(stored, name), name, settings)
     except UnreadableError:
         return guess  # what it is read as does not matter
     if not guess.format:

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
-from textcat.reading.records import UnreadableError, is_like_ascii, not_in
+from textcat.reading.records import UnreadableError, _not_in, is_like_ascii
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
@@ -187,19 +187,8 @@ def of_file(file: Any) -> Stream:
     return _FileStream(file) if file.seekable() else Stream(file.read, close=file.close)
 
 
-def of_pipe(pipe: Any, closes: bool = False) -> Stream:
-    """Return the stream of a pipe, such as standard input, which gives at once what is there.
-
-    Parameters
-    ----------
-    pipe : file of bytes
-    closes : bool
-        Whether closing the stream closes the pipe.
-
-    Returns
-    -------
-    Stream
-    """
+def _of_pipe(pipe: Any, closes: bool = False) -> Stream:
+    """Return the stream of a pipe, such as standard input, which gives at once what is there."""
     return Stream(_Available(pipe).take, prompt=True, close=pipe.close if closes else lambda: None)
 
 
@@ -278,38 +267,18 @@ class _LookAhead:
         return self.drop(n)
 
 
-def as_utf8(stream: Stream, encoding: str) -> Stream | None:
-    """Return what a stream becomes in UTF-8, or None if ASCII's characters can be found in it as it is.
-
-    Parameters
-    ----------
-    stream : Stream
-    encoding : str
-        As for `exact_encoding`.
-
-    Returns
-    -------
-    Stream or None
-    """
-    encoding = exact_encoding(encoding, stream.peek(4, until=_LINE_END))
+def _as_utf8(stream: Stream, encoding: str) -> Stream | None:
+    """Return what a stream becomes in UTF-8, or None if ASCII's characters can be found in it as it is."""
+    encoding = _exact_encoding(encoding, stream.peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
         return None
     return Stream(_Decoder(stream.read, encoding).take, stream.consumed, stream.prompt)
 
 
-def exact_encoding(encoding: str, head: bytes) -> str:
-    """Return the encoding of a file, with the order of the bytes of UTF-16 and UTF-32.
+def _exact_encoding(encoding: str, head: bytes) -> str:
+    """Return the encoding of a file, "" for UTF-8, with the order of the bytes of UTF-16 and UTF-32.
 
-    Parameters
-    ----------
-    encoding : str
-        ``""``: UTF-16 or UTF-32 if there is a byte order mark.
-    head : bytes
-        The first four bytes of the file.
-
-    Returns
-    -------
-    str
+    A byte order mark among the first four bytes, `head`, tells it, also where no encoding is given.
     """
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):
@@ -332,7 +301,7 @@ class _Decoder:
                 text = self._decoder.decode(data, final=not data).encode()
             except UnicodeError as error:
                 place = self._n + max(getattr(error, "start", 0), 0)
-                raise not_in(self._encoding, place) from None
+                raise _not_in(self._encoding, place) from None
             self._n += len(data)
             if text or not data:
                 return text

@@ -40,21 +40,11 @@ def records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejectio
         if isinstance(block, Rejection):
             yield block
         else:
-            yield from block_records(block, settings)
+            yield from _block_records(block, settings)
 
 
-def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Return what reads the records of a block.
-
-    Parameters
-    ----------
-    block : Block
-    settings : InputSettings
-
-    Returns
-    -------
-    iterator of Record or Rejection
-    """
+def _block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+    """Return what reads the records of a block."""
     if block.decoded:
         settings = settings._replace(encoding="utf-8")
     return FORMATS[block.format].records(block, settings)

@@ -17,10 +17,10 @@ from textcat.reading.records import (
     _Content,
     _Format,
     _Items,
+    _read_spans,
     _Span,
     checked_part,
     joined,
-    read_spans,
 )
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
@@ -79,21 +79,8 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
         raise UnreadableError(f"is no row of values, {error}: mend its quotes") from None
 
 
-def head(data: bytes, at_end: bool, quotes: bool) -> int:
-    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight.
-
-    Parameters
-    ----------
-    data : bytes
-    at_end : bool
-        Whether nothing follows.
-    quotes : bool
-        As in `InputSettings`.
-
-    Returns
-    -------
-    int
-    """
+def _head(data: bytes, at_end: bool, quotes: bool) -> int:
+    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight."""
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
         end = _row_end(data, start, b",;\t|", at_end) if quotes else _line_end(data, start, at_end)
@@ -124,7 +111,7 @@ def _records(block: Block, settings: InputSettings) -> _Items:
             cells[name], zones, settings.topics_in(cells[topics]), cells[date], checked_part(cells[split].strip())
         )
 
-    return read_spans(_spans(block, separator.encode(), settings), parse, block, settings, "The row of line {}")
+    return _read_spans(_spans(block, separator.encode(), settings), parse, block, settings, "The row of line {}")
 
 
 def _spans(block: Block, separator: bytes, settings: InputSettings) -> Iterator[_Span]:

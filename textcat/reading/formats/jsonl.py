@@ -18,11 +18,11 @@ from textcat.reading.records import (
     _Content,
     _Format,
     _Items,
+    _read_spans,
     _Span,
     checked_part,
     is_utf8,
     joined,
-    read_spans,
 )
 
 # A string, whole or cut off at the end; or a brace outside of strings.
@@ -45,13 +45,13 @@ def _lines(block: Block, settings: InputSettings) -> _Items:
         if content is not None:
             yield Record(content[0] or f"{source}:{number}", source, number, content[1])
         elif line.strip():
-            yield from read_spans([_Span(number, offset, line)], _parser(settings), block, settings, "Line {}")
+            yield from _read_spans([_Span(number, offset, line)], _parser(settings), block, settings, "Line {}")
         offset += len(line) + 1
 
 
 def _array(block: Block, settings: InputSettings) -> _Items:
     """Yield a document per object of an array, with the fields of a line."""
-    return read_spans(_objects(block, settings), _parser(settings), block, settings, "Object {}")
+    return _read_spans(_objects(block, settings), _parser(settings), block, settings, "Object {}")
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[_Span]:

@@ -19,9 +19,9 @@ from textcat.reading.records import (
     _Content,
     _Format,
     _Items,
+    _read_spans,
     _Span,
     is_encoding,
-    read_spans,
 )
 
 #: The line before a message: "From ", an address, and a date with its time.
@@ -79,7 +79,7 @@ def _records(block: Block, settings: InputSettings) -> _Items:
     Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
     has none, those of HTML without their tags. With labels, a header that is named as the field of topics holds these.
     """
-    return read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Message {}")
+    return _read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Message {}")
 
 
 def _spans(block: Block) -> Iterator[_Span]:

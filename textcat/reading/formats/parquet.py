@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
-from textcat.reading.compression import check_ratio
+from textcat.reading.compression import _check_ratio
 from textcat.reading.records import (
     Block,
     InputSettings,
@@ -18,11 +18,11 @@ from textcat.reading.records import (
     _Fields,
     _Format,
     _Items,
+    _not_in,
+    _read_spans,
     _Span,
     checked_part,
     joined,
-    not_in,
-    read_spans,
 )
 from textcat.reading.streams import READ_ERRORS, unreadable
 
@@ -52,29 +52,15 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[_RowBlock]:
-    """Yield the rows of a file from row number `row` on, which is in `group`.
-
-    Parameters
-    ----------
-    file : file of bytes
-    source : str
-        Its name in the blocks.
-    settings : InputSettings
-    group, row : int
-        From 0, and from 1.
-
-    Yields
-    ------
-    _RowBlock
-    """
+def _row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[_RowBlock]:
+    """Yield the rows of a file from row number `row` (from 1) on, which is in group number `group` (from 0)."""
     pa = _arrow()
     try:
         # Without threads and read-ahead, so that memory does not depend on the size of groups.
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
         which = _columns(pa, table.schema_arrow, settings)
         about = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
-        check_ratio(sum(one.total_byte_size for one in about), file.seek(0, os.SEEK_END))
+        _check_ratio(sum(one.total_byte_size for one in about), file.seek(0, os.SEEK_END))
         starts = list(accumulate((one.num_rows for one in about), initial=1))
         for number in range(group, len(about)):
             start = starts[number]
@@ -166,7 +152,7 @@ def _records(block: Block, settings: InputSettings) -> _Items:
         topics = _topics(values[which.topics][i], settings)
         return _Content(name, zones, topics, "" if date is None else str(date), checked_part(part))
 
-    for item in read_spans(spans, parse, block, settings, "Row {}"):
+    for item in _read_spans(spans, parse, block, settings, "Row {}"):
         yield item._replace(length=-1) if isinstance(item, Rejection) else item
 
 
@@ -215,7 +201,7 @@ def _text(value: Any, settings: InputSettings) -> str | None:
     try:
         return value.decode(encoding)
     except UnicodeError as error:
-        raise not_in(encoding, f"{getattr(error, 'start', 0)} of the text") from None
+        raise _not_in(encoding, f"{getattr(error, 'start', 0)} of the text") from None
 
 
 def _length(text: str, settings: InputSettings) -> int:

@@ -18,8 +18,8 @@ from textcat.reading.records import (
     _Content,
     _Format,
     _Items,
+    _read_spans,
     _Span,
-    read_spans,
 )
 
 VERSIONS = ("1", "2")
@@ -81,7 +81,7 @@ def _records(block: Block, settings: InputSettings) -> _Items:
             return _Content(name, zones)
         return _Content(name, zones, *_labels(story, int(name), date, settings.labels))
 
-    return read_spans([_Span(block.position, block.offset, block.data)], parse, block, settings)
+    return _read_spans([_Span(block.position, block.offset, block.data)], parse, block, settings)
 
 
 def _labels(story: _Story, itemid: int, date: str, labels: LabelSettings) -> tuple[tuple[str, ...], str, str]:

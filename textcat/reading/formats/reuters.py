@@ -9,16 +9,7 @@ from html.entities import name2codepoint
 from itertools import pairwise
 from typing import NamedTuple
 
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    UnreadableError,
-    _Content,
-    _Format,
-    _Items,
-    _Span,
-    read_spans,
-)
+from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Items, _read_spans, _Span
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
@@ -83,7 +74,7 @@ def _records(block: Block, settings: InputSettings) -> _Items:
     ----------
     D. D. Lewis, README of Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
     """
-    return read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Story {}")
+    return _read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Story {}")
 
 
 def _spans(block: Block) -> Iterator[_Span]:

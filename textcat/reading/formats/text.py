@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from textcat.reading.records import Block, InputSettings, _Content, _Format, _Items, _Span, read_spans
+from textcat.reading.records import Block, InputSettings, _Content, _Format, _Items, _read_spans, _Span
 
 HEADERS = ("keep", "title", "subject", "drop")
 _HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
@@ -36,7 +36,7 @@ def _lines(block: Block, settings: InputSettings) -> _Items:
     def parse(span: _Span) -> _Content:
         return _Content("", {"body": settings.text_of(span).strip()})
 
-    return read_spans(_spans(block, settings), parse, block, settings, "Line {}")
+    return _read_spans(_spans(block, settings), parse, block, settings, "Line {}")
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
@@ -58,7 +58,7 @@ def _whole(block: Block, settings: InputSettings) -> _Items:
         return _Content(block.source, {"title": title, "body": body})
 
     data, offset = settings.without_mark(block)
-    return read_spans([_Span(block.position, offset, data)], parse, block, settings)
+    return _read_spans([_Span(block.position, offset, data)], parse, block, settings)
 
 
 def _title_and_body(text: str, headers: str) -> tuple[str, str]:
