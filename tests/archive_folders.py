@@ -1,7 +1,9 @@
 """A run of a few made-up batches, for tests of what it leaves in its folder."""
 
+from contextlib import closing
+
 from textcat.reading.records import Record, Rejection
-from textcat.tagging.folder import open_folder, open_shards
+from textcat.tagging._folder import ShardWriter, open_folder
 from textcat.tagging.output import ENCODERS, OutputSettings, encode_rejection
 from textcat.tagging.summary import Counts
 
@@ -13,7 +15,7 @@ LIMITS = {"max_records": 5, "max_bytes": 64 << 20}
 
 
 def batch(number, output):
-    """What became of a batch: the arguments of the `add` of `open_shards`."""
+    """What became of a batch: the arguments of `ShardWriter.add`."""
     ids = [f"{number}-{i}" for i in range(PER_PIECE)]
     rejections = [Rejection("a.jsonl", number, f"It is broken ({ids.pop()}).")] if number % 2 else []
     records = [Record(id, "a.jsonl", number, {"body": ""}) for id in ids]
@@ -27,7 +29,7 @@ def write(folder, n_pieces=8, output=JSONL, *, facts=FACTS, inputs=INPUTS, resta
     """Write what became of so many batches, from where the folder was; return how far it had come."""
     with open_folder(folder, facts, inputs, restart=restart) as state:
         if not state.finished:
-            with open_shards(folder, state, output, **LIMITS | limits) as shards:
+            with closing(ShardWriter(folder, state, output, **LIMITS | limits)) as shards:
                 for number in range(state.checkpoint[0] if state.checkpoint else 0, n_pieces):
                     shards.add(*batch(number, output))
                 shards.finish()

@@ -271,7 +271,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from archive_runs import RUN, run
-from textcat.tagging import workers
+from textcat.tagging import _workers as workers
 workers.IN_PROCESS_BYTES = 0
 print("begun", flush=True)
 run(sys.argv[2], [sys.argv[3]], __import__("pathlib").Path(sys.argv[4]), RUN._replace(jobs=2))

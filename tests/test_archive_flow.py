@@ -15,8 +15,8 @@ from archive_work import batch
 
 from textcat.errors import TextcatError
 from textcat.reading.records import Batch
-from textcat.tagging import workers as module
-from textcat.tagging.workers import open_workers, ordered_map
+from textcat.tagging import _workers as module
+from textcat.tagging._workers import open_workers, ordered_map
 
 MUCH = 1 << 40  # bytes of input
 WORKERS = {"alone": (1, None), "processes": (2, MUCH)}

@@ -16,15 +16,17 @@ from archive_runs import READ, RUN, make_archive, run, written
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.tagging import job, workers
+from textcat.tagging import _job as job
+from textcat.tagging import _workers as workers
 from textcat.tagging import summary as summary_module
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import OUTPUT, make_plan, tag_to_folder, tag_to_stream
 from textcat.tagging.summary import (
     Counts,
     RunProgress,
+    RunState,
+    Summary,
     clock,
-    find_drifts,
     kind_of_reason,
     log_likelihood_ratio,
     progress_shown,
@@ -468,10 +470,12 @@ def test_a_topic_drifts_if_its_rate_is_far_from_training_and_that_is_no_chance()
     counts = Counts(10_000, 10_000)
     counts.topics.update({"same": 1000, "often": 4000, "seldom": 20, "rather": 2000, "rare": 4})
     sizes = {"same": 100, "often": 100, "seldom": 100, "rather": 100, "rare": 0, "never": 100}
-    found = find_drifts(counts, sizes, 1000)
+    manifest = {"topics": list(sizes), "train_sizes": list(sizes.values()), "train_documents": 1000}
+    summary = Summary(manifest, [], tuple(sizes), counts, RunState(Counts()), 1, [], 1.0, 0)
+    found = summary.drifts
     assert {drift.topic for drift in found} == {"often", "seldom", "never"}
     assert [drift.g for drift in found] == sorted((drift.g for drift in found), reverse=True)
-    assert find_drifts(Counts(), sizes, 1000) == []
+    assert summary._replace(counts=Counts()).drifts == []
 
 
 def test_a_summary_tells_of_this_run_and_of_all(model, archive, out):

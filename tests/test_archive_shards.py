@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 
 from textcat.errors import TextcatError
-from textcat.files import create_journal, read_journal
-from textcat.tagging.folder import open_folder, open_shards
+from textcat.files import journal_line, read_journal
+from textcat.tagging._folder import ShardWriter, open_folder
 from textcat.tagging.output import OutputSettings
 
 JSONL = OutputSettings()
@@ -71,7 +72,7 @@ def test_a_shard_ends_with_the_piece_that_brings_it_to_its_size(out):
 def test_where_all_is_rejected_there_is_no_shard_but_the_journal_goes_on(out):
     with (
         open_folder(out, FACTS, INPUTS) as state,
-        open_shards(out, state, JSONL, max_records=1, max_bytes=1 << 20) as shards,
+        closing(ShardWriter(out, state, JSONL, max_records=1, max_bytes=1 << 20)) as shards,
     ):
         _, rejected, counts, *_ = batch(1, JSONL)
         shards.add([], rejected, counts, (1, 0), 10)
@@ -273,7 +274,7 @@ def test_a_shard_or_a_journal_that_was_changed_is_refused(out):
 
 def test_a_folder_of_another_version_is_refused(out):
     out.mkdir()
-    create_journal(out / "_journal.jsonl", {"textcat archive": 2, "facts": {}})
+    (out / "_journal.jsonl").write_bytes(journal_line({"textcat archive": 2, "facts": {}}))
     assert "was begun by another version of textcat" in refused(out)
 
 
@@ -285,7 +286,7 @@ def test_two_runs_do_not_write_to_one_folder(out):
 
 def test_the_lock_of_a_process_that_was_killed_keeps_nobody_out(out):
     program = (
-        "import os, signal, sys; from pathlib import Path; from textcat.tagging.folder import open_folder\n"
+        "import os, signal, sys; from pathlib import Path; from textcat.tagging._folder import open_folder\n"
         "with open_folder(Path(sys.argv[1]), {}, []): print(flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", program, str(out)], capture_output=True)

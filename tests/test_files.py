@@ -12,10 +12,10 @@ import pytest
 from textcat.errors import TextcatError
 from textcat.files import (
     KeptResults,
-    create_journal,
     describe_type,
     did_you_mean,
     has_type,
+    journal_line,
     parse_value,
     read_journal,
     replacing,
@@ -127,10 +127,8 @@ def test_without_a_file_results_are_kept_in_memory(tmp_path, monkeypatch):
 def test_a_journal_is_read_as_far_as_it_is_whole(tmp_path, cut, damaged):
     path = tmp_path / "journal"
     assert read_journal(path) is None
-    create_journal(path, {"format": 1})
-    first = path.read_bytes()
-    create_journal(path, {"batch": 2})
-    content = first + path.read_bytes()
+    first = journal_line({"format": 1})
+    content = first + journal_line({"batch": 2})
     path.write_bytes(content[: max(len(content) - cut, 0)])
     journal = read_journal(path)
     lines = [{"format": 1}, {"batch": 2}][: 2 if not cut else 0 if damaged else 1]
@@ -140,8 +138,7 @@ def test_a_journal_is_read_as_far_as_it_is_whole(tmp_path, cut, damaged):
 
 def test_lines_behind_a_broken_one_are_damage(tmp_path):
     path = tmp_path / "journal"
-    create_journal(path, {"format": 1})
-    line = path.read_bytes()
+    line = journal_line({"format": 1})
     path.write_bytes(line + b"{}\n" + line)
     journal = read_journal(path)
     assert (journal.lines, journal.length, journal.damaged) == ([{"format": 1}], len(line), True)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from textcat.corpus.cards import read_card
 from textcat.errors import TextcatError
-from textcat.files import create_journal, read_journal
+from textcat.files import journal_line, read_journal
 from textcat.model.storage import load
 from textcat.reading import formats
 from textcat.reading.batches import read_batches
@@ -94,7 +94,7 @@ def test_toml_that_its_parser_gives_up_on_is_refused(read, value, tmp_path):
 
 def test_a_journal_ends_before_a_line_of_brackets_within_brackets(tmp_path):
     path = tmp_path / "journal"
-    create_journal(path, {"model": "a"})
+    path.write_bytes(journal_line({"model": "a"}))
     with path.open("ab") as file:
         file.write(f"{DEEP}\n".encode())
     assert read_journal(path).lines == [{"model": "a"}]

@@ -16,11 +16,11 @@ if sys.argv[3] == "lean":
     keep_workers_lean()
 from textcat import InputSettings, OutputSettings
 from textcat.reading.batches import read_batches
-from textcat.tagging.job import tag_batch
+from textcat.tagging._job import tag_batch
 from textcat.tagging.run import make_plan
 plan = make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(sys.argv[4]))
 (tagged,) = [tag_batch(plan.job, batch) for batch in read_batches(plan.sources, plan.job.input)]
-print(tagged.rows, tagged.rejections)
+print(tagged.rows, len(tagged.rejections))
 print(*sorted(name for name, module in sys.modules.items() if name.startswith(("pandas", "spacy.cli"))))
 """
 
@@ -33,7 +33,7 @@ def tagged(newswire_model, tmp_path):
     def tag(how, to):
         command = [sys.executable, "-c", TAG, str(newswire_model), str(tmp_path / "a.txt"), how, to]
         tags, modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        assert tags.endswith(" ()"), "something was rejected"
+        assert tags.endswith(" 0"), "something was rejected"
         return tags, modules.split()
 
     return tag

@@ -52,8 +52,7 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
     Parameters
     ----------
-    wrong : str
-    known : iterable of str
+    wrong, known : str, iterable of str
 
     Returns
     -------
@@ -68,9 +67,8 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    path : Path
-    what : str
-        What the file is, for messages: "recipe", "card".
+    path, what : Path, str
+        The file, and what it is, for messages: "recipe", "card".
 
     Returns
     -------
@@ -97,10 +95,8 @@ def parse_value(text: str, annotation: Any) -> Any:
 
     Parameters
     ----------
-    text : str
-        Quotes around a text may be left out.
-    annotation : type
-        As for `has_type`; a ValueError says so if neither value is of it.
+    text, annotation : str, type
+        The type is as for `has_type`; a ValueError says so if neither value is of it.
 
     Returns
     -------
@@ -135,9 +131,8 @@ def has_type(value: Any, annotation: Any) -> bool:
 
     Parameters
     ----------
-    value : object
-    annotation : type
-        Such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
+    value, annotation : object, type
+        A type such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
 
     Returns
     -------
@@ -206,8 +201,7 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
 
     Parameters
     ----------
-    path : str or path-like
-    text : str
+    path, text : path, str
     """
     with replacing(path) as file:
         file.write(text)
@@ -284,9 +278,8 @@ class FolderFormat:
 
         Parameters
         ----------
-        folder : Path
-        entries : mapping of str to object
-            Besides the format and the checksum.
+        folder, entries : Path, mapping of str to object
+            What it says besides the format and the checksum.
         """
         manifest = {"format": self.version, **entries}
         manifest[self.checksum] = self.sum_of_entries(manifest)
@@ -412,8 +405,7 @@ def write(file: BinaryIO, data: bytes) -> None:
 
     Parameters
     ----------
-    file : BinaryIO
-    data : bytes
+    file, data : BinaryIO, bytes
     """
     left = memoryview(data)
     while left:
@@ -435,8 +427,7 @@ def cut(path: Path, length: int) -> None:
 
     Parameters
     ----------
-    path : Path
-    length : int
+    path, length : Path, int
         How many of its first bytes stay; it must not have less.
     """
     with open(path, "rb+") as file:
@@ -460,8 +451,7 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
 
     Parameters
     ----------
-    path : Path
-    parts : iterable of bytes
+    path, parts : Path, iterable of bytes
     """
     unfinished = path.with_name(path.name + UNFINISHED)
     parts = iter(parts)
@@ -484,29 +474,9 @@ class Journal(NamedTuple):
     damaged: bool  # whether something follows that no crash leaves: more than one line that was being written
 
 
-def create_journal(path: Path, header: Mapping[str, Any]) -> None:
-    """Write a journal of one line; an older one is replaced in the same step.
-
-    Parameters
-    ----------
-    path : Path
-    header : mapping of str to object
-        What JSON can hold; so is each line.
-    """
-    write_whole(path, [_journal_line(header)])
-
-
-def append_to_journal(file: BinaryIO, line: Mapping[str, Any]) -> None:
-    """Add a line to a journal; when this returns, it outlasts a loss of power.
-
-    Parameters
-    ----------
-    file : BinaryIO
-        From `reopen`.
-    line : mapping of str to object
-    """
-    write(file, _journal_line(line))
-    sync(file)
+def journal_line(line: Mapping[str, Any]) -> bytes:
+    """Return a line of a journal, with its checksum."""
+    return json.dumps({**line, _CHECKSUM: _crc32(line)}).encode() + b"\n"
 
 
 def read_journal(path: Path) -> Journal | None:
@@ -552,9 +522,7 @@ class KeptResults:
 
         Parameters
         ----------
-        key : str
-        result : mapping of str to object
-            What JSON can hold.
+        key, result : str, mapping of str to object
         """
         line = {"key": key, **result}
         self._results[key] = line
@@ -563,11 +531,8 @@ class KeptResults:
         with open(self._path, "ab+", buffering=0) as file:
             if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
                 write(file, b"\n")  # after a line that a killed process has left unfinished
-            append_to_journal(file, line)
-
-
-def _journal_line(line: Mapping[str, Any]) -> bytes:
-    return json.dumps({**line, _CHECKSUM: _crc32(line)}).encode() + b"\n"
+            write(file, journal_line(line))
+            sync(file)
 
 
 def _parse_line(data: bytes, *, may_lack_checksum: bool = False) -> dict[str, Any] | None:

@@ -109,11 +109,10 @@ class Recipe:
 
         Parameters
         ----------
-        learner : str, optional
-            It keeps those of the recipe's parameters that all learners share: those of a rule mean something else to
-            another one (the η of PAUM scales the solution, that of CRAMMA decides whether there is one).
-        **parameters
-            Of the learner; None leaves a parameter as it is.
+        learner, **parameters
+            Another learner keeps those of the recipe's parameters that all learners share: those of a rule mean
+            something else to another one (the η of PAUM scales the solution, that of CRAMMA decides whether there is
+            one). None leaves a parameter as it is.
 
         Returns
         -------
@@ -134,11 +133,12 @@ class Recipe:
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
         Another learner is set before its parameters.
         """
-        recipe, assignments = self, list(assignments)
+        recipe, pairs = self, []
         for assignment in assignments:
-            if "=" not in assignment:
+            path, equals, text = assignment.partition("=")
+            if not equals:
                 raise TextcatError(f"A recipe's field cannot be set by {assignment!r}: write SECTION.FIELD=VALUE.")
-        pairs = [[part.strip() for part in assignment.split("=", 1)] for assignment in assignments]
+            pairs.append((path.strip(), text.strip()))
         for path, text in sorted(pairs, key=lambda pair: pair[0] != "learner.name"):
             known = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
             if path not in known:

@@ -10,7 +10,7 @@ from pathlib import Path
 from textcat.corpus.cards import read_card
 from textcat.corpus.descriptions import read_descriptions
 from textcat.errors import TextcatError
-from textcat.files import append_to_journal, create_journal, read_journal
+from textcat.files import journal_line, read_journal
 from textcat.recipe import read_recipe
 
 from .target import Target
@@ -64,12 +64,8 @@ def _seeds() -> Iterable[bytes]:
         yield b"\0" + card.read_bytes()
     for recipe in sorted(root.glob("models/*.toml")):
         yield b"\1" + recipe.read_bytes()
-    path = Path(_FOLDER.name, "journal")
-    create_journal(path, {"model": "a", "format": 1})
-    with path.open("ab") as file:
-        append_to_journal(file, {"end": [0, 1, 2], "rows": 7})
-        append_to_journal(file, {"end": [1, 1, 2], "rows": 9})
-    yield b"\2" + path.read_bytes()
+    entries = [{"model": "a", "format": 1}, {"end": [0, 1, 2], "rows": 7}, {"end": [1, 1, 2], "rows": 9}]
+    yield b"\2" + b"".join(map(journal_line, entries))
     yield b'\3{"wheat": "Wheat and flour", "tin": ""}'
     yield b"\4name\ttext\nwheat\tWheat, flour\n"
     yield b'\5topic,description\nwheat,"Wheat, flour"\n\ntin,Tin'

@@ -8,7 +8,7 @@ from typing import Any
 
 from textcat.model import SUM, read_manifest
 from textcat.reading.records import Record, Rejection
-from textcat.tagging.job import Job, tag_batch
+from textcat.tagging._job import Job, tag_batch
 from textcat.tagging.output import OutputSettings, encode_rejection
 from textcat.tagging.summary import Counts
 

@@ -30,6 +30,7 @@ READERS = {
     "tsv": (*_FIELDS, "quotes"),
 }
 _LABELS = ("train", "test", "version", "headers", "split")
+_SETTINGS = {"id": "id_field", "topics": "topics_field", "separator": "topics_separator", "encoding": "encoding"}
 _FORMATS = {"folders": "text", "json": ""}
 
 
@@ -62,17 +63,15 @@ class Card:
             return True
         if self.reader == "rcv1":
             return rcv1.wanted(name, self.settings().labels or LabelSettings())
-        return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
+        return name.count("/") > self.depth if self.reader == "folders" else _holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
         """Return the settings by which the corpus is read: those given, with the card's format and options."""
         settings, options = settings or InputSettings(), self.options
-        names = {"id": "id_field", "topics": "topics_field", "separator": "topics_separator", "encoding": "encoding"}
         labels = {name: options[name] for name in _LABELS if name in options}
-        if self.reader != "reuters":
-            names["split"] = "split_field"
-            labels.pop("split", None)
-        changes: dict[str, Any] = {field: options[name] for name, field in names.items() if name in options}
+        changes: dict[str, Any] = {field: options[name] for name, field in _SETTINGS.items() if name in options}
+        if "split" in options and self.reader != "reuters":
+            changes["split_field"] = labels.pop("split")
         if "text" in options:
             changes["text_fields"] = tuple(name.strip() for name in options["text"].split(","))
         changes["quotes"] = settings.quotes and options.get("quotes") != "none"
@@ -85,18 +84,8 @@ class Card:
         return bool(self.descriptions) and f"/{name}".endswith(f"/{self.descriptions}")
 
 
-def holds_documents(reader: str, name: str) -> bool:
-    """Return whether the name of a file inside a source says that a reader takes it.
-
-    Parameters
-    ----------
-    reader, name : str
-        One of `READERS`, and the file's name with ``/`` between folders.
-
-    Returns
-    -------
-    bool
-    """
+def _holds_documents(reader: str, name: str) -> bool:
+    """Return whether the name of a file inside a source says that a reader takes it."""
     if reader == "folders":  # a text lies in a topic's folder, a README beside the folders does not
         return "/" in name
     if reader == "json":
@@ -109,7 +98,7 @@ _TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in 
 
 def cards() -> dict[str, Card]:
     """Return the cards that come with textcat, by name."""
-    return {path.stem: read_card(path) for path in _shipped_cards()}
+    return {name: read_card(path) for name, path in _shipped_cards().items()}
 
 
 def card(name_or_path: str | Path) -> Card:
@@ -119,21 +108,36 @@ def card(name_or_path: str | Path) -> Card:
     """
     if str(name_or_path).endswith(".toml"):
         return read_card(Path(name_or_path))
-    known = [path.stem for path in _shipped_cards()]
+    known = _shipped_cards()
     if str(name_or_path) not in known:
         hint = did_you_mean(str(name_or_path), known)
         raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{hint}")
-    return read_card(shipped("corpora") / f"{name_or_path}.toml")
+    return read_card(known[str(name_or_path)])
 
 
-def _shipped_cards() -> list[Path]:
-    return sorted(shipped("corpora").glob("*.toml"), key=lambda path: path.stem)
+def _shipped_cards() -> dict[str, Path]:
+    return dict(sorted((path.stem, path) for path in shipped("corpora").glob("*.toml")))
 
 
 def read_card(path: Path) -> Card:
     """Read a card; raise a TextcatError if it is missing, no TOML, or a key is unknown, missing or of a wrong type."""
     entries = read_toml(path, "card")
-    _check(path, entries)
+    for key, value in entries.items():
+        if key not in _TYPES:
+            raise TextcatError(f"The card {path} has an unknown key {key!r}.{did_you_mean(key, _TYPES)}")
+        if not has_type(value, _TYPES[key]):
+            raise TextcatError(f"In the card {path}, {key!r} is {value!r}: it must be {describe_type(_TYPES[key])}.")
+    for key in ("reader", "files"):
+        if key not in entries:
+            raise TextcatError(f"The card {path} has no {key!r}: add it.")
+    choices = [("reader", entries["reader"], READERS), ("topics", entries.get("topics", "train"), TOPIC_RULES)]
+    choices += [("options", option, READERS.get(entries["reader"], ())) for option in entries.get("options", {})]
+    for key, value, known in choices:
+        if value not in known:
+            hint = did_you_mean(value, known)
+            raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{hint}")
+    if not entries["files"]:
+        raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")
     return Card(path.stem, path.parent, **entries)
 
 
@@ -152,22 +156,3 @@ def tree_digest(sums: Mapping[str, str]) -> str:
     listing = "".join(f"{digest}  {name}\n" for name, digest in lines)
     # Names that are not UTF-8 come as surrogates from folders and archives alike.
     return hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _check(path: Path, entries: Mapping[str, Any]) -> None:
-    for key, value in entries.items():
-        if key not in _TYPES:
-            raise TextcatError(f"The card {path} has an unknown key {key!r}.{did_you_mean(key, _TYPES)}")
-        if not has_type(value, _TYPES[key]):
-            raise TextcatError(f"In the card {path}, {key!r} is {value!r}: it must be {describe_type(_TYPES[key])}.")
-    for key in ("reader", "files"):
-        if key not in entries:
-            raise TextcatError(f"The card {path} has no {key!r}: add it.")
-    choices = [("reader", entries["reader"], READERS), ("topics", entries.get("topics", "train"), TOPIC_RULES)]
-    choices += [("options", option, READERS.get(entries["reader"], ())) for option in entries.get("options", {})]
-    for key, value, known in choices:
-        if value not in known:
-            hint = did_you_mean(value, known)
-            raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{hint}")
-    if not entries["files"]:
-        raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")

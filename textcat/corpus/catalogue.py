@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textcat.corpus import descriptions
-from textcat.corpus.cards import Card, card, cards, holds_documents, tree_digest
+from textcat.corpus.cards import Card, _holds_documents, card, cards, tree_digest
 from textcat.corpus.descriptions import read_descriptions
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
@@ -50,10 +50,7 @@ def cache_folder() -> Path:
 
 
 def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
-    """Return the folders a corpus is looked for in, in order.
-
-    They are `corpus_dir`, the environment variable ``TEXTCAT_CORPORA``, the card's own folder, the user's cache.
-    """
+    """Return where a corpus is looked for: `corpus_dir`, ``TEXTCAT_CORPORA``, the card's folder, the user's cache."""
     variable = os.environ.get("TEXTCAT_CORPORA")
     if variable and not Path(variable).expanduser().is_dir():
         _warn_once(f"TEXTCAT_CORPORA names {variable}, and there is no such folder.")
@@ -99,7 +96,7 @@ def fetch(card: Card, progress: Bar | None = None) -> Path:
     """Download a corpus into the user's cache, unless a whole copy is there already, and return its path.
 
     The download gets its name only after it is verified, so a half one is never taken for a corpus. The licence is
-    logged.
+    logged. A TextcatError says what went wrong at each mirror, or that the card names none.
 
     Parameters
     ----------
@@ -109,11 +106,6 @@ def fetch(card: Card, progress: Bar | None = None) -> Path:
     Returns
     -------
     Path
-
-    Raises
-    ------
-    TextcatError
-        If no mirror gives the file as the card describes it, with what went wrong at each; or the card names none.
     """
     target = cache_folder() / card.files[0]
     cached = next((path for file in card.files if (path := cache_folder() / file).exists()), None)
@@ -205,10 +197,8 @@ def reopen_corpus(
 
     Parameters
     ----------
-    origin : mapping of str to object
-        `Corpus.origin` or `Tagger.origin`, also as JSON gives it back.
-    corpus_dir, progress
-        As for `open_corpus`.
+    origin, corpus_dir, progress
+        `Corpus.origin` or `Tagger.origin`, also as JSON gives it back; the others as for `open_corpus`.
 
     Returns
     -------
@@ -261,7 +251,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
 
     def holds(reader: str, name: str) -> bool:
         # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
-        return name.lower().endswith("newsml.xml") if reader == "rcv1" else holds_documents(reader, name)
+        return name.lower().endswith("newsml.xml") if reader == "rcv1" else _holds_documents(reader, name)
 
     # Files in a topic's folder are its documents, whatever their format.
     depth, parts = shared_depth(names), {"train", "test", "unused"}
@@ -297,7 +287,6 @@ def _open(card: Card, data: str, settings: InputSettings | None) -> Corpus:
 
 
 def _described_beside(card: Card) -> dict[str, str]:
-    """Read the descriptions that lie beside the card."""
     if not card.descriptions:
         return {}
     path = card.folder / card.descriptions

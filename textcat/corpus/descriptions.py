@@ -24,7 +24,7 @@ _RULE = "____"  # begins the line that ends the list of topics
 
 
 def read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]:
-    """Return the description of each topic a file names.
+    """Return the description of each topic a file names; raise a TextcatError if it is malformed or names none.
 
     Parameters
     ----------
@@ -38,11 +38,6 @@ def read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]
     Returns
     -------
     dict of str to str
-
-    Raises
-    ------
-    TextcatError
-        If the file is none of these, is malformed, names a topic twice, or names none.
     """
     place, suffix = place or name, PurePosixPath(name).suffix.lower()
     try:

@@ -15,8 +15,7 @@ from textcat.errors import TextcatError, install_hint
 from textcat.reading.records import Record, Rejection
 
 DECIMALS = 4  # of scores and probabilities
-COLUMNS = ("id", "source", "position", "topic", "score", "probability")
-COMPRESSIONS = ("", "zst")
+_CSV_HEAD = b"id,source,position,topic,score,probability\n"
 
 # Of a document: topic, score and probability, or None where the model has no probabilities.
 Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
@@ -64,7 +63,7 @@ def check_output(settings: OutputSettings) -> None:
     top, least, everything = settings.top, settings.min_probability, settings.everything
     faults = {
         f"Tags are not written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
-        f"Tags are not compressed as {settings.compress!r}: choose zst.": settings.compress not in COMPRESSIONS,
+        f"Tags are not compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
         "Parquet is compressed in itself: leave out --compress.": settings.to == "parquet" and settings.compress,
         "Ask for 1 topic or more, or for the scores of all, not both.": top is not None and (top < 1 or everything),
         "Terms that explain are written as jsonl only.": settings.explain and settings.to != "jsonl",
@@ -235,7 +234,7 @@ def file_format(settings: OutputSettings) -> _Plain:
     """Return what turns encoded rows into the bytes of files; raise a TextcatError if a library for it is missing."""
     if settings.to == "parquet":
         return _Parquet()
-    head = (",".join(COLUMNS) + "\n").encode() if settings.to == "csv" else b""
+    head = _CSV_HEAD if settings.to == "csv" else b""
     return _Zstandard(head) if settings.compress else _Plain(head)
 
 

@@ -20,18 +20,18 @@ from textcat.progress import peak_memory
 from textcat.reading.batches import Pipes, read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Rejection
 from textcat.reading.sources import Source, find, is_url
-from textcat.tagging.folder import open_folder, open_shards
-from textcat.tagging.job import Job, _TaggedBatch, process_name, tag_batch
+from textcat.tagging._folder import ShardWriter, open_folder
+from textcat.tagging._job import Job, TaggedBatch, process_name, tag_batch
+from textcat.tagging._workers import open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, check_output, encode_rejection, file_format, library_versions
 from textcat.tagging.summary import Counts, RunProgress, RunState, ShowProgress, Summary
-from textcat.tagging.workers import open_workers, ordered_map
 
 log = logging.getLogger(__name__)
 
 INPUT, OUTPUT = InputSettings(), OutputSettings()
 _MAX_LOGGED = 100  # inputs whose formats are logged
 
-_Write: TypeAlias = Callable[[Batch, _TaggedBatch], None]
+_Write: TypeAlias = Callable[[Batch, TaggedBatch], None]
 
 
 class Plan(NamedTuple):
@@ -54,7 +54,7 @@ class RunSettings(NamedTuple):
     jobs: int = -1  # batches worked on at the same time; -1: one a core
     scheduler: str = ""  # the address of a Dask cluster that does the work
     strict: bool = False  # stop at the first record that cannot be read
-    shard_records: int = 16_384  # when a shard ends, see `open_shards`
+    shard_records: int = 16_384  # when a shard ends, see `ShardWriter`
     shard_bytes: int = 64 << 20
 
 
@@ -132,10 +132,8 @@ def make_plan(
 
     Parameters
     ----------
-    model, input_settings, output_settings
-        As for `tag_archive`.
-    inputs : sequence of str
-        Files, folders, patterns, URLs; ``-`` is standard input.
+    model, inputs, input_settings, output_settings
+        As for `tag_archive`; the input ``-`` is standard input.
 
     Returns
     -------
@@ -187,9 +185,9 @@ def tag_to_folder(
         pipes = Pipes(plan.sources, state.pipes)
         batches = pipes.noted(read_batches(pipes.sources, plan.job.input, state.checkpoint))
         limits = {"max_records": settings.shard_records, "max_bytes": settings.shard_bytes}
-        with open_shards(out, state, plan.job.output, **limits) as shards:
+        with closing(ShardWriter(out, state, plan.job.output, **limits)) as shards:
 
-            def write(batch: Batch, tagged: _TaggedBatch) -> None:
+            def write(batch: Batch, tagged: TaggedBatch) -> None:
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
                 shards.add(tagged.rows, rejected, tagged.counts, batch.end, batch.read, pipes.at(batch.end))
 
@@ -211,11 +209,10 @@ def tag_to_stream(
 
     Parameters
     ----------
-    plan, settings : Plan, RunSettings
-    stream : BinaryIO
+    plan, settings, stream : Plan, RunSettings, BinaryIO
     on_rejection : callable
         Is called with each Rejection.
-    progress
+    progress : callable, optional
         As for `tag_archive`.
 
     Returns
@@ -232,7 +229,7 @@ def tag_to_stream(
     _log_plan(plan, "standard output")
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
 
-    def write(_: Batch, tagged: _TaggedBatch) -> None:
+    def write(_: Batch, tagged: TaggedBatch) -> None:
         stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
         stream.flush()
         for rejection in tagged.rejections:
@@ -264,7 +261,7 @@ def _tag(plan: Plan, settings: RunSettings, batches: Iterable[Batch], write: _Wr
             tally.add(batch, tagged)
 
 
-def _check_counts(job: Job, batch: Batch, tagged: _TaggedBatch) -> None:
+def _check_counts(job: Job, batch: Batch, tagged: TaggedBatch) -> None:
     """Count anew what became of a batch: that nothing is lost must not depend on one count."""
     counts, rejected = tagged.counts, len(tagged.rejections)
     written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
@@ -284,7 +281,7 @@ class _Tally:
         self._memory: dict[str, int] = {}
         self._formats: set[str] = set()
 
-    def add(self, batch: Batch, tagged: _TaggedBatch) -> None:
+    def add(self, batch: Batch, tagged: TaggedBatch) -> None:
         """Count a batch, and report the progress."""
         self._counts.add(tagged.counts)
         self._memory[tagged.process] = tagged.memory
@@ -344,7 +341,7 @@ def _check_apart(plan: Plan, out: Path) -> None:
 
 def _log_plan(plan: Plan, where: str) -> None:
     n = len(plan.sources)
-    log.info("Tagging %d input%s by %s into %s", n, "s" if n > 1 else "", plan.job.model, where)
+    log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), plan.job.model, where)
     for source in plan.sources[:_MAX_LOGGED]:
         if source.format:
             log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)

@@ -77,42 +77,12 @@ class Drift(NamedTuple):
     g: float  # how far that is from chance, see `log_likelihood_ratio`
 
 
-def find_drifts(counts: Counts, train_sizes: Mapping[str, int], train_documents: int) -> list[Drift]:
-    """Return the topics whose rate is more than three times their prevalence, or less than a third, beyond chance.
-
-    Chance is that the archive's documents and those of training are drawn from the same ones: p < .001, divided by the
-    number of topics.
-
-    Parameters
-    ----------
-    counts : Counts
-        Of the archive.
-    train_sizes, train_documents : mapping of str to int, int
-        Training documents of each topic, and of all.
-
-    Returns
-    -------
-    list of Drift
-        The farthest from chance first.
-    """
-    drifts = []
-    for topic, size in train_sizes.items():
-        rate, prevalence = counts.topics[topic] / max(counts.tagged, 1), size / train_documents
-        g = log_likelihood_ratio(counts.topics[topic], counts.tagged, size, train_documents)
-        p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # that a χ² of one degree of freedom is at least so large
-        if max(rate, prevalence) > _RATIO * min(rate, prevalence) and p < _P / len(train_sizes):
-            drifts.append(Drift(topic, rate, prevalence, g))
-    return sorted(drifts, key=lambda drift: -drift.g)
-
-
 def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
     """Return G² = 2·Σ observed·ln(observed / expected) over the table of two samples, with and without a feature.
 
     Where both are drawn from the same population, it has a χ² distribution with one degree of freedom, and other than
-    Pearson's statistic also where a feature is rare.
-
-    Source: T. Dunning, Accurate methods for the statistics of surprise and coincidence, Computational Linguistics 19
-    (1993).
+    Pearson's statistic also where a feature is rare. Source: T. Dunning, Accurate methods for the statistics of
+    surprise and coincidence, Computational Linguistics 19 (1993).
 
     Parameters
     ----------
@@ -169,8 +139,20 @@ class Summary(NamedTuple):
 
     @property
     def drifts(self) -> list[Drift]:
-        """The topics whose rates differ much from those of training."""
-        return find_drifts(self.counts, self.train_sizes, self.manifest["train_documents"])
+        """The topics whose rate is more than three times their prevalence, or less than a third, beyond chance.
+
+        Chance is that the archive's documents and those of training are drawn from the same ones: p < .001, divided by
+        the number of topics. The farthest from it comes first.
+        """
+        drifts, sizes, train_documents = [], self.train_sizes, self.manifest["train_documents"]
+        for topic, size in sizes.items():
+            n, tagged = self.counts.topics[topic], self.counts.tagged
+            rate, prevalence = n / max(tagged, 1), size / train_documents
+            g = log_likelihood_ratio(n, tagged, size, train_documents)
+            p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # that a χ² of one degree of freedom is at least so large
+            if max(rate, prevalence) > _RATIO * min(rate, prevalence) and p < _P / len(sizes):
+                drifts.append(Drift(topic, rate, prevalence, g))
+        return sorted(drifts, key=lambda drift: -drift.g)
 
 
 class RunProgress(NamedTuple):

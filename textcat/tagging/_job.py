@@ -6,8 +6,8 @@ import gc
 import logging
 import multiprocessing
 import os
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.metadata import version
 from itertools import islice
 from platform import node
@@ -24,7 +24,7 @@ from textcat.tagging.summary import Counts, kind_of_reason
 if TYPE_CHECKING:
     import numpy as np
 
-    from textcat.model.tagger import Tag, Tagger
+    from textcat.model.tagger import Tagger
 
 log = logging.getLogger(__name__)
 
@@ -44,41 +44,34 @@ class Job(NamedTuple):
     output: OutputSettings = OutputSettings()
 
 
-class _TaggedBatch(NamedTuple):
+@dataclass
+class TaggedBatch:
     """What became of a batch."""
 
-    rows: tuple[bytes, ...]  # as an encoder returns them, in the order of the input
-    rejections: tuple[Rejection, ...]
+    rows: list[bytes]  # as an encoder returns them, in the order of the input
+    rejections: list[Rejection]
     counts: Counts
     process: str  # that did it, see `process_name`
-    memory: int  # the most that process has held so far, in bytes; 0 where the system does not tell
+    memory: int = 0  # the most that process has held so far, in bytes; 0 where the system does not tell
 
 
-def tag_batch(job: Job, batch: Batch) -> _TaggedBatch:
+def tag_batch(job: Job, batch: Batch) -> TaggedBatch:
     """Read the records of a batch, tag them, and encode their rows.
 
-    Parameters
-    ----------
-    job, batch : Job, Batch
-
-    Returns
-    -------
-    Rows, rejections and counts.
-
-    Raises
-    ------
-    TextcatError
-        If there is no model, another one than the job is for, or another spaCy.
+    A TextcatError says if there is no model, another one than the job is for, or another spaCy.
     """
-    work = _Work(_load(job.model, job.digest, job.spacy, job.output.topics, job.output.min_probability), job.output)
+    tagger = _load(job.model, job.digest, job.spacy, job.output.topics, job.output.min_probability)
+    counts = Counts()
+    tagged = TaggedBatch([], [], counts, process_name())
     items = formats.records(batch, job.input)
     while held := list(islice(items, _HELD)):
-        work.counts.records += len(held)
-        work.tag([item for item in held if isinstance(item, Record)])
-        work.rejections += [item for item in held if isinstance(item, Rejection)]
-    work.counts.rejected = len(work.rejections)
-    work.counts.reasons.update(kind_of_reason(rejection.reason) for rejection in work.rejections)
-    return _TaggedBatch(tuple(work.rows), tuple(work.rejections), work.counts, process_name(), peak_memory() or 0)
+        counts.records += len(held)
+        _tag(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)
+        tagged.rejections += [item for item in held if isinstance(item, Rejection)]
+    counts.rejected = len(tagged.rejections)
+    counts.reasons.update(kind_of_reason(rejection.reason) for rejection in tagged.rejections)
+    tagged.memory = peak_memory() or 0
+    return tagged
 
 
 def process_name() -> str:
@@ -86,57 +79,41 @@ def process_name() -> str:
     return f"{node()}:{os.getpid()}"
 
 
-class _Work:
-    """What has been made of a batch so far."""
-
-    def __init__(self, tagger: Tagger, output: OutputSettings):
-        self.counts = Counts()
-        self.rows: list[bytes] = []
-        self.rejections: list[Rejection] = []
-        self._tagger = tagger
-        self._output = output
-        self._encode = ENCODERS[output.to] if not output.explain else partial(ENCODERS["jsonl"], terms=self._terms)
-
-    def tag(self, records: list[Record]) -> None:
-        """Tag and encode records; if one of them cannot be tagged, it is rejected, and the others are tagged alone."""
-        if not records:
-            return
-        try:
-            scores = self._tagger.scores(records)
-            tags = self._tags(scores)
-            self.rows.append(self._encode(records, tags))
-        except MemoryError:  # it may be enough when less is done at the same time
-            raise
-        except Exception as error:
-            if len(records) == 1:
-                self._reject(records[0], error)
-                return
+def _tag(tagger: Tagger, output: OutputSettings, records: list[Record], tagged: TaggedBatch) -> None:
+    """Tag and encode records; if one of them cannot be tagged, it is rejected, and the others are tagged alone."""
+    if not records:
+        return
+    try:
+        scores = tagger.scores(records)
+        tagged.rows.append(_encode(tagger, output, records, scores))
+    except MemoryError:  # it may be enough when less is done at the same time
+        raise
+    except Exception as error:
+        if len(records) > 1:
             for record in records:
-                self.tag([record])
-        else:
-            self._count(self._tagger.decide(scores))
-
-    def _tags(self, scores: np.ndarray) -> list[list[Tag]]:
-        top, least = self._output.top, self._output.min_probability
-        tags = self._tagger.tags_of(scores, top=top, everything=self._output.everything)
-        if top is None or least is None:
-            return tags
-        return [[tag for tag in of_record if (tag.probability or 0) >= least] for of_record in tags]
-
-    def _terms(self, record: Record, topic: str) -> dict[str, float]:
-        reasons = self._tagger.explain(record, topic, self._output.explain)
-        return {reason.term: reason.contribution for reason in reasons}
-
-    def _reject(self, record: Record, error: Exception) -> None:
-        log.warning("%s:%d cannot be tagged", record.source, record.position, exc_info=error)
+                _tag(tagger, output, [record], tagged)
+            return
+        source, position = records[0].source, records[0].position
+        log.warning("%s:%d cannot be tagged", source, position, exc_info=error)
         reason = f"It cannot be tagged ({type(error).__name__}: {error})."
-        self.rejections.append(Rejection(record.source, record.position, reason))
+        tagged.rejections.append(Rejection(source, position, reason))
+    else:
+        above, counts = tagger.decide(scores), tagged.counts
+        counts.tagged += len(above)
+        counts.untagged += len(above) - int(above.any(axis=1).sum())
+        per_topic = zip(tagger.topics, above.sum(axis=0).tolist(), strict=True)
+        counts.topics.update({topic: n for topic, n in per_topic if n})
 
-    def _count(self, above: np.ndarray) -> None:
-        self.counts.tagged += len(above)
-        self.counts.untagged += len(above) - int(above.any(axis=1).sum())
-        per_topic = zip(self._tagger.topics, above.sum(axis=0).tolist(), strict=True)
-        self.counts.topics.update({topic: n for topic, n in per_topic if n})
+
+def _encode(tagger: Tagger, output: OutputSettings, records: list[Record], scores: np.ndarray) -> bytes:
+    tags, least = tagger.tags_of(scores, top=output.top, everything=output.everything), output.min_probability
+    if output.top is not None and least is not None:
+        tags = [[tag for tag in of_record if (tag.probability or 0) >= least] for of_record in tags]
+
+    def terms(record: Record, topic: str) -> dict[str, float]:
+        return {reason.term: reason.contribution for reason in tagger.explain(record, topic, output.explain)}
+
+    return ENCODERS[output.to](records, tags, **{"terms": terms} if output.explain else {})
 
 
 @lru_cache(maxsize=1)

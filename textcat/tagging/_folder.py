@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,32 +34,15 @@ _OWN_NAMES = re.compile(
 _MARK = "textcat archive"
 _ANEW = "start anew with --restart, or name another folder"
 
-Facts = dict[str, Any]
 Line = dict[str, Any]
 
 
 @contextmanager
-def open_folder(path: Path, facts: Facts, inputs: Iterable[Line], *, restart: bool = False) -> Iterator[RunState]:
+def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: bool = False) -> Iterator[RunState]:
     """Open a folder for a run, remove what an interrupted one has left unfinished, and lock it while a block lasts.
 
-    Parameters
-    ----------
-    path, restart : Path, bool
-        The folder, which is made if it is not there, and whether to remove what an earlier run has written.
-    facts : dict of str to (str, number or None)
-        What the output depends on beside the inputs, by its name for people: the model, versions, options.
-    inputs : iterable of dict
-        What tells each source from a changed one; with its "name".
-
-    Yields
-    ------
-    RunState
-
-    Raises
-    ------
-    TextcatError
-        If another run writes there, the folder holds anything else, is damaged, or was begun with other facts or
-        inputs.
+    `facts` are what the output depends on beside the inputs, by names for people; `inputs` what tells each source from
+    a changed one, with its "name". What is another run's, damaged, or nobody's raises a TextcatError.
     """
     with _lock(path):
         with _errors_as_sentences(path):
@@ -90,7 +73,7 @@ def _lock(path: Path) -> AbstractContextManager[object]:
             raise TextcatError(message) from None
 
 
-def _begin_or_resume(path: Path, facts: Facts, inputs: Iterable[Line], restart: bool) -> RunState:
+def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool) -> RunState:
     journal = _own_journal(path)
     if journal is None:
         left = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}  # by a run that was killed at once
@@ -103,7 +86,8 @@ def _begin_or_resume(path: Path, facts: Facts, inputs: Iterable[Line], restart: 
         files.sync_folder(path)
         digest = hashlib.sha256()
         files.write_whole(path / INPUTS, _lines_of_inputs(inputs, digest))
-        files.create_journal(path / JOURNAL, {_MARK: FORMAT, "facts": facts, "inputs": digest.hexdigest()})
+        header = {_MARK: FORMAT, "facts": facts, "inputs": digest.hexdigest()}
+        files.write_whole(path / JOURNAL, [files.journal_line(header)])
         files.sync_folder(path.parent)
         return RunState(Counts())
     header, *entries = journal.lines
@@ -124,10 +108,10 @@ def _own_journal(path: Path) -> Journal | None:
         return None
     if not journal.lines or _MARK not in journal.lines[0]:
         raise TextcatError(f"{place} is not a journal of textcat: name another folder.")
-    for old, new in _FORMER_NAMES.items() if former else ():
-        if (path / old).exists():
-            files.rename(path / old, path / new)
     if former:
+        for old, new in _FORMER_NAMES.items():
+            if (path / old).exists():
+                files.rename(path / old, path / new)
         files.sync_folder(path)
     return journal
 
@@ -146,7 +130,7 @@ def _lines_of_inputs(inputs: Iterable[Line], digest: Any) -> Iterator[bytes]:
 # --- is it the same run? ---------------------------------------------------------------------------------------------
 
 
-def _compare(path: Path, header: Line, facts: Facts, inputs: Iterable[Line]) -> None:
+def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> None:
     if header[_MARK] != FORMAT:
         raise TextcatError(f"{path} was begun by another version of textcat: {_ANEW}.")
     for name in [*facts, *header["facts"]]:
@@ -189,11 +173,11 @@ def _last_state(path: Path, entries: list[Line]) -> RunState:
 
 
 def _check_shard(shard: Path, entry: Line) -> None:
-    if not shard.is_file() or shard.stat().st_size != entry["bytes"]:
-        raise _missing(shard)
-    with open(shard, "rb") as file:
-        if files.sha256_of_file(file) != entry["sha256"]:
-            raise _missing(shard)
+    if shard.is_file() and shard.stat().st_size == entry["bytes"]:
+        with open(shard, "rb") as file:
+            if files.sha256_of_file(file) == entry["sha256"]:
+                return
+    raise _missing(shard)
 
 
 def _missing(file: Path) -> TextcatError:
@@ -219,34 +203,16 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
 # --- shards ----------------------------------------------------------------------------------------------------------
 
 
-def open_shards(
-    folder: Path, state: RunState, output: OutputSettings, *, max_records: int, max_bytes: int
-) -> closing[_ShardWriter]:
-    """Open the files that a run writes, from a checkpoint on, while a block lasts.
+class ShardWriter:
+    """Writes shards, of which `number` are done, rejections and the journal; of no further use once it has raised.
 
-    Parameters
-    ----------
-    folder, state : Path, RunState
-        As `open_folder` has left and yielded them.
-    output : OutputSettings
-    max_records, max_bytes : int
-        A shard ends after the batch that brings it to so many records, or so many bytes of rows before they are
-        compressed. The input alone has a say, not the clock.
-
-    Returns
-    -------
-    Context manager of a writer of batches.
+    A shard ends after the batch that brings it to so many records, or so many bytes of rows before they are compressed:
+    the input alone has a say, not the clock.
     """
-    return closing(_ShardWriter(folder, state, output, max_records, max_bytes))
 
-
-class _ShardWriter:
-    """Writes shards, of which `number` are done, rejections and the journal; of no further use once it has raised."""
-
-    def __init__(self, folder: Path, state: RunState, output: OutputSettings, max_records: int, max_bytes: int):
+    def __init__(self, folder: Path, state: RunState, output: OutputSettings, *, max_records: int, max_bytes: int):
         self._folder, self._format, self._suffix = folder, file_format(output), output.suffix
         self._max_records, self._max_bytes = max_records, max_bytes
-        self._position: dict[str, Any] = {}
         self.number = state.shards
         with _errors_as_sentences(folder):
             self._journal = files.reopen(folder / JOURNAL)
@@ -271,19 +237,17 @@ class _ShardWriter:
                 self._n_bytes += len(some)
             self._rejected.write(rejected)
             self._counts.add(counts)
-            self._position = {"cursor": checkpoint, "read": read, "pipes": pipes or {}}
+            self._position: Line = {"cursor": checkpoint, "read": read, "pipes": pipes or {}}
             if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
                 self._end()
 
     def finish(self) -> None:
-        """End the last shard, and note that all is done."""
         with _errors_as_sentences(self._folder):
             if self._position:
                 self._end()
-            files.append_to_journal(self._journal, {"finished": True})
+            self._log({"finished": True})
 
     def close(self) -> None:
-        """Close the files as they are."""
         for file in (self._journal, self._rejected, self._shard):
             file.close()
 
@@ -294,7 +258,7 @@ class _ShardWriter:
 
     def _end(self) -> None:
         """End the shard; where all was rejected, there is none, but the journal has its line."""
-        entry: dict[str, Any] = {"shard": ""}
+        entry: Line = {"shard": ""}
         if self._n_bytes:
             self._shard.write(self._format.end())
             name = self._shard.finish()
@@ -303,8 +267,12 @@ class _ShardWriter:
         self._rejected.sync()
         files.sync_folder(self._folder)
         counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}
-        files.append_to_journal(self._journal, entry | self._position | counts)
+        self._log(entry | self._position | counts)
         self._begin()
+
+    def _log(self, entry: Line) -> None:
+        files.write(self._journal, files.journal_line(entry))
+        files.sync(self._journal)
 
 
 class _AppendedFile:
@@ -316,7 +284,6 @@ class _AppendedFile:
         self._file: BinaryIO | None = None
 
     def write(self, data: bytes) -> None:
-        """Write at the end."""
         if data:
             if self._file is None:
                 self._file = files.reopen(self._path) if self.length else files.create(self._path)
@@ -325,7 +292,6 @@ class _AppendedFile:
             self.length += len(data)
 
     def sync(self) -> None:
-        """Wait until all of it outlasts a loss of power."""
         if self._file is not None:
             files.sync(self._file)
 
@@ -338,6 +304,5 @@ class _AppendedFile:
         return name
 
     def close(self) -> None:
-        """Close the file as it is."""
         if self._file is not None:
             self._file.close()

@@ -46,25 +46,8 @@ def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> 
     """Call a function of batches, which are read in a thread, and yield each with its result as soon as it is its turn.
 
     Where a worker is lost, all work is begun anew from the last batch that was yielded: the second time with all jobs,
-    the third time one batch after the other, so that one which kills its workers is found.
-
-    Parameters
-    ----------
-    function : callable
-        From a batch to its result; it can be pickled.
-    batches, workers : iterable of Batch, _Workers
-        A bounded number of batches is read ahead; the workers are those of `open_workers`.
-
-    Yields
-    ------
-    Batch and its result
-
-    Raises
-    ------
-    TextcatError
-        If workers have been lost three times in a row.
-    Exception
-        What reading or the function has raised, after all batches before.
+    the third time one batch after the other, so that one which kills its workers is found, and named by a TextcatError.
+    What reading or the function raises is raised after all batches before. A bounded number is read ahead.
     """
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
     events = reader.events  # all that futures refer to: a circle would keep batches long after they are done
@@ -134,7 +117,6 @@ class _Tasks:
         self._submit()
 
     def is_first_done(self) -> bool:
-        """Return whether the first batch's result is there, or the reason why there is none."""
         return bool(self._futures) and self._futures[0].done()
 
     def is_first_lost(self) -> bool:
@@ -207,21 +189,8 @@ class _Tasks:
 def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterator[_Workers]:
     """Yield what does the work: this process for little input or one job, others beside it for more, or a cluster.
 
-    Parameters
-    ----------
-    jobs, scheduler : int, str
-        Batches worked on at the same time; -1: one a core. A Dask cluster, at an address, has its own number.
-    n_bytes : int, optional
-        Of the inputs as they are stored, if that is known.
-
-    Yields
-    ------
-    For `ordered_map`.
-
-    Raises
-    ------
-    TextcatError
-        If there are no jobs, or as `textcat.cluster.connect`.
+    `jobs` batches are worked on at the same time (-1: one a core); a Dask cluster, at an address, has its own number.
+    The inputs have `n_bytes` as they are stored, if that is known.
     """
     if jobs < 1 and jobs != -1:
         raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one a core.")
