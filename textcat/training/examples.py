@@ -26,22 +26,13 @@ _BATCH = 4096  # documents whose rows are made, and written, together
 
 
 class Examples(NamedTuple):
-    """Rows, and what each is to each topic.
+    """Rows, and what each is to each topic: sparse matrices of a row each, labels of int8 with a column a topic."""
 
-    Parameters
-    ----------
-    rows : csr_matrix or StoredRows of shape (n_rows, n_features)
-        Documents, then copies of the topics' descriptions.
-    labels : csc_matrix of shape (n_rows, n_topics), int8
-        1 where a row is a positive example.
-    left_out : csc_matrix of shape (n_rows, n_topics), int8, or None
-        1 where a row is no example at all. A description is one of its own topic alone: it would be wrong to call that
-        of wheat a negative example of grain.
-    """
-
-    rows: scipy.sparse.csr_matrix | StoredRows
-    labels: scipy.sparse.csc_matrix
+    rows: scipy.sparse.csr_matrix | StoredRows  # documents, then copies of the topics' descriptions
+    labels: scipy.sparse.csc_matrix  # 1 where a row is a positive example
     left_out: scipy.sparse.csc_matrix | None = None
+    """1 where a row is no example at all. A description is one of its own topic alone: it would be wrong to call that
+    of wheat a negative example of grain."""
 
 
 def make_examples(
@@ -63,25 +54,19 @@ def make_examples(
     ----------
     corpus, documents : Corpus, sequence of Document
         Where the descriptions are, and what is trained on.
-    features : TfIdf
-        Is fitted.
-    labels : sparse of shape (n_documents, n_topics), 0/1
+    features, labels : TfIdf, sparse of shape (n_documents, n_topics), 0/1
     copies : int
         How many rows each description becomes, one after the other for all topics; 0: none. A description without a
         known term is an example of nothing.
     store : path, optional
-        Folder to write the rows to; they are the same, but not held in memory, and terms are counted twice.
+        Folder to write the rows to; they are the same, but not held in memory, and terms are counted twice. A
+        TextcatError says so if nothing can be written there.
     advance : callable
         Called with the number of documents that have been counted.
 
     Returns
     -------
     examples : Examples
-
-    Raises
-    ------
-    TextcatError
-        If nothing can be written to the folder.
     """
     with_documents = topic_counts(documents)
     unknown = [text for text in corpus.described() if text.topics[0] not in with_documents] if copies else []
@@ -132,10 +117,9 @@ def _append(
     rows: scipy.sparse.csr_matrix, labels: scipy.sparse.csc_matrix, described: scipy.sparse.csr_matrix, copies: int
 ) -> Examples:
     """Append copies of the rows of the topics' descriptions to those of documents."""
-    if not copies:
-        return Examples(rows, labels)
     several = [described] * copies
-    return Examples(scipy.sparse.vstack([rows, *several], format="csr"), *_append_labels(labels, several))
+    rows = scipy.sparse.vstack([rows, *several], format="csr") if several else rows
+    return Examples(rows, *_append_labels(labels, several))
 
 
 def _append_labels(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import chain, groupby, islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,22 +47,17 @@ _BATCH = 12  # settings trained in one call of the solver: enough to keep the la
 
 @dataclass(frozen=True)
 class Trial:
-    """The cross-validated quality of a recipe.
+    """The cross-validated quality of a recipe, per band: averages over topics, then over folds.
 
-    Attributes
-    ----------
-    recipe : Recipe
-    macro_average_precision, average_sparsity : dict of str to float
-        Per band: the average over topics, then over folds, of the average precision (a topic counts in the folds where
-        it has positives on both sides) and of the number of support documents. "RARE" is the average over common topics
-        trained with as few positives as the rarest topics have, "EXPECTED" that over all topics with RARE in the place
-        of the thirty smallest ones, and "POOLED" that over all topics of two documents or more, each ranked once over
-        the documents of all folds.
+    A topic counts in the folds where it has positives on both sides. "RARE" is the average over common topics trained
+    with as few positives as the rarest topics have, "EXPECTED" that over all topics with RARE in the place of the
+    thirty smallest ones, and "POOLED" that over all topics of two documents or more, each ranked once over the
+    documents of all folds.
     """
 
     recipe: Recipe
     macro_average_precision: dict[str, float]
-    average_sparsity: dict[str, float]
+    average_sparsity: dict[str, float]  # number of support documents
 
 
 def margin_settings(recipe: Recipe) -> list[Recipe]:
@@ -86,16 +81,12 @@ def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
     ----------
     labels : sparse of shape (n_documents, n_topics), 0/1
     n_folds, seed : int
+        More folds than documents are a TextcatError.
 
     Returns
     -------
     ndarray of shape (n_documents,), int
         The fold of each document, 0 to ``n_folds - 1``; sizes differ by one at most.
-
-    Raises
-    ------
-    TextcatError
-        If there are more folds than documents.
     """
     n_documents = labels.shape[0]
     if n_folds > n_documents:
@@ -127,7 +118,6 @@ def out_of_fold_scores(
     learner : MarginClassifier
         Its parameters; it is not fitted.
     fold_of : ndarray of shape (n_documents,), int
-        From `folds`.
     progress : callable, optional
         Called with 1 whenever a topic of a fold has been trained.
 
@@ -167,8 +157,8 @@ def cross_validate(
 
     Parameters
     ----------
-    corpus : Corpus
-    recipes : iterable of Recipe
+    corpus, recipes : Corpus, iterable of Recipe
+        A TextcatError says so if no topic has two training documents, or a recipe cannot be followed.
     n_folds, n_repeats, seed : int
         Of the splits into folds, whose seeds are this one and those after it. One split alone says little about topics
         of a few documents.
@@ -180,33 +170,26 @@ def cross_validate(
     ------
     Trial
         In the order of the recipes.
-
-    Raises
-    ------
-    TextcatError
-        If no topic has two training documents, there are fewer documents than folds, or a recipe cannot be followed.
     """
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
         raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
     parts = list(splits(labels, n_folds, n_repeats, seed))
-    held_out = [part.held_out for part in parts]
     tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
     for _, alike in groupby(recipes, key=feature_key):
         same_features = list(alike)
         first = same_features[0]
         key = json.dumps(first.tokens, sort_keys=True)
         tokens[key] = tokens.get(key) or first.make_tokens()
-        examples = list(examples_without(held_out, corpus, first, tokens[key]))
+        examples = list(examples_without([part.held_out for part in parts], corpus, first, tokens[key]))
         for start in range(0, len(same_features), _BATCH):
             tries = [_Try(recipe, labels) for recipe in same_features[start : start + _BATCH]]
             with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
                 tasks = []
                 for part, of_part in zip(parts, examples, strict=True):
-                    solutions = _train([each.learner for each in tries], part, of_part, n_jobs)
                     chosen = bands(corpus.topics, part.sizes, DEFAULT_BANDS)
-                    measured = zip(tries, solutions, strict=True)
-                    tasks += [executor.submit(each.measure, part, solved, chosen) for each, solved in measured]
+                    for each, solved in _train(tries, part, of_part, n_jobs):
+                        tasks.append(executor.submit(each.measure, part, solved, chosen))
                     advance(len(tries))
             for task in tasks:
                 task.result()
@@ -223,9 +206,8 @@ def splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> It
 
     Parameters
     ----------
-    labels : sparse of shape (n_documents, n_topics), 0/1
-    n_folds, n_repeats, seed : int
-        As in `cross_validate`.
+    labels, n_folds, n_repeats, seed
+        As in `folds` and `cross_validate`.
 
     Yields
     ------
@@ -238,18 +220,16 @@ def splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> It
 
 
 def _train(
-    learners: Sequence[MarginClassifier], fold: Fold, examples: Examples, n_jobs: int | None
-) -> list[list[Solution]]:
-    """Return each learner's solutions on a fold's other documents, by one call of the solver for each seed."""
-    problems = [list(fold.problems(learner, examples)) for learner in learners]
-    solutions: list[list[Solution]] = [[] for _ in problems]
-    for seed in dict.fromkeys(learner.random_state for learner in learners):
-        same_seed = [k for k, learner in enumerate(learners) if learner.random_state == seed]
-        together = [problem for k in same_seed for problem in problems[k]]
-        solved = iter(solve(examples.rows, together, n_jobs=n_jobs, seed=seed, keep_weights=False))
-        for k in same_seed:
-            solutions[k] = [next(solved) for _ in problems[k]]
-    return solutions
+    tries: Iterable[_Try], fold: Fold, examples: Examples, n_jobs: int | None
+) -> Iterator[tuple[_Try, list[Solution]]]:
+    """Yield each try's solutions on a fold's other documents, by one call of the solver for each seed."""
+    same_seed: dict[int | None, list[_Try]] = {}
+    for each in tries:
+        same_seed.setdefault(each.learner.random_state, []).append(each)
+    for seed, together in same_seed.items():
+        problems = [list(fold.problems(each.learner, examples)) for each in together]
+        solved = iter(solve(examples.rows, list(chain(*problems)), n_jobs=n_jobs, seed=seed, keep_weights=False))
+        yield from ((each, list(islice(solved, len(own)))) for each, own in zip(together, problems, strict=True))
 
 
 class _Try:
@@ -294,9 +274,8 @@ class Fold:
 
     Parameters
     ----------
-    labels : sparse of shape (n_documents, n_topics), 0/1
-    held_out : ndarray of int
-        Positions of documents.
+    labels, held_out : sparse of shape (n_documents, n_topics), ndarray of int
+        The labels of all documents, and the positions of those held out.
     random : numpy.random.Generator, optional
         Draws the positives that simulated rare topics keep; None: no topic is simulated.
     """
@@ -325,8 +304,7 @@ class Fold:
 
         Parameters
         ----------
-        learner : MarginClassifier
-        examples : Examples
+        learner, examples
             Rows after those of documents are never held out, and are examples of simulated topics, too.
 
         Yields
@@ -334,8 +312,7 @@ class Fold:
         Problem
         """
         n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
-        n_topics = len(self.positives)
-        never = [NO_ROWS] * n_topics if examples.left_out is None else rows_by_column(examples.left_out)
+        never = [NO_ROWS] * len(self.sizes) if examples.left_out is None else rows_by_column(examples.left_out)
         labelled = zip(rows_by_column(examples.labels), never, strict=True)
         further = [np.setdiff1d(rows[rows >= n_documents], out) for rows, out in labelled]
         topics = [(k, rows, self.held_out, self.trained[k]) for k, rows in enumerate(self.positives)]
@@ -360,8 +337,8 @@ class Fold:
 
         Parameters
         ----------
-        solutions, chosen : sequence of Solution, sequence of Band
-            Of `problems`, and what to average over.
+        solutions, chosen
+            Of `problems`, and the bands.
 
         Returns
         -------
@@ -400,9 +377,8 @@ def best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
 
     Parameters
     ----------
-    trials : sequence of Trial
-    tolerance : float
-        How much lower the macro-averaged precision may be.
+    trials, tolerance : sequence of Trial, float
+        The tolerance is how much lower the macro-averaged precision may be.
 
     Returns
     -------

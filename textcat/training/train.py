@@ -53,8 +53,8 @@ def train(
 
     Parameters
     ----------
-    corpus : Corpus
-    recipe : Recipe
+    corpus, recipe : Corpus, Recipe
+        A TextcatError says so if the corpus has no topic, or the recipe cannot be followed.
     n_jobs : int, optional
         Blocks of topics trained at the same time; the result is the same to the bit.
     store : path, optional
@@ -64,11 +64,6 @@ def train(
     Returns
     -------
     Tagger
-
-    Raises
-    ------
-    TextcatError
-        If the corpus has no topic, or the recipe cannot be followed.
     """
     if not corpus.topics:
         if in_training := topic_counts(corpus.train):
@@ -218,12 +213,10 @@ def cross_evaluate(
     tagger : Tagger
         Trained on the corpus by the recipe. Its thresholds are those that F1 is measured at; if they were chosen by
         cross-validation, that was on the same documents, and a fresh document is decided on a little worse.
-    corpus, recipe, bands, n_jobs, stages
-        As in `train_and_evaluate`.
+    corpus, recipe, bands, n_jobs, store, stages
+        As in `train_and_evaluate`, but rows are kept beside the folder, until they are not needed any more.
     n_folds : int
         At most one per document.
-    store : path, optional
-        Keep rows beside this folder until they are not needed any more, in place of memory.
 
     Returns
     -------

@@ -81,14 +81,14 @@ class _Space:
 
     def suggested(self, start: Recipe, trial: Any) -> Recipe:
         """Return the recipe that a trial of optuna suggests."""
-        return self.recipe(start, [_suggested(trial, ".".join(name), values) for name, values in self.varied.items()])
 
+        def suggest(name: str, values: Sequence[Any] | _Range) -> Any:
+            if not isinstance(values, _Range):  # by number: optuna takes no lists and tables as choices
+                return values[trial.suggest_int(name, 0, len(values) - 1)]
+            draw = trial.suggest_int if values.whole else trial.suggest_float
+            return draw(name, values.low, values.high, log=values.log)
 
-def _suggested(trial: Any, name: str, values: Sequence[Any] | _Range) -> Any:
-    if not isinstance(values, _Range):  # by number: optuna takes no lists and tables as choices
-        return values[trial.suggest_int(name, 0, len(values) - 1)]
-    suggest = trial.suggest_int if values.whole else trial.suggest_float
-    return suggest(name, values.low, values.high, log=values.log)
+        return self.recipe(start, [suggest(".".join(name), values) for name, values in self.varied.items()])
 
 
 def read_space(path: Path) -> _Space:
@@ -189,34 +189,27 @@ def study(
 
     Parameters
     ----------
-    corpus : Corpus
-    start : Recipe
-        What the space does not vary.
+    corpus, start : Corpus, Recipe
+        What to train on, and what the space does not vary.
     space_file : Path, optional
         None: the margins of `margin_settings`.
     sampler, n_trials : "grid", "random" or "tpe", int
         How recipes are chosen; the number is for "random" and "tpe".
     folder : Path, optional
         Where trials are kept, in the file ``trials.jsonl``; None: they are not.
-    stages : Stages
-    n_folds, n_repeats, seed, n_jobs
+    stages, n_folds, n_repeats, seed, n_jobs
         As for `cross_validate`; the seed is that of the sampler, too.
 
     Returns
     -------
     list of Trial
-
-    Raises
-    ------
-    TextcatError
-        If there is no such space or sampler, or a recipe cannot be followed.
     """
     if sampler not in _SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(_SAMPLERS)}.")
     space = None if space_file is None else read_space(space_file)
-    recipes = []
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")
+    recipes = []
     if space is None:
         recipes = margin_settings(start)
     elif sampler != "tpe":
@@ -228,10 +221,8 @@ def study(
     split = {"n_folds": n_folds, "n_repeats": n_repeats, "seed": seed}
     with stages.stage("cross-validate", (len(recipes) or n_trials) * n_folds * n_repeats) as advance:
         trying = _Study(corpus, kept, advance, split, n_jobs)
-        trials = list(
-            trying.suggested(space, start, n_trials) if space and sampler == "tpe" else trying.trials(recipes)
-        )
-    return sorted(trials, key=lambda trial: -trial.macro_average_precision[EXPECTED])
+        trials = trying.suggested(space, start, n_trials) if space and sampler == "tpe" else trying.trials(recipes)
+        return sorted(trials, key=lambda trial: -trial.macro_average_precision[EXPECTED])
 
 
 def to_toml(recipe: Recipe) -> str:
