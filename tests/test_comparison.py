@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.evaluation.ranking import evaluate
-from textcat.evaluation.significance import compare, paired_bootstrap, sign_flip_test
+from textcat.evaluation.significance import _paired_bootstrap, _sign_flip_test, compare
 
 TOPICS = list("abcdefgh")
 SIZES = range(8)
@@ -88,14 +88,14 @@ def test_the_same_seed_gives_the_same_comparison():
 def test_the_sign_flip_test_estimates_the_share_of_all_signs(differences):
     sums = [abs(np.dot(signs, differences)) for signs in itertools.product([-1, 1], repeat=len(differences))]
     exact = np.mean([total >= abs(sum(differences)) - 1e-9 for total in sums])
-    assert sign_flip_test(differences) == pytest.approx(exact, abs=0.03)
-    assert sign_flip_test([*differences, np.nan]) == sign_flip_test(differences)
+    assert _sign_flip_test(differences) == pytest.approx(exact, abs=0.03)
+    assert _sign_flip_test([*differences, np.nan]) == _sign_flip_test(differences)
 
 
 def test_the_paired_bootstrap_counts_deviations_from_the_mean():
-    assert paired_bootstrap(2.0, [0.0, 1.0, 2.0, 5.0]) == (1 + 2) / 5
-    assert paired_bootstrap(-2.0, [0.0, 1.0, 2.0, 5.0]) == (1 + 2) / 5
-    assert paired_bootstrap(3.5, [0.0, 1.0, 2.0, 5.0, np.nan]) == 1 / 5
+    assert _paired_bootstrap(2.0, [0.0, 1.0, 2.0, 5.0]) == (1 + 2) / 5
+    assert _paired_bootstrap(-2.0, [0.0, 1.0, 2.0, 5.0]) == (1 + 2) / 5
+    assert _paired_bootstrap(3.5, [0.0, 1.0, 2.0, 5.0, np.nan]) == 1 / 5
 
 
 def test_equally_good_models_are_seldom_told_apart():

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from naive_dual import Coefficients
 
 from textcat.margin._dual import Expansion
-from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, one_blas_thread, solve_block
+from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, _solve_block, one_blas_thread
 from textcat.margin.problems import Problem, _Control
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, RULES, LMargitron, TMargitron
 from textcat.margin.solve import solve
@@ -45,7 +45,7 @@ def solve_dual(X, problems, kernel="linear", kernel_params=None, *, order=None, 
     dealt = [list(enumerate(problems))[job::n_jobs] for job in range(n_jobs)]
     with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         parts = list(
-            pool.map(lambda part: solve_block(rows, part, order=order, margins=margins, control=_Control(None)), dealt)
+            pool.map(lambda part: _solve_block(rows, part, order=order, margins=margins, control=_Control(None)), dealt)
         )
     solutions = dict(pair for part in parts for pair in part)
     return [solutions[number] for number in range(len(problems))]
@@ -335,14 +335,14 @@ def test_a_start_that_has_converged_needs_one_epoch_and_no_update():
 def test_no_more_blocks_are_held_than_there_is_memory_for(monkeypatch):
     X = some_rows(5 * BLOCK_ROWS)
     held = []
-    hold = solve_block.__globals__["Expansion"].hold
+    hold = _solve_block.__globals__["Expansion"].hold
 
     class Watched(Expansion):
         def hold(self, b, block):
             hold(self, b, block)
             held.append(self.n_held)
 
-    monkeypatch.setitem(solve_block.__globals__, "Expansion", Watched)
+    monkeypatch.setitem(_solve_block.__globals__, "Expansion", Watched)
     megabytes_of_a_block = BLOCK_ROWS * len(X) * 8 / 1e6
     labels = np.where(np.arange(len(X)) % 3, -1, 1)
     solve_dual(X, [Problem.from_labels(labels, PAM(1), lambda_=1.0)], "rbf", cache_mb=2.5 * megabytes_of_a_block)
@@ -368,11 +368,11 @@ def test_control_counts_finished_problems_and_stops():
     finished = []
     control = _Control(finished.append)
     assert len(
-        solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control)
+        _solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control)
     ) == len(problems)
     assert finished == [1] * len(problems)
     control.stop.set()
-    assert solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control) == []
+    assert _solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control) == []
 
 
 def test_public_things_are_documented():
@@ -383,14 +383,14 @@ def test_public_things_are_documented():
         Expansion.run,
         Expansion.hold,
         Expansion.drop,
-        solve_block,
+        _solve_block,
     ):
         assert thing.__doc__
 
 
 ENDLESS = """
 import sys, numpy as np
-from textcat.margin.kernels import KernelRows, solve_block
+from textcat.margin.kernels import KernelRows, _solve_block
 from textcat.margin.problems import _Control, Problem
 from textcat.margin.rules import PA
 
@@ -399,7 +399,7 @@ rows = KernelRows(rng.normal(size=(1500, 5)), "linear", cache_mb=float(sys.argv[
 labels = rng.choice([-1, 1], 1500)
 print("started", flush=True)
 problem = Problem.from_labels(labels, PA(), max_epochs=10**9, mini_epochs=int(sys.argv[2]))
-solve_block(rows, [(0, problem)], order=None, margins=False, control=_Control(None))
+_solve_block(rows, [(0, problem)], order=None, margins=False, control=_Control(None))
 """
 
 

@@ -19,10 +19,10 @@ from textcat.margin.kernels import (
     BLOCK_ROWS,
     KernelError,
     KernelRows,
-    check_kernel,
-    kernel_between,
+    _check_kernel,
+    _kernel_between,
+    _scores,
     one_blas_thread,
-    scores,
 )
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -283,23 +283,23 @@ def test_scores_are_sums_over_the_support_rows(dtype, monkeypatch):
     kernel = pairwise_kernels(new, X, metric="rbf", gamma=0.5)
     expected = kernel @ alpha.T + bias
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
-    found = scores(new, X, alpha, bias, "rbf", {"gamma": 0.5})
+    found = _scores(new, X, alpha, bias, "rbf", {"gamma": 0.5})
     assert found.dtype == dtype
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-    sparse = scores(sp.csr_array(new), sp.csr_array(X), alpha, bias, "rbf", {"gamma": 0.5})
+    sparse = _scores(sp.csr_array(new), sp.csr_array(X), alpha, bias, "rbf", {"gamma": 0.5})
     np.testing.assert_allclose(sparse, expected, rtol=tolerance, atol=tolerance)
     chosen = np.array([2, 5, 11])
-    found = scores(kernel, chosen, alpha[:, chosen], bias, "precomputed")
+    found = _scores(kernel, chosen, alpha[:, chosen], bias, "precomputed")
     np.testing.assert_allclose(found, kernel[:, chosen] @ alpha[:, chosen].T + bias, rtol=tolerance, atol=tolerance)
 
 
 def test_without_support_a_score_is_the_bias():
-    found = scores(some_rows(4), some_rows(0), np.empty((2, 0)), np.array([0.0, 3.0]), "rbf")
+    found = _scores(some_rows(4), some_rows(0), np.empty((2, 0)), np.array([0.0, 3.0]), "rbf")
     assert found.tolist() == [[0, 3]] * 4
 
 
 def test_public_things_are_documented():
-    for thing in (KernelRows, KernelRows.block, KernelError, check_kernel, kernel_between, scores):
+    for thing in (KernelRows, KernelRows.block, KernelError, _check_kernel, _kernel_between, _scores):
         assert thing.__doc__
 
 

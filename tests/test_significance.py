@@ -10,7 +10,7 @@ from scipy import sparse
 
 from textcat.evaluation import significance
 from textcat.evaluation.ranking import Band, bands, evaluate
-from textcat.evaluation.significance import MEASURES, interval, resampled, with_intervals
+from textcat.evaluation.significance import MEASURES, _interval, _resampled, with_intervals
 
 TOPICS = ["acq", "corn", "rye"]
 SIZES = [9, 5, 1]
@@ -42,7 +42,7 @@ def naive_average_precision(labels, scores, drawn):
 def test_resamples_are_measured_as_the_documents_drawn(decimals):
     scores, labels = sample(decimals=decimals)
     chosen = [Band("ALL", (0, 1, 2)), Band("LAST1", (2,))]
-    measured = resampled(scores, sparse.csc_matrix(labels), chosen, threshold=[0.5, 0.0, 0.2], n_resamples=20, seed=3)
+    measured = _resampled(scores, sparse.csc_matrix(labels), chosen, threshold=[0.5, 0.0, 0.2], n_resamples=20, seed=3)
     for resample, drawn in enumerate(naive_resamples(len(labels), 20, seed=3)):
         precision = [naive_average_precision(labels[:, t], scores[:, t], drawn.tolist()) for t in range(3)]
         # What is drawn twice counts twice in F1, as in an evaluation of these documents.
@@ -70,9 +70,9 @@ def test_with_every_document_drawn_once_a_resample_is_the_evaluation(seed):
 def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
     scores, labels = sample()
     chosen = bands(TOPICS, SIZES, ["ALL", "TOP1"])
-    whole = resampled(scores, labels, chosen, n_resamples=10)
+    whole = _resampled(scores, labels, chosen, n_resamples=10)
     monkeypatch.setattr(significance, "_BLOCK", 3 * len(labels))
-    for name, values in resampled(scores, labels, chosen, n_resamples=10).items():
+    for name, values in _resampled(scores, labels, chosen, n_resamples=10).items():
         assert values.shape == (2, 10)
         np.testing.assert_allclose(values, whole[name], rtol=1e-12)
 
@@ -80,7 +80,7 @@ def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
 def test_the_seed_draws_the_documents():
     scores, labels = sample()
     first, again, other = (
-        resampled(scores, labels, [Band("ALL", (0, 1))], n_resamples=10, seed=seed)["micro_f1"] for seed in (0, 0, 1)
+        _resampled(scores, labels, [Band("ALL", (0, 1))], n_resamples=10, seed=seed)["micro_f1"] for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
@@ -88,10 +88,10 @@ def test_the_seed_draws_the_documents():
 
 def test_an_interval_holds_the_middle_of_the_resamples_around_the_measured_value():
     values = np.arange(101.0)
-    assert interval(50, values) == pytest.approx((2.5, 97.5))
-    assert interval(10, values, level=0.5) == pytest.approx((-15, 35))
-    assert interval(50, [*values, math.nan]) == interval(50, values)
-    assert all(map(math.isnan, interval(50, [math.nan])))
+    assert _interval(50, values) == pytest.approx((2.5, 97.5))
+    assert _interval(10, values, level=0.5) == pytest.approx((-15, 35))
+    assert _interval(50, [*values, math.nan]) == _interval(50, values)
+    assert all(map(math.isnan, _interval(50, [math.nan])))
 
 
 def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
@@ -100,7 +100,7 @@ def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
         return evaluate(scores, labels, TOPICS, SIZES, 20, spec="ALL").bands[0].micro_f1
 
     scores, labels = sample(n_documents=200, decimals=6)
-    low, high = interval(0, resampled(scores, labels, [Band("ALL", (0, 1, 2))])["micro_f1"][0])
+    low, high = _interval(0, _resampled(scores, labels, [Band("ALL", (0, 1, 2))])["micro_f1"][0])
     spread = np.std([micro_f1(seed) for seed in range(300)])
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.2)
 

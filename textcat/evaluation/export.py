@@ -30,9 +30,8 @@ def to_json(evaluation: Evaluation | Comparison, **others: Any) -> str:
 
     Parameters
     ----------
-    evaluation : Evaluation or Comparison
-    **others
-        Further entries, which come first.
+    evaluation, **others : Evaluation or Comparison, Any
+        The others are further entries, which come first.
 
     Returns
     -------
@@ -97,9 +96,8 @@ def write_trec(
         Made if absent; files of these names are replaced.
     scores, Y : array-like of shape (n_documents, n_topics)
         As in `textcat.evaluation.metrics`.
-    document_ids, topics : sequence of str
+    document_ids, topics, run_name : sequence of str, sequence of str, str
         The names of the rows and of the columns: a TextcatError says so if one is empty or occurs twice.
-    run_name : str, default "textcat"
 
     Returns
     -------

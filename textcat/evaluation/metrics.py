@@ -23,68 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 _BLOCK = 1 << 22  # comparisons of scores held at the same time while documents rank topics
 
 
-# --- one topic -------------------------------------------------------------------------------------------------------
-
-
-def average_precision(relevant: ArrayLike, scores: ArrayLike) -> float:
-    """Average the precision at each positive of one topic.
-
-    ``AP = 1/|P| · Σ_{i∈P} |{j ∈ P: f(x_j) ≥ f(x_i)}| / |{j: f(x_j) ≥ f(x_i)}|`` with P the positives. Li et al. (2002,
-    section 3.2) write the precision at f(x_i) with ``f(x_j) > θ``; read to the letter, θ = f(x_i) leaves out x_i itself
-    and gives 0/0 for the document on top, so θ is taken just below f(x_i). Documents with equal scores are thus
-    retrieved together, whatever their order, and the value is that of ``sklearn.metrics.average_precision_score``.
-
-    Parameters
-    ----------
-    relevant, scores : array-like of shape (n_documents,)
-        A column of `Y` and one of `scores`.
-
-    Returns
-    -------
-    float
-        In (0, 1]; ``nan`` without a relevant document.
-    """
-    relevant, scores = _one_topic(relevant, scores)
-    return _average_precision(scores[relevant], scores)
-
-
-def precision_recall_curve(
-    relevant: ArrayLike, scores: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-    """Trace precision against recall over all thresholds of one topic.
-
-    Parameters
-    ----------
-    relevant, scores : array-like of shape (n_documents,)
-        A column of `Y` and one of `scores`.
-
-    Returns
-    -------
-    precision, recall : ndarray of shape (n_distinct_scores,), float64
-        One point per distinct score, from the highest down; ``recall`` is ``nan`` without a relevant document.
-    scores : ndarray of shape (n_distinct_scores,)
-        The point retrieves the documents with at least this score, that is with θ just below it.
-    """
-    relevant, scores = _one_topic(relevant, scores)
-    distinct, place = np.unique(scores, return_inverse=True)
-    retrieved = np.cumsum(np.bincount(place, minlength=len(distinct))[::-1])
-    hits = np.cumsum(np.bincount(place[relevant], minlength=len(distinct))[::-1])
-    return hits / retrieved, _ratio(hits, np.full(len(hits), relevant.sum())), distinct[::-1]
-
-
-def _one_topic(relevant: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    labels, values = np.asarray(relevant) > 0, np.asarray(scores)
-    if labels.ndim != 1:
-        raise ValueError(f"One topic's labels are one-dimensional, these have shape {labels.shape}.")
-    _require_scores(values, labels.shape)
-    return labels, values
-
-
-def _average_precision(at_positives: NDArray[Any], scores: NDArray[Any]) -> float:
-    if not at_positives.size:
-        return math.nan
-    places = _Places.of(at_positives, scores)
-    return float(np.mean(places.hits / places.retrieved))
+# --- topics ---------------------------------------------------------------------------------------------------------
 
 
 class _Places(NamedTuple):
@@ -113,11 +52,13 @@ class _Places(NamedTuple):
         return float(np.clip((k - self.above) / (self.retrieved - self.above), 0, 1).sum())
 
 
-# --- all topics ------------------------------------------------------------------------------------------------------
-
-
 def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
-    """Compute the average precision of every topic.
+    """Compute the average precision of every topic: the mean of the precision at each of its positives.
+
+    ``AP = 1/|P| · Σ_{i∈P} |{j ∈ P: f(x_j) ≥ f(x_i)}| / |{j: f(x_j) ≥ f(x_i)}|`` with P the positives. Li et al. (2002,
+    section 3.2) write the precision at f(x_i) with ``f(x_j) > θ``; read to the letter, θ = f(x_i) leaves out x_i itself
+    and gives 0/0 for the document on top, so θ is taken just below f(x_i). Documents with equal scores are thus
+    retrieved together, whatever their order, and the value is that of ``sklearn.metrics.average_precision_score``.
 
     Parameters
     ----------
@@ -126,9 +67,10 @@ def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_topics,), float64
-        `average_precision` of each column; ``nan`` for a topic without a positive.
+        In (0, 1]; ``nan`` for a topic without a positive.
     """
-    return np.array([_average_precision(*topic) for topic in _each_topic(Y, scores)], dtype=np.float64)
+    topics = [_Places.of(*topic) for topic in _each_topic(Y, scores)]
+    return np.array([np.mean(of.hits / of.retrieved) if of.hits.size else math.nan for of in topics], np.float64)
 
 
 class _TopicRankings(NamedTuple):
@@ -142,18 +84,10 @@ class _TopicRankings(NamedTuple):
     """Σ 1/log₂(rank + 1) over the positives, divided by what the perfect ranking has (Järvelin & Kekäläinen 2002)."""
 
 
-def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
+def _topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
     """Measure the ranking of every topic; equal scores are averaged over their orders, as in McSherry & Najork (2008).
 
-    Parameters
-    ----------
-    Y, scores : array-like of shape (n_documents, n_topics)
-    k : int, default 10
-        Documents that precision at k looks at; fewer documents than that count as not relevant.
-
-    Returns
-    -------
-    _TopicRankings
+    Precision at k counts documents that are missing, where there are fewer than k, as not relevant.
     """
     n_documents = np.shape(scores)[0]
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(n_documents) + 2))])
@@ -179,7 +113,7 @@ def _topic_ranking(
 
 
 @dataclass(frozen=True, eq=False)
-class Decisions:
+class _Decisions:
     """What a threshold decides: counts per topic, of shape (n_topics, ...), and the measures that follow."""
 
     hits: NDArray[np.intp]  # relevant documents that are retrieved
@@ -202,33 +136,23 @@ class Decisions:
         """``2·hits / (retrieved + positives)``, the harmonic mean of both; nan for a topic without a positive."""
         return np.where(self.positives > 0, _ratio(2 * self.hits, self.retrieved + self.positives), np.nan)
 
-    def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":
+    def pooled(self, topics: Sequence[int] | None = None) -> "_Decisions":
         """Sum the counts over all topics or those at the given places: measures of the sums are micro-averages.
 
         What is retrieved for a topic without a positive counts too, as wrongly retrieved.
         """
         places: Any = slice(None) if topics is None else np.asarray(topics, dtype=np.intp)
         counts = (self.hits, self.retrieved, self.positives)
-        return Decisions(*(of_topic[places].sum(axis=0, keepdims=True) for of_topic in counts))
+        return _Decisions(*(of_topic[places].sum(axis=0, keepdims=True) for of_topic in counts))
 
 
-def decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decisions:
-    """Count per topic what is retrieved with ``score > threshold``, and how much of it is relevant.
-
-    Parameters
-    ----------
-    Y, scores : array-like of shape (n_documents, n_topics)
-    threshold : float or array-like of shape (n_topics,), default 0
-
-    Returns
-    -------
-    Decisions
-    """
+def _decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _Decisions:
+    """Count per topic what is retrieved with ``score > threshold``, and how much of it is relevant."""
     positives, values = _checked(Y, scores)
     retrieved = values > np.asarray(threshold)
     topic_of_positive = np.repeat(np.arange(values.shape[1]), np.diff(positives.indptr))
     hit = retrieved[positives.indices, topic_of_positive]
-    return Decisions(
+    return _Decisions(
         hits=np.bincount(topic_of_positive[hit], minlength=values.shape[1]),
         retrieved=np.count_nonzero(retrieved, axis=0),
         positives=np.diff(positives.indptr).astype(np.intp),
@@ -277,17 +201,8 @@ class _DocumentRankings(NamedTuple):
     """1 if the topic of the highest score is right, else 0; a fraction where several share that score."""
 
 
-def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
-    """Measure how every document ranks the topics.
-
-    Parameters
-    ----------
-    Y, scores : array-like of shape (n_documents, n_topics)
-
-    Returns
-    -------
-    _DocumentRankings
-    """
+def _document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
+    """Measure how every document ranks the topics."""
     positives, values = _checked(Y, scores)
     positives = positives.tocsr()
     comparisons = values.shape[1] * np.diff(positives.indptr).max(initial=1)
@@ -327,18 +242,8 @@ class _DocumentDecisions(NamedTuple):
     f1: NDArray[np.float64]
 
 
-def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
-    """Measure per document the topics it gets with ``score > threshold``.
-
-    Parameters
-    ----------
-    Y, scores : array-like of shape (n_documents, n_topics)
-    threshold : float or array-like of shape (n_topics,), default 0
-
-    Returns
-    -------
-    _DocumentDecisions
-    """
+def _document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
+    """Measure per document the topics it gets with ``score > threshold``."""
     positives, values = _checked(Y, scores)
     given = values > np.asarray(threshold)
     entries = positives.tocoo()

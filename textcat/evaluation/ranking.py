@@ -46,9 +46,8 @@ def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[st
 
     Parameters
     ----------
-    topics : sequence of str
-    train_sizes : array-like of shape (n_topics,), int
-        Training positives per topic.
+    topics, train_sizes : sequence of str, array-like of shape (n_topics,), int
+        Names, and training positives per topic.
     spec : str or iterable of str, optional
         Each is ``ALL``, ``TOPn``, ``LASTn``, a range of training sizes with both ends in it such as ``10-50`` (``50-``
         has no upper end), or ``name=topic,topic``; else a TextcatError says so. By default ``ALL``, ``TOP10`` and
@@ -256,27 +255,23 @@ def evaluate(
     scores, Y : array-like of shape (n_documents, n_topics)
         Of the test documents: scores are signed, unscaled, larger = more relevant; positive entries of `Y` (bool or
         0/1, may be sparse) are the relevant documents. A ValueError says so if shapes differ or a score is nan.
-    topics : sequence of str
-        Names, in the order of the columns.
-    train_sizes : array-like of shape (n_topics,), int
-        Training positives per topic: they make the bands.
+    topics, train_sizes, spec
+        As in `bands`; topics in the order of the columns.
     train_documents : int
-    spec : str or iterable of str, optional
-        As in `bands`.
     threshold : float or array-like of shape (n_topics,) or (n_documents, n_topics), default 0
         Retrieved is what has ``score > threshold``. With one for every score, as `one_topic` makes them, accuracy and
         confusions are counted.
     facts : mapping of str to array-like of shape (n_topics,), optional
         What training knows of each topic, shown in its row as it is; ``support`` (number of support documents) is
         averaged per band.
-    measured_on : str, default "test documents"
+    measured_on : str
         Which documents these are.
 
     Returns
     -------
     Evaluation
     """
-    ranked, chosen = metrics.topic_rankings(Y, scores), metrics.decisions(Y, scores, threshold)
+    ranked, chosen = metrics._topic_rankings(Y, scores), metrics._decisions(Y, scores, threshold)
     labels, values, cut = scipy.sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
     single = cut.ndim == 2
     cut = cut if single else np.broadcast_to(cut, ranked.ndcg.shape)
@@ -342,7 +337,7 @@ def _confusions(labels: Any, given: np.ndarray, topics: Sequence[str]) -> tuple[
 
 
 def _over_topics(
-    band: Band, measures: Mapping[str, ArrayLike], chosen: metrics.Decisions, support: ArrayLike | None
+    band: Band, measures: Mapping[str, ArrayLike], chosen: metrics._Decisions, support: ArrayLike | None
 ) -> dict[str, Any]:
     """Average what is measured per topic over a band."""
     counted, pooled = metrics.macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
@@ -358,7 +353,7 @@ def _over_topics(
 
 def _over_documents(Y: Any, scores: ArrayLike, threshold: ArrayLike) -> dict[str, Any]:
     """Average what is measured per document, over the topics of a band."""
-    chosen, ranked = metrics.document_decisions(Y, scores, threshold), metrics.document_rankings(Y, scores)
+    chosen, ranked = metrics._document_decisions(Y, scores, threshold), metrics._document_rankings(Y, scores)
     counted = Y.nnz > 0
     return {
         **{f"sample_{name}": float(values.mean()) if counted else None for name, values in chosen._asdict().items()},

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import Decisions, _checked, _columns, _Places
+from textcat.evaluation.metrics import _checked, _columns, _Decisions, _Places
 from textcat.evaluation.ranking import Band, Evaluation
 
 MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
@@ -27,7 +27,7 @@ _ROUNDING = 1e-12
 _BLOCK = 1 << 24
 
 
-def resampled(
+def _resampled(
     scores: ArrayLike,
     Y: Any,
     chosen: Sequence[Band],
@@ -36,23 +36,11 @@ def resampled(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, NDArray[np.float64]]:
-    """Measure bands of topics on bootstrap resamples of the documents: as many documents, drawn with replacement.
+    """Return the `MEASURES` of bands, shape (n_bands, n_resamples), on bootstrap resamples of the documents.
 
-    The same seed and number of documents draw the same resamples, so values of two models can be subtracted. A topic
-    that has lost all its positives in a resample is left out of its macro-averages there.
-
-    Parameters
-    ----------
-    scores, Y : array-like of shape (n_documents, n_topics)
-        As in `textcat.evaluation.metrics`.
-    chosen : sequence of Band
-    threshold : float or array-like of shape (n_topics,), default 0
-    n_resamples, seed : int
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_bands, n_resamples), float64
-        The `MEASURES`; nan where no topic of the band has a positive.
+    A resample has as many documents, drawn with replacement: the same ones for the same seed and number of documents,
+    so values of two models can be subtracted. A topic that has lost all its positives in a resample is left out of its
+    macro-averages there; they are nan where no topic of the band has a positive.
     """
     positives, values = _checked(Y, scores)
     given = sparse.csc_array(values > np.asarray(threshold))
@@ -61,30 +49,19 @@ def resampled(
     topics_of_bands, blocks = [list(band.topics) for band in chosen], []
     for drawn in _draws(len(values), n_resamples, seed):
         precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
-        counts = Decisions(*(entries @ drawn for entries in counted))
+        counts = _Decisions(*(entries @ drawn for entries in counted))
         f1 = counts.f1
         blocks.append([[_mean(precision[of]), _mean(f1[of]), counts.pooled(of).f1[0]] for of in topics_of_bands])
     measured = np.concatenate(blocks, axis=2)
     return {name: measured[:, k] for k, name in enumerate(MEASURES)}
 
 
-def interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+def _interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of resampled values, moved so that their mean is the value that was measured.
 
     Topics of few positives rank better in resamples than they do, for the documents that stand before a positive may
-    be absent: the percentiles alone would often not even hold the measured value.
-
-    Parameters
-    ----------
-    measured : float
-    values : array-like of shape (n_resamples,)
-        Those that are nan are left out.
-    level : float, default 0.95
-
-    Returns
-    -------
-    low, high : float
-        nan if all values are.
+    be absent: the percentiles alone would often not even hold the measured value. Values that are nan are left out;
+    where all are, so are the bounds.
     """
     known = np.asarray(values)[~np.isnan(values)]
     if not known.size:
@@ -118,13 +95,13 @@ def _resampled_evaluation(evaluation: Evaluation, n_resamples: int, seed: int) -
     scores, threshold, chosen = evaluation.scores, evaluation.threshold, evaluation.band_topics
     if scores is None or threshold is None or chosen is None:
         raise TextcatError("Only the figures of this evaluation were kept, and resampling needs the scores.")
-    return resampled(scores, evaluation.relevant, chosen, threshold=threshold, n_resamples=n_resamples, seed=seed)
+    return _resampled(scores, evaluation.relevant, chosen, threshold=threshold, n_resamples=n_resamples, seed=seed)
 
 
 def _bounds(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
     if measured is None:
         return None
-    low, high = interval(measured, values)
+    low, high = _interval(measured, values)
     return max(low, 0.0), min(high, 1.0)
 
 
@@ -195,9 +172,9 @@ class Difference:
     difference: float
     interval: tuple[float, float]  # 95 %, by the bootstrap over documents
     p_documents: float
-    """Would other documents show it? See `paired_bootstrap`."""
+    """Would other documents show it? See `_paired_bootstrap`."""
     p_topics: float | None
-    """Would other topics show it? See `sign_flip_test`; None for a micro-average, which is no mean over topics."""
+    """Would other topics show it? See `_sign_flip_test`; None for a micro-average, which is no mean over topics."""
 
 
 @dataclass(frozen=True)
@@ -255,57 +232,32 @@ def compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed:
         if not (same_bands and same_topics and other.test_documents == first.test_documents):
             raise TextcatError("Models can only be compared on the same documents, topics and bands.")
     samples = [_resampled_evaluation(evaluation, n_resamples, seed) for evaluation in evaluations]
-    return Comparison(
-        test_documents=first.test_documents,
-        n_resamples=n_resamples,
-        seed=seed,
-        measures=tuple(
-            _measure(band, place, name, evaluations, samples, seed)
-            for place, band in enumerate(first.band_topics or ())
-            for name in MEASURES
-        ),
-        topics=_topics(evaluations),
+    measures = (
+        _measure(band, place, name, evaluations, samples, seed)
+        for place, band in enumerate(first.band_topics or ())
+        for name in MEASURES
     )
+    return Comparison(first.test_documents, n_resamples, seed, tuple(measures), _topics(evaluations))
 
 
-def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
-    """Return how often resampled differences are as far from their mean as the measured one is from 0.
+def _paired_bootstrap(measured: float, differences: ArrayLike) -> float:
+    """Return how often resampled differences of two models are as far from their mean as the measured one is from 0.
 
     Two-sided, ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift method): under the hypothesis that
-    the models are equally good, differences vary around 0 as they vary around their mean.
-
-    Parameters
-    ----------
-    measured : float
-        The difference on the documents themselves.
-    differences : array-like of shape (n_resamples,)
-        Of two models on the same resamples; those that are nan are left out.
-
-    Returns
-    -------
-    float in (0, 1]
+    the models are equally good, differences vary around 0 as they vary around their mean. Those that are nan are left
+    out.
     """
     known = np.asarray(differences)[~np.isnan(differences)]
     mean = known.mean() if known.size else 0.0
     return _p_value(np.abs(known - mean), abs(measured), rounding=_ROUNDING * np.abs(known).max(initial=0.0))
 
 
-def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
-    """Return how often the mean of differences is as far from 0 if their signs are thrown by a coin.
+def _sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
+    """Return how often the mean of topics' differences is as far from 0 if their signs are thrown by a coin.
 
     The paired randomisation test of information retrieval (Smucker, Allan & Carterette, "A comparison of statistical
     significance tests for information retrieval evaluation", 2007), two-sided, with 10,000 throws: which of two equally
-    good models ranks a topic better is chance.
-
-    Parameters
-    ----------
-    differences : array-like of shape (n_topics,)
-        Those that are nan are left out.
-    seed : int
-
-    Returns
-    -------
-    float in (0, 1]
+    good models ranks a topic better is chance. Differences that are nan are left out.
     """
     known = np.asarray(differences, np.float64)[~np.isnan(differences)]
     heads = np.random.default_rng(seed).integers(0, 2, (_N_FLIPS, known.size), dtype=np.int8)
@@ -333,11 +285,11 @@ def _measure(
             differences.append(None)
             continue
         measured, resamples = value - values[0], sample[name][place] - samples[0][name][place]
-        p_documents = paired_bootstrap(measured, resamples)
+        p_documents = _paired_bootstrap(measured, resamples)
         p_topics = None
         if name in _OF_TOPICS:
-            p_topics = sign_flip_test(of_topics(of_model) - of_topics(evaluations[0]), seed)
-        differences.append(Difference(measured, interval(measured, resamples), p_documents, p_topics))
+            p_topics = _sign_flip_test(of_topics(of_model) - of_topics(evaluations[0]), seed)
+        differences.append(Difference(measured, _interval(measured, resamples), p_documents, p_topics))
     return MeasureComparison(band.name, name, tuple(values), tuple(differences))
 
 

@@ -44,25 +44,14 @@ class KernelRows:
     Parameters
     ----------
     X : array or sparse matrix of shape (n_rows, n_features)
-        float32 gives a kernel of float32, everything else one of float64. With ``kernel="precomputed"`` it is the
-        kernel matrix itself, symmetric, of shape (n_rows, n_rows).
+        float32 gives a kernel of float32, everything else one of float64; its diagonal is float64 always. With
+        ``kernel="precomputed"`` it is the kernel matrix itself, symmetric, of shape (n_rows, n_rows).
     kernel, kernel_params : str or callable, dict
         A name and parameters that scikit-learn's `pairwise_kernels` knows, "precomputed", or a function that returns
-        the matrix of shape (n_X, n_Y) from ``(X, Y)``, as for scikit-learn's `SVC`.
+        the matrix of shape (n_X, n_Y) from ``(X, Y)``, as for scikit-learn's `SVC`; else a KernelError says so.
     cache_mb, n_jobs : float, int
         Megabytes that blocks may take, and the threads or processes that share them. A matrix that fits is kept whole,
         for all threads together; of a larger one each thread holds the blocks that it uses most.
-
-    Attributes
-    ----------
-    n_rows, n_blocks, dtype, diagonal
-        The diagonal k(x_i, x_i) is in float64, the rest in float32 or float64.
-
-    Raises
-    ------
-    KernelError
-        If the kernel or one of its parameters is unknown, a precomputed one is not a square array, or a value on the
-        diagonal is negative or not finite.
     """
 
     def __init__(
@@ -78,32 +67,21 @@ class KernelRows:
         self.kernel, self.kernel_params = kernel, dict(kernel_params or {})
         self.cache_mb, self.n_jobs = cache_mb, n_jobs
         self.n_rows, self.dtype = self.X.shape[0], self.X.dtype
-        check_kernel(kernel, self.kernel_params)
+        _check_kernel(kernel, self.kernel_params)
         if kernel == "precomputed" and (sp.issparse(self.X) or self.X.shape != (self.n_rows, self.n_rows)):
             kind = "sparse" if sp.issparse(self.X) else f"of shape {self.X.shape}"
             raise KernelError(f"A precomputed kernel must be a square array over the rows, this one is {kind}.")
         self.n_blocks = -(-self.n_rows // BLOCK_ROWS)
         self.diagonal = self._diagonal()
+        affordable = int(cache_mb * 1e6 / (BLOCK_ROWS * max(1, self.n_rows) * self.dtype.itemsize))  # by all threads
+        self.fits = kernel == "precomputed" or affordable >= self.n_blocks  # the whole matrix may be kept
+        self.capacity = max(1, self.n_blocks if self.fits else affordable // n_jobs)  # blocks that a thread may hold
         self._blocks: dict[int, np.ndarray] = {}
         self._locks = [threading.Lock() for _ in range(self.n_blocks if self.fits else 0)]
 
     def __reduce__(self) -> tuple:
         # Another process has a cache of its own, with its share of the memory.
         return partial(KernelRows, cache_mb=self.cache_mb / self.n_jobs), (self.X, self.kernel, self.kernel_params)
-
-    @property
-    def _affordable(self) -> int:  # blocks that all threads together may hold
-        return int(self.cache_mb * 1e6 / (BLOCK_ROWS * max(1, self.n_rows) * self.dtype.itemsize))
-
-    @property
-    def fits(self) -> bool:
-        """Whether the whole matrix may be kept."""
-        return self.kernel == "precomputed" or self._affordable >= self.n_blocks
-
-    @property
-    def capacity(self) -> int:
-        """The number of blocks that a thread may hold; at least one."""
-        return max(1, self.n_blocks if self.fits else self._affordable // self.n_jobs)
 
     def _diagonal(self) -> np.ndarray:
         if self.kernel == "precomputed":
@@ -162,17 +140,11 @@ class KernelRows:
 
     def _between(self, X: Any, Y: Any) -> np.ndarray:
         with one_blas_thread():
-            return kernel_between(X, Y, self.kernel, self.kernel_params)
+            return _kernel_between(X, Y, self.kernel, self.kernel_params)
 
 
-def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
-    """Raise KernelError if there is no such kernel, or it has no such parameters.
-
-    Parameters
-    ----------
-    kernel, kernel_params
-        As for `KernelRows`.
-    """
+def _check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
+    """Raise KernelError if there is no such kernel, or it has no such parameters."""
     if callable(kernel) or kernel == "precomputed":
         return
     if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
@@ -184,24 +156,8 @@ def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) ->
             raise KernelError(f"Kernel {kernel!r} has no parameter {name!r}; known: {known}.")
 
 
-def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
-    """Return the kernel between each row of X and each of Y.
-
-    Parameters
-    ----------
-    X, Y : array or CSR matrix of shape (n_X, n_features) and (n_Y, n_features)
-    kernel, kernel_params
-        As for `KernelRows`, but not "precomputed".
-
-    Returns
-    -------
-    ndarray of shape (n_X, n_Y)
-
-    Raises
-    ------
-    KernelError
-        If the kernel cannot be computed between such rows, or a function returns another shape.
-    """
+def _kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
+    """Return the kernel between each row of X and each of Y, shape (n_X, n_Y), or raise KernelError."""
     params = kernel_params or {}
     # The rows have been checked before, and an error names the rows between which the kernel is not finite.
     with sklearn.config_context(assume_finite=True), np.errstate(over="ignore", invalid="ignore"):
@@ -220,29 +176,12 @@ def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any]
     return matrix
 
 
-def scores(
-    X: Any,
-    support: Any,
-    alpha: np.ndarray,
-    bias: np.ndarray,
-    kernel: Kernel = "linear",
-    kernel_params: dict[str, Any] | None = None,
+def _scores(
+    X: Any, support: Any, alpha: np.ndarray, bias: np.ndarray, kernel: Kernel, kernel_params: dict | None = None
 ) -> np.ndarray:
-    """Return the scores of new rows for several problems: ``f(x) = Σ alpha_i k(x, x_i) + bias``.
+    """Return the scores of new rows for each problem, shape (n_new, n_problems): ``f(x) = Σ alpha_i k(x, x_i) + bias``.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_new, n_features)
-        With ``kernel="precomputed"`` the kernel between new rows and all training rows, shape (n_new, n_rows).
-    support : array or CSR matrix of shape (n_support, n_features)
-        The training rows that are the support of any problem; with ``kernel="precomputed"`` their numbers.
-    alpha, bias : ndarray of shape (n_problems, n_support) and (n_problems,)
-    kernel, kernel_params
-        As in training.
-
-    Returns
-    -------
-    ndarray of shape (n_new, n_problems), in alpha's number type
+    With ``kernel="precomputed"`` X is the kernel between new rows and all training rows, and support their numbers.
     """
     X = _as_numbers(X)
     n_support = alpha.shape[1]
@@ -250,7 +189,7 @@ def scores(
     sums = np.zeros((X.shape[0], alpha.shape[0]), alpha.dtype)
     for start in range(0, X.shape[0] if n_support else 0, n_at_once):
         rows = X[start : start + n_at_once]
-        matrix = rows[:, support] if kernel == "precomputed" else kernel_between(rows, support, kernel, kernel_params)
+        matrix = rows[:, support] if kernel == "precomputed" else _kernel_between(rows, support, kernel, kernel_params)
         sums[start : start + n_at_once] = matrix @ alpha.T
     return sums + bias.astype(alpha.dtype, copy=False)
 
@@ -279,7 +218,7 @@ def one_blas_thread() -> AbstractContextManager:
 # --- training ---
 
 
-def solve_block(
+def _solve_block(
     kernel: KernelRows,
     problems: Iterable[NumberedProblem],
     *,
@@ -287,19 +226,9 @@ def solve_block(
     margins: bool,
     control: _Control,
 ) -> list[tuple[int, Solution]]:
-    """Train numbered problems in their dual form, with the same updates as in the primal form.
+    """Train numbered problems in their dual form, with the same updates as in the primal form of the same name.
 
-    Parameters
-    ----------
-    kernel : KernelRows
-        Several threads that each run this function may share it.
-    problems, order, margins, control
-        As for `textcat.margin.primal.solve_block`.
-
-    Returns
-    -------
-    list of (int, Solution)
-        Without weights.
+    Several threads that each run this function may share the kernel. Solutions have no weights.
     """
     expansion = Expansion(kernel.diagonal, kernel.dtype, BLOCK_ROWS, order)
     solved = []

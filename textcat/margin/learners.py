@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
-from textcat.margin.kernels import KernelRows, check_kernel, scores
+from textcat.margin.kernels import KernelRows, _check_kernel, _scores
 from textcat.margin.primal import allocator, is_on_disk
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
@@ -36,8 +36,8 @@ _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
 def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
     """Return the margin asked of positive rows of a topic, adapted to how common the topic is.
 
-    Formula: ``τ₊ = S·(1 + exp(-κ·c))⁻¹``, ``c`` being the fraction of positives. κ = 0 gives ``S/2`` to every topic;
-    κ < 0 gives common topics a smaller margin, hence fewer support rows, than rare ones.
+    Formula: ``τ₊ = S·(1 + exp(-κ·c))⁻¹`` (Li et al., "The Perceptron Algorithm with Uneven Margins", ICML 2002, section
+    4). κ = 0 gives ``S/2`` to every topic; κ < 0 gives common topics a smaller margin, hence fewer support rows.
 
     Parameters
     ----------
@@ -49,10 +49,6 @@ def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -
     Returns
     -------
     ndarray of float64
-
-    Notes
-    -----
-    Source: Li et al., "The Perceptron Algorithm with Uneven Margins", ICML 2002, section 4.
     """
     return scale * expit(kappa * np.asarray(prevalence, float))
 
@@ -161,15 +157,11 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            If X is not finite, y or left_out does not fit, there is only one class, or the kernel does not exist.
+            A ValueError says so if X is not finite, y or left_out does not fit, or there is only one class.
         """
         self._validate_params()
         if self.kernel is not None:
-            check_kernel(self.kernel, self.kernel_params)
+            _check_kernel(self.kernel, self.kernel_params)
         X = self._read_rows(X)
         positives = self._read_labels(y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
@@ -189,9 +181,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         dual: dict[str, Any] = {"kernel": self.kernel, "kernel_params": self.kernel_params, "cache_mb": self.cache_mb}
         running: dict[str, Any] = {"n_jobs": self.n_jobs, "seed": self.random_state, "progress": progress}
         rows = sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X
-        solutions = solve(rows, problems, **dual, **running, margins=True, out=weights)
-        self.solutions_: list[Solution] = solutions
-        self._fitted_to = fitted_to
+        solutions: list[Solution] = solve(rows, problems, **dual, **running, margins=True, out=weights)
+        self.solutions_, self._fitted_to = solutions, fitted_to
         if weights is not None:
             self.coef_ = weights
         else:  # keep the rows that any ranker is made of; of a precomputed kernel their numbers
@@ -201,10 +192,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             for row, solution in zip(self.dual_coef_, solutions, strict=True):
                 row[np.searchsorted(used, solution.support)] = solution.alpha
         self.intercept_ = np.array([solution.bias for solution in solutions], X.dtype)
-        self.directional_margin_, self.margin_, self.certificate_, self.n_epochs_, self.n_updates_, self.converged_ = (
-            np.array([getattr(solution, name) for solution in solutions])
-            for name in ("directional_margin", "margin", "certificate", "n_epochs", "n_updates", "converged")
-        )
+        for name in ("directional_margin", "margin", "certificate", "n_epochs", "n_updates", "converged"):
+            setattr(self, f"{name}_", np.array([getattr(solution, name) for solution in solutions]))
         self.support_ = [solution.support for solution in solutions]
         self.n_support_ = np.array([len(support) for support in self.support_])
         self.stopped_ = [solution.stopped for solution in solutions]
@@ -300,7 +289,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             sums = sums + self.intercept_
         else:
             expansion = self.support_vectors_, self.dual_coef_, self.intercept_
-            sums = scores(X, *expansion, kernel=self.kernel, kernel_params=self.kernel_params)
+            sums = _scores(X, *expansion, kernel=self.kernel, kernel_params=self.kernel_params)
         return sums if self.multilabel_ or len(self.classes_) > 2 else sums[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:

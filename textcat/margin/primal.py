@@ -89,24 +89,20 @@ def arrange(csr: _Csr) -> Rows:
     column = np.full(n_features, -1, np.int32)
     column[feature] = np.arange(n_columns, dtype=np.int32)
     numbers = ("narrow", np.uint16) if n_columns <= _NARROW else ("wide", np.int32)
-    arrays |= {"feature": feature, "indptr": _pointers(csr, empty), numbers[0]: empty(n_entries, numbers[1])}
+    arrays |= {"feature": feature, "indptr": empty(n_rows + 1, np.int64), numbers[0]: empty(n_entries, numbers[1])}
     if n_lone:
         arrays |= {"data": empty(n_entries, np.float32), "lone2": empty(n_rows, np.float32)}
         arrays |= {"lone_feature": empty(n_lone, np.int32), "lone_data": empty(n_lone, np.float32)}
-        arrays |= {"lone_ptr": _pointers(csr, empty)}
+        arrays |= {"lone_ptr": empty(n_rows + 1, np.int64)}
     if n_columns > _FEW_COLUMNS:
         n_cold = int(df[feature[N_WARM:]].sum(dtype=np.int64))
-        arrays |= {"cold_ptr": _pointers(csr, empty), "cold": empty(n_cold, np.int32)}
+        arrays |= {"cold_ptr": empty(n_rows + 1, np.int64), "cold": empty(n_cold, np.int32)}
+    for name in {"indptr", "lone_ptr", "cold_ptr"} & set(arrays):
+        arrays[name][0] = 0
     rows = Rows((n_rows, n_features, n_columns), arrays)
     for start, stop in _ranges(csr.indptr):
         rows.fill(csr.indptr, csr.indices, csr.data, column, N_WARM, start, stop)
     return rows
-
-
-def _pointers(csr: _Csr, empty: Allocator) -> np.ndarray:
-    pointers = empty(len(csr.indptr), np.int64)
-    pointers[0] = 0
-    return pointers
 
 
 def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -187,7 +183,7 @@ def _reserve(file: IO[bytes], size: int, folder: str) -> None:
 # --- training ---
 
 
-def solve_block(
+def _solve_block(
     rows: Any,
     problems: Iterable[NumberedProblem],
     *,
@@ -200,23 +196,9 @@ def solve_block(
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in the lanes of one block; a lane that has finished takes the next problem.
 
-    Parameters
-    ----------
-    rows : Rows, or what `read_rows` takes
-        The former are shared by blocks of the same process.
-    problems : iterable of (int, Problem)
-    order : ndarray of int64, shape (n_rows,), or None
-        The order in which rows are presented; None: as they stand.
-    lanes, keep_weights, margins
-        As for `solve`.
-    out : ndarray of shape (n_problems, n_features), optional
-        Where to write the weights of each problem, by its number.
-    control : _Control
-        Where its stop flag is set, the problems solved so far are returned.
-
-    Returns
-    -------
-    list of (int, Solution)
+    The rows are a matrix, or arranged: then blocks of this process share them. They are presented in the order of the
+    row numbers, int64, or as they stand. The weights of problem k are written to ``out[k]``. Where the stop flag of the
+    control is set, the problems solved so far are returned.
     """
     if not isinstance(rows, Rows):
         rows = arrange(read_rows(rows))

@@ -37,11 +37,6 @@ class Problem:
         without an update. 0: full epochs alone.
     start : Solution, optional
         Start from there instead of from zero: a solution over the same rows and features, in the same number type.
-
-    Raises
-    ------
-    TypeError
-        If the rule is not a rule.
     """
 
     positives: np.ndarray
@@ -68,10 +63,8 @@ class Problem:
 
         Parameters
         ----------
-        labels : array-like of shape (n_rows,)
-            +1, -1, or 0 for rows to leave out.
-        rule, **settings
-            The other parameters of a problem.
+        labels, rule, **settings
+            +1, -1, or 0 for rows to leave out, array-like of shape (n_rows,); and the other parameters of a problem.
 
         Returns
         -------
@@ -167,9 +160,7 @@ def _set_margins(solution: Solution, least: float, N: float, w_bias: float) -> N
 
 def _unit(rule: Rule, squared_length: Callable[[], float]) -> float:
     """Return the unit of a solution: ``‖a‖`` where only its direction counts, if it is neither 0 nor has overflowed."""
-    if isinstance(rule, PA | PAM | PAUM):
-        return 1.0
-    squared = squared_length()
+    squared = 1.0 if isinstance(rule, PA | PAM | PAUM) else squared_length()
     return float(np.sqrt(squared)) if 0 < squared < np.inf else 1.0
 
 

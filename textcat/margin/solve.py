@@ -72,13 +72,7 @@ def solve(
     Returns
     -------
     list of Solution
-        In the order of the problems.
-
-    Raises
-    ------
-    ValueError
-        If X is not a CSR matrix of float32 or float64, `lanes` or `out` do not fit, a problem has rows that X does not
-        have, or margins are requested without the weights.
+        In the order of the problems; a ValueError says what of the arguments does not fit.
     """
     if not 1 <= lanes <= N_LANES:
         raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")
@@ -91,7 +85,7 @@ def solve(
         with one_blas_thread():
             rows = KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
             _check(problems, rows.n_rows, None, rows.dtype)
-            block = partial(kernels.solve_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
+            block = partial(kernels._solve_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
             return _run(block, rows, problems, backend, n_jobs, control)
     csr = primal.read_rows(X)
     n_rows, n_features = X.shape
@@ -106,8 +100,8 @@ def solve(
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
     here = _in_this_process(backend, n_jobs)
     into = out if here else None
-    block = partial(primal.solve_block, order=_order(seed, n_rows), lanes=lanes, out=into, control=control)
-    block = partial(block, keep_weights=keep_weights, margins=margins)
+    options = {"order": _order(seed, n_rows), "lanes": lanes, "keep_weights": keep_weights, "margins": margins}
+    block = partial(primal._solve_block, **options, out=into, control=control)
     solutions = _run(block, primal.arrange(csr) if here else X, problems, backend, n_jobs, control)
     if out is not None and into is None:
         for solution, row in zip(solutions, out, strict=True):
@@ -138,9 +132,8 @@ def _run(
         parts = _on_cluster(solve_block, rows, _divide(longest_first, n_jobs), backend.client, control)
     else:
         try:
-            parts = joblib.Parallel(n_jobs=n_jobs)(
-                joblib.delayed(solve_block)(rows, block) for block in _divide(longest_first, n_jobs)
-            )
+            blocks = _divide(longest_first, n_jobs)
+            parts = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(solve_block)(rows, block) for block in blocks)
         except BaseException:
             control.stop.set()  # what runs in this process would otherwise run to the end
             raise
