@@ -181,8 +181,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         dual: dict[str, Any] = {"kernel": self.kernel, "kernel_params": self.kernel_params, "cache_mb": self.cache_mb}
         running: dict[str, Any] = {"n_jobs": self.n_jobs, "seed": self.random_state, "progress": progress}
         rows = sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X
-        solutions: list[Solution] = solve(rows, problems, **dual, **running, margins=True, out=weights)
-        self.solutions_, self._fitted_to = solutions, fitted_to
+        solutions = solve(rows, problems, **dual, **running, margins=True, out=weights)
+        self.solutions_: list[Solution] = solutions
+        self._fitted_to = fitted_to
         if weights is not None:
             self.coef_ = weights
         else:  # keep the rows that any ranker is made of; of a precomputed kernel their numbers
@@ -373,7 +374,7 @@ class PAUM(MarginClassifier):
     @property
     def tau_pos_(self) -> np.ndarray:
         """The margin that was asked of each topic's positive rows, shape (n_topics,)."""
-        return np.array([rule.tau_pos for rule in self._rules])
+        return np.array([rule.parameters["tau_pos"] for rule in self._rules])
 
     def facts(self) -> dict[str, list]:
         """Return each topic's τ₊, and all that every learner's `facts` has."""

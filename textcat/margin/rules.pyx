@@ -130,10 +130,8 @@ cdef class Rule:
 def _signature(*parameters):
     """Return what ``inspect.signature`` says of a rule with these parameters."""
     defaults = [Argument.empty if parameter.default is None else parameter.default for parameter in parameters]
-    return Signature([
-        Argument(parameter.name, Argument.POSITIONAL_OR_KEYWORD, default=default)
-        for parameter, default in zip(parameters, defaults)
-    ])
+    named = zip(parameters, defaults)
+    return Signature([Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=default) for each, default in named])
 
 
 cdef double _zero_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
@@ -408,8 +406,7 @@ cdef class ALMA(Rule):
     """
 
     PARAMETERS = (
-        _Parameter("alpha", **FRACTION),
-        _Parameter("B", low=0, default=lambda alpha: sqrt(8) / alpha),
+        _Parameter("alpha", **FRACTION), _Parameter("B", low=0, default=lambda alpha: sqrt(8) / alpha),
         _Parameter("C", low=0, default=sqrt(2)),
     )
     __signature__ = _signature(*PARAMETERS)
@@ -486,6 +483,4 @@ cdef class PDM(Rule):
 
 
 # Every member by its name.
-RULES = {
-    rule.__name__: rule for rule in (PA, PAM, PAUM, TMargitron, LMargitron, MICRA, CRAMMA, ALMA, ROMMA, PDM)
-}
+RULES = {rule.__name__: rule for rule in (PA, PAM, PAUM, TMargitron, LMargitron, MICRA, CRAMMA, ALMA, ROMMA, PDM)}
