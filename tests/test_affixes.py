@@ -76,14 +76,14 @@ def test_tables_find_what_the_regexes_find(lang, chunk):
 @example(chunk="a:)")
 @example(chunk="'s")
 def test_what_the_tables_cut_is_cut_as_the_tokenizer_does_it(lang, chunk):
-    tokens, lengths = affixes_of(lang).cut([chunk], specials_of(lang))
+    tokens, lengths = affixes_of(lang).cutter(specials_of(lang)).cut([chunk])
     assert lengths.tolist() == [len(tokens)]
     assert tokens in ([], naive.tokens(chunk, lang))
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_tables_of_every_language_are_read(lang):
-    tokens, lengths = affixes_of(lang).cut(["word", "(word", "word,", "(word)"], specials_of(lang))
+    tokens, lengths = affixes_of(lang).cutter(specials_of(lang)).cut(["word", "(word", "word,", "(word)"])
     if naive.nlp_of(lang).tokenizer.token_match is None:
         assert (tokens, lengths.tolist()) == (["word", "(", "word", "word", ",", "(", "word", ")"], [1, 2, 2, 3])
     else:  # it is asked about everything that has an affix
@@ -167,7 +167,7 @@ def test_a_tokenizer_without_regexes_has_no_affixes():
 
     affixes = _AffixTables.of(Bare)
     assert affixes.url_match is None
-    assert affixes.cut(["(a-b)."], set())[0] == ["(a-b)."]
+    assert affixes.cutter(set()).cut(["(a-b)."])[0] == ["(a-b)."]
 
 
 def test_other_callables_than_regexes_are_always_asked():
@@ -177,14 +177,14 @@ def test_other_callables_than_regexes_are_always_asked():
         url_match = token_match = staticmethod(lambda string: None)
 
     affixes = _AffixTables.of(Custom)
-    assert affixes.cut(["word"], set())[1].tolist() == [0]
+    assert affixes.cutter(set()).cut(["word"])[1].tolist() == [0]
     assert affixes.url_match is Custom.url_match
     assert affixes.prefixes("a").end() == 1
 
 
 def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
     affixes = affixes_of("en")._replace(token_match=re.compile("x,").match)
-    assert affixes.cut(["x,", "x"], set())[1].tolist() == [0, 1]
+    assert affixes.cutter(set()).cut(["x,", "x"])[1].tolist() == [0, 1]
 
 
 def test_exact_alternatives_know_their_width():

@@ -1,4 +1,3 @@
-# distutils: language = c++
 """Compiled: split texts into spans as spaCy does, cut plain spans, cache the tokens of every one, and count terms.
 
 A span is what spaCy's tokenizer works on: a run of characters other than whitespace, or a run of whitespace less the
@@ -10,8 +9,8 @@ Affixes are found by tables of character sets; where they cannot tell, the regex
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromKindAndData, PyUnicode_KIND
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
-from libcpp.vector cimport vector
 
 import numpy as np
 
@@ -151,19 +150,83 @@ cdef inline uint32_t hash_of(const char* key, size_t n_bytes) noexcept nogil:
     return <uint32_t>mixed((h ^ word(key, n)) * 0xFF51AFD7ED558CCDULL)
 
 
-cdef inline size_t append(vector[char]& bytes_, const char* key, size_t n, size_t room) except? 1 nogil:
+cdef union Items:
+    char* chars
+    int32_t* ints
+    uint32_t* edges
+    uint64_t* hashes
+    Alternative* alternatives
+    Ngram* ngrams
+    Suspect* suspects
+    Text* texts
+    Word* words
+
+
+cdef class Buffer:
+    """An array of items of one size that grows at its end."""
+
+    cdef Items data
+    cdef size_t n, capacity, item_size
+
+    def __cinit__(self, size_t item_size):
+        self.item_size = item_size
+
+    def __dealloc__(self):
+        free(self.data.chars)
+
+
+cdef inline int reserve(Buffer buffer, size_t more) except -1 nogil:
+    """Make room for more items behind those in use."""
+    if buffer.n + more > buffer.capacity:
+        grow(buffer, more)
+    return 0
+
+
+cdef int grow(Buffer buffer, size_t more) except -1 nogil:
+    cdef size_t capacity = 2 * buffer.capacity + more + 4096 // buffer.item_size
+    cdef char* data = <char*>realloc(buffer.data.chars, capacity * buffer.item_size)
+    if data == NULL:
+        with gil:
+            raise MemoryError
+    buffer.data.chars, buffer.capacity = data, capacity
+    return 0
+
+
+cdef inline int push(Buffer buffer, int32_t value) except -1 nogil:
+    reserve(buffer, 1)
+    buffer.data.ints[buffer.n] = value
+    buffer.n += 1
+    return 0
+
+
+cdef inline size_t append(Buffer chars, const char* key, size_t n, size_t room) except? 1 nogil:
     """Append n bytes and let them take up as much room; return where they begin."""
-    cdef size_t start = bytes_.size()
-    bytes_.resize(start + room)
-    memcpy(bytes_.data() + start, key, n)
-    return start
+    reserve(chars, room)
+    memcpy(chars.data.chars + chars.n, key, n)
+    chars.n += room
+    return chars.n - room
 
 
-cdef object as_array(const vector[int32_t]& values):
-    array = np.empty(values.size(), np.int32)
+cdef int lengthen(Buffer buffer, size_t n, int byte) except -1 nogil:
+    """Lengthen a buffer to n items if it has fewer; the new ones consist of one byte."""
+    if buffer.n < n:
+        reserve(buffer, n - buffer.n)
+        memset(buffer.data.chars + buffer.n * buffer.item_size, byte, (n - buffer.n) * buffer.item_size)
+        buffer.n = n
+    return 0
+
+
+cdef Buffer filled(size_t item_size, size_t n, int byte):
+    buffer = Buffer(item_size)
+    lengthen(buffer, n, byte)
+    return buffer
+
+
+cdef object as_array(Buffer ints):
+    array = np.empty(ints.n, np.int32)
     cdef int32_t[::1] view = array
-    if values.size():
-        memcpy(&view[0], values.data(), values.size() * sizeof(int32_t))
+    if ints.n:
+        memcpy(&view[0], ints.data.ints, ints.n * sizeof(int32_t))
     return array
 
 
@@ -227,8 +290,8 @@ cdef class Tables:
     looks_back = False
     cdef object ask
     cdef bint readable
-    cdef vector[Alternative] table
-    cdef vector[int] listed         # for every code its alternatives, one after the other
+    cdef Buffer table
+    cdef Buffer listed         # for every code its alternatives, one after the other
     cdef int[CODES + 1] starts
 
     def __cinit__(self, ask, alternatives):
@@ -237,9 +300,10 @@ cdef class Tables:
         self.ask = ask
         self.readable = alternatives is not None
         alternatives = alternatives or []
-        self.table.resize(len(alternatives))
+        self.table, self.listed = Buffer(sizeof(Alternative)), Buffer(sizeof(int32_t))
+        reserve(self.table, len(alternatives))
         for i, each in enumerate(alternatives):
-            row = &self.table[i]
+            row = self.table.data.alternatives + i
             row.width = each.width
             for k in range(REACH):
                 store(row.before[k], each.before[k])
@@ -248,11 +312,11 @@ cdef class Tables:
                 row.reads_ahead[k] = each.ahead[k] != EVERYTHING
         masks = [(each.before if self.looks_back else each.ahead)[0] for each in alternatives]
         for c in range(CODES):
-            self.starts[c] = <int>self.listed.size()
+            self.starts[c] = <int>self.listed.n
             for i, mask in enumerate(masks):
                 if mask >> c & 1:
-                    self.listed.push_back(i)
-        self.starts[CODES] = <int>self.listed.size()
+                    push(self.listed, i)
+        self.starts[CODES] = <int>self.listed.n
 
     cdef Answer meets(self, const Alternative* each, const String* string, Py_ssize_t point) noexcept nogil:
         cdef Answer answer = YES if each.width > 0 else PERHAPS
@@ -277,13 +341,15 @@ cdef class Tables:
         cdef int c = code(string, point)
         cdef int j
         cdef Answer answer
+        cdef const Alternative* each
         width[0] = 0
         if not self.readable:
             return PERHAPS
         for j in range(self.starts[c], self.starts[c + 1]):
-            answer = self.meets(&self.table[self.listed[j]], string, point)
+            each = self.table.data.alternatives + self.listed.data.ints[j]
+            answer = self.meets(each, string, point)
             if answer != NO:
-                width[0] = self.table[self.listed[j]].width
+                width[0] = each.width
                 return answer
         return NO
 
@@ -292,16 +358,18 @@ cdef class Tables:
         cdef int c = code(string, string.length - 1)
         cdef int j
         cdef Answer answer, best = NO
+        cdef const Alternative* each
         width[0] = 0
         if c == c"\n" or not self.readable:  # `$` also matches before a line's end
             return PERHAPS
         for j in range(self.starts[c], self.starts[c + 1]):
-            answer = self.meets(&self.table[self.listed[j]], string, string.length)
+            each = self.table.data.alternatives + self.listed.data.ints[j]
+            answer = self.meets(each, string, string.length)
             if answer == PERHAPS:
                 return PERHAPS
             if answer == YES:
                 best = YES
-                width[0] = max(width[0], self.table[self.listed[j]].width)
+                width[0] = max(width[0], each.width)
         return best
 
 
@@ -359,67 +427,101 @@ cdef bint none_within(Infixes infixes, const String* string) noexcept nogil:
     return True
 
 
-cdef bint surely_cut(
-    Prefixes prefixes, Suffixes suffixes, Infixes infixes, bint whole, String string, int* before, int* behind
-) noexcept nogil:
-    """Compute the widths of a span's only prefix and suffix, 0 if none; return whether the tables alone show them.
+cdef class SpanCutter:
+    """Splits spans where the tables alone can tell how: where there is at most a prefix and a suffix.
 
-    They cannot if there may be more affixes, or an infix, or if a span that has affixes may stay `whole` nevertheless.
+    Parameters
+    ----------
+    prefixes, suffixes, infixes : Prefixes, Suffixes, Infixes
+    whole : bool
+        Whether something may keep a span whole that has affixes.
+    specials : set of str
+        What may be no run of tokens of a span.
     """
-    cdef String rest, core
-    cdef int width
-    if prefixes.first(&string, 0, before) == PERHAPS:
+
+    cdef Prefixes prefixes
+    cdef Suffixes suffixes
+    cdef Infixes infixes
+    cdef bint whole
+    cdef Buffer specials  # their hashes, in a table by hash; 0: free
+
+    def __cinit__(self, prefixes, suffixes, infixes, bint whole, set specials):
+        cdef uint64_t hash_
+        cdef size_t position
+        self.prefixes, self.suffixes, self.infixes, self.whole = prefixes, suffixes, infixes, whole
+        self.specials = filled(sizeof(uint64_t), 1 << (4 * len(specials) + 1).bit_length(), 0)
+        for each in specials:
+            hash_ = special_hash(string_of(each))
+            position = hash_ & (self.specials.n - 1)
+            while self.specials.data.hashes[position]:
+                position = (position + 1) & (self.specials.n - 1)
+            self.specials.data.hashes[position] = hash_
+
+    def cut(self, list spans):
+        """Return the tokens of spans, one span after the other, and how many each has: 0 where tables cannot tell."""
+        cdef Py_ssize_t i, n
+        cdef int before, behind
+        cdef str span
+        cdef list tokens = []
+        lengths = np.zeros(len(spans), np.int32)
+        cdef int32_t[::1] length = lengths
+        for i in range(len(spans)):
+            span = spans[i]
+            if self.cuts(string_of(span), &before, &behind):
+                n = len(span)
+                pieces = [piece for piece in (span[:before], span[before : n - behind], span[n - behind :]) if piece]
+                tokens += pieces
+                length[i] = <int32_t>len(pieces)
+        return tokens, lengths
+
+    cdef bint cuts(self, String string, int* before, int* behind) noexcept nogil:
+        """Compute the widths of a span's only prefix and suffix, 0 if none; return whether the tables alone show them.
+
+        They cannot if there may be more affixes, an infix or a special case.
+        """
+        cdef String rest, core
+        cdef int width
+        cdef Py_ssize_t n = string.length
+        if self.is_special(string) or self.prefixes.first(&string, 0, before) == PERHAPS:
+            return False
+        rest = part(string, before[0], n)
+        if self.suffixes.widest(&rest, behind) == PERHAPS:
+            return False
+        if not before[0] and not behind[0]:
+            return none_within(self.infixes, &string)
+        if self.whole or before[0] + behind[0] >= n:
+            return False
+        core = part(string, before[0], n - behind[0])
+        return (
+            self.prefixes.first(&core, 0, &width) == NO
+            and self.suffixes.widest(&core, &width) == NO
+            and none_within(self.infixes, &core)
+            and not self.is_special(core)
+            and not (before[0] and (self.is_special(part(string, 0, before[0])) or self.is_special(rest)))
+            and not (
+                behind[0]
+                and (self.is_special(part(string, n - behind[0], n)) or self.is_special(part(string, 0, n - behind[0])))
+            )
+        )
+
+    cdef bint is_special(self, String string) noexcept nogil:
+        cdef uint64_t hash_ = special_hash(string)
+        cdef size_t position = hash_ & (self.specials.n - 1)
+        while self.specials.data.hashes[position]:
+            if self.specials.data.hashes[position] == hash_:
+                return True
+            position = (position + 1) & (self.specials.n - 1)
         return False
-    rest = part(string, before[0], string.length)
-    if suffixes.widest(&rest, behind) == PERHAPS:
-        return False
-    if not before[0] and not behind[0]:
-        return none_within(infixes, &string)
-    if whole or before[0] + behind[0] >= string.length:
-        return False
-    core = part(string, before[0], string.length - behind[0])
-    return (
-        prefixes.first(&core, 0, &width) == NO
-        and suffixes.widest(&core, &width) == NO
-        and none_within(infixes, &core)
-    )
 
 
-def cut(list spans, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes):
-    """Split spans into their tokens where the tables alone can tell: where there is at most a prefix and a suffix.
-
-    See `_AffixTables.cut`. `specials` may be no run of tokens of a span; with `whole`, something may keep one whole.
-    """
+cdef uint64_t special_hash(String string) noexcept nogil:
+    """Return a hash of 64 bits, the same for any width of the characters, and never 0."""
+    cdef uint64_t h = string.length
     cdef Py_ssize_t i
-    cdef list tokens = []
-    lengths = np.zeros(len(spans), np.int32)
-    cdef int32_t[::1] length = lengths
-    for i in range(len(spans)):
-        length[i] = cut_span(spans[i], tokens, specials, whole, prefixes, suffixes, infixes)
-    return tokens, lengths
-
-
-cdef int cut_span(
-    str span, list tokens, set specials, bint whole, Prefixes prefixes, Suffixes suffixes, Infixes infixes
-) except -1:
-    cdef Py_ssize_t n = len(span)
-    cdef int before, behind
-    cdef str core
-    if span in specials or not surely_cut(prefixes, suffixes, infixes, whole, string_of(span), &before, &behind):
-        return 0
-    if not before and not behind:
-        tokens.append(span)
-        return 1
-    core = span[before : n - behind]
-    if (
-        core in specials
-        or before and (span[:before] in specials or span[before:] in specials)
-        or behind and (span[n - behind :] in specials or span[: n - behind] in specials)
-    ):
-        return 0
-    pieces = [piece for piece in (span[:before], core, span[n - behind :]) if piece]
-    tokens += pieces
-    return len(pieces)
+    for i in range(string.length):
+        h = (h ^ <uint64_t>PyUnicode_READ(string.kind, string.data, i)) * 0xFF51AFD7ED558CCDULL
+        h ^= h >> 29
+    return h | <uint64_t>1 << 63
 
 
 cdef int store(uint64_t* mask, object bits) except -1:
@@ -444,30 +546,19 @@ cdef class WordTable:
     other : int
     kind : {LETTERS, LETTERS_OR_DIGITS, ANYTHING}
         Of which characters a term consists alone, or has one of, or any.
-    specials, whole, prefixes, suffixes, infixes
-        As for `cut`.
+    cutter : SpanCutter
     """
 
-    cdef Prefixes prefixes
-    cdef Suffixes suffixes
-    cdef Infixes infixes
-    cdef bint whole
+    cdef SpanCutter cutter
     cdef int32_t other
     cdef int kind
-    cdef uint64_t[FILTER] special  # a bit for each, and so for some others
-    cdef vector[char] letters
-    cdef vector[Word] words
-    cdef vector[int32_t] slots     # words by hash; -1: free
+    cdef Buffer letters, words
+    cdef Buffer slots     # words by hash; -1: free
 
-    def __cinit__(self, dict ids, int32_t other, int kind, set specials, bint whole, prefixes, suffixes, infixes):
-        cdef size_t bit
-        self.prefixes, self.suffixes, self.infixes = prefixes, suffixes, infixes
-        self.whole, self.other, self.kind = whole, other, kind
-        for each in specials:
-            key = each.encode("utf-8", "surrogatepass")
-            bit = special_bit(<const char*>key, len(key))
-            self.special[bit >> 6] |= <uint64_t>1 << (bit & 63)
-        self.slots.assign(max(1 << 8, 1 << (2 * len(ids)).bit_length()), -1)
+    def __cinit__(self, dict ids, int32_t other, int kind, cutter):
+        self.cutter, self.other, self.kind = cutter, other, kind
+        self.letters, self.words = Buffer(1), Buffer(sizeof(Word))
+        self.slots = filled(sizeof(int32_t), max(1 << 8, 1 << (2 * len(ids)).bit_length()), 0xFF)
         for word, id_ in ids.items():
             if word.isascii():
                 add_word(self, word.encode(), id_)
@@ -475,23 +566,16 @@ cdef class WordTable:
 
 cdef int add_word(WordTable words, bytes key, int32_t id_) except -1:
     cdef Word word
-    cdef size_t position = hash_of(<const char*>key, len(key)) & (words.slots.size() - 1)
+    cdef size_t position = hash_of(<const char*>key, len(key)) & (words.slots.n - 1)
     word.start = append(words.letters, <const char*>key, len(key), len(key))
     word.length, word.id_ = <uint32_t>len(key), id_
-    while words.slots[position] >= 0:
-        position = (position + 1) & (words.slots.size() - 1)
-    words.slots[position] = <int32_t>words.words.size()
-    words.words.push_back(word)
+    while words.slots.data.ints[position] >= 0:
+        position = (position + 1) & (words.slots.n - 1)
+    words.slots.data.ints[position] = <int32_t>words.words.n
+    reserve(words.words, 1)
+    words.words.data.words[words.words.n] = word
+    words.words.n += 1
     return 0
-
-
-cdef inline size_t special_bit(const char* key, size_t n) noexcept nogil:
-    return hash_of(key, n) & (64 * FILTER - 1)
-
-
-cdef inline bint is_special(WordTable words, const char* key, size_t n) noexcept nogil:
-    cdef size_t bit = special_bit(key, n)
-    return words.special[bit >> 6] >> (bit & 63) & 1
 
 
 cdef int32_t plain_term(WordTable words, String string, int* before, int* behind) noexcept nogil:
@@ -506,22 +590,11 @@ cdef int32_t plain_term(WordTable words, String string, int* before, int* behind
     for k in range(n):
         if <uint8_t>key[k] >= 128:
             return UNKNOWN
-    if is_special(words, key, n) or not surely_cut(
-        words.prefixes, words.suffixes, words.infixes, words.whole, string, before, behind
-    ):
+    if not words.cutter.cuts(string, before, behind):
         return UNKNOWN
     core = n - before[0] - behind[0]
-    if before[0] or behind[0]:
-        if (
-            is_special(words, key + before[0], core)
-            or before[0] and (is_special(words, key, before[0]) or is_special(words, key + before[0], n - before[0]))
-            or behind[0] and (
-                is_special(words, key + n - behind[0], behind[0]) or is_special(words, key, n - behind[0])
-            )
-            or may_be_term(words, key, before[0])
-            or may_be_term(words, key + n - behind[0], behind[0])
-        ):
-            return UNKNOWN
+    if before[0] and may_be_term(words, key, before[0]) or behind[0] and may_be_term(words, key + n - behind[0], behind[0]):
+        return UNKNOWN
     if not may_be_term(words, key + before[0], core):
         return -1
     for k in range(core):
@@ -542,13 +615,13 @@ cdef inline bint may_be_term(WordTable words, const char* key, size_t n) noexcep
 
 
 cdef inline int32_t id_of(WordTable words, const char* key, size_t n) noexcept nogil:
-    cdef size_t position = hash_of(key, n) & (words.slots.size() - 1)
+    cdef size_t position = hash_of(key, n) & (words.slots.n - 1)
     cdef const Word* word
-    while words.slots[position] >= 0:
-        word = &words.words[words.slots[position]]
-        if word.length == n and memcmp(words.letters.data() + word.start, key, n) == 0:
+    while words.slots.data.ints[position] >= 0:
+        word = words.words.data.words + words.slots.data.ints[position]
+        if word.length == n and memcmp(words.letters.data.chars + word.start, key, n) == 0:
             return word.id_
-        position = (position + 1) & (words.slots.size() - 1)
+        position = (position + 1) & (words.slots.n - 1)
     return words.other
 
 
@@ -564,33 +637,30 @@ cdef class TokenCache:
 
     cdef Slot* slots
     cdef size_t n_slots
-    cdef vector[char] arena
-    cdef vector[int32_t] pool
+    cdef Buffer arena, pool
     cdef Span* spans
     cdef size_t n_spans, span_capacity
     cdef size_t n_stored      # spans before it have tokens
     cdef bint overridden      # whether spans, ids and keys beyond the next three belong to the batch alone
     cdef size_t n_kept_spans, n_kept_ids, n_kept_keys
     cdef uint8_t[129][129] edge_pairs  # by the last and the first character; 128 stands for all that are not ASCII
-    cdef vector[uint32_t] edges
-    cdef vector[Text] texts
-    cdef vector[int32_t] sequence
-    cdef vector[Suspect] suspect_list
-    cdef vector[char] narrow  # keys in fewer bytes than their text has, of the present text
-    cdef size_t n_narrow
-    cdef vector[Ngram] ngram_table
+    cdef Buffer edges, texts, sequence, suspect_list
+    cdef Buffer narrow        # keys in fewer bytes than their text has, of the present text
+    cdef Buffer ngram_table
     cdef bint restricted      # whether all n-grams without an id are counted as the last one
     cdef int32_t last_ngram
     cdef uint64_t[FILTER] ngram_filter  # a bit for some of the n-grams; where there is none, there is no such n-gram
-    cdef vector[int32_t] ngram_parts, tally, ngram_tally
+    cdef Buffer ngram_parts, tally, ngram_tally
     cdef list batch
 
     def __cinit__(self, const uint32_t[:, ::1] edges):
         cdef size_t i, k
+        self.texts, self.suspect_list, self.narrow = Buffer(sizeof(Text)), Buffer(sizeof(Suspect)), Buffer(1)
+        self.edges, self.sequence, self.ngram_parts, self.tally, self.ngram_tally = [Buffer(sizeof(int32_t)) for _ in range(5)]
         for i in range(edges.shape[0]):
             self.edge_pairs[min(edges[i, 1], OTHER)][min(edges[i, 2], OTHER)] = True
             for k in range(4):
-                self.edges.push_back(edges[i, k])
+                push(self.edges, <int32_t>edges[i, k])
         self.batch = []
         self.clear_ngrams()
         self.evict(keep_reused=False)
@@ -602,20 +672,16 @@ cdef class TokenCache:
     def clear_ngrams(self):
         """Drop all n-grams."""
         self.restricted = False
-        self.ngram_parts.clear()
-        self.ngram_table.clear()
-        self.ngram_table.resize(1 << 12)
+        self.ngram_parts.n = 0
+        self.ngram_table = filled(sizeof(Ngram), 1 << 12, 0)
 
     def evict(self, bint keep_reused=True):
         """Drop the spans that have not occurred again since they came or since the last eviction, or all."""
         self.release()
-        cdef vector[char] arena
-        cdef vector[int32_t] pool
+        cdef Buffer arena = self.arena, pool = self.pool
         cdef Span* spans = self.spans
         cdef size_t i, n = self.n_stored if keep_reused else 0
-        arena.swap(self.arena)
-        pool.swap(self.pool)
-        self.spans = NULL
+        self.arena, self.pool, self.spans = Buffer(1), Buffer(sizeof(int32_t)), NULL
         self.n_spans = self.span_capacity = self.n_stored = 0
         try:
             with nogil:
@@ -640,7 +706,7 @@ cdef class TokenCache:
             bit = filter_bit(parts_of(parts[i, 0], parts[i, 1]))
             self.ngram_filter[bit >> 6] |= <uint64_t>1 << (bit & 63)
         self.restricted, self.last_ngram = True, <int32_t>parts.shape[0] - 1
-        zeros(self.ngram_tally, parts.shape[0])
+        lengthen(self.ngram_tally, parts.shape[0], 0)
         for i in range(self.n_stored):
             span = self.spans + i
             terms = terms_of(self, span)
@@ -651,13 +717,13 @@ cdef class TokenCache:
     def span_bytes(self):
         """The bytes that the spans and their tokens take."""
         return (
-            self.n_slots * sizeof(Slot) + self.arena.size() + self.n_spans * sizeof(Span) + self.pool.size() * sizeof(int32_t)
+            self.n_slots * sizeof(Slot) + self.arena.n + self.n_spans * sizeof(Span) + self.pool.n * sizeof(int32_t)
         )
 
     @property
     def nbytes(self):
         """The bytes that the spans, their tokens, and the n-grams take."""
-        return self.span_bytes + self.ngram_table.size() * sizeof(Ngram) + self.ngram_parts.size() * sizeof(int32_t)
+        return self.span_bytes + self.ngram_table.n * sizeof(Ngram) + self.ngram_parts.n * sizeof(int32_t)
 
     @property
     def ngrams(self):
@@ -669,36 +735,34 @@ cdef class TokenCache:
 
     def load(self, list texts):
         """Load a batch of texts and look every span up."""
-        cdef Text text
+        cdef Text* text
         cdef size_t i
         self.release()
         self.batch = texts
+        reserve(self.texts, len(texts))
         for string in texts:
+            text = self.texts.data.texts + self.texts.n
             text.data, text.length = PyUnicode_DATA(<str?>string), len(<str>string)
             text.width, text.stop, text.whole = PyUnicode_KIND(string), 0, -1
-            self.texts.push_back(text)
+            self.texts.n += 1
         with nogil:
-            for i in range(self.texts.size()):
-                text = self.texts[i]
+            for i in range(self.texts.n):
+                text = self.texts.data.texts + i
                 if text.width == 1:
                     scan_text(self, <const uint8_t*>text.data, text.length, i)
                 elif text.width == 2:
                     scan_text(self, <const uint16_t*>text.data, text.length, i)
                 else:
                     scan_text(self, <const uint32_t*>text.data, text.length, i)
-                self.texts[i].stop = self.sequence.size()
+                text.stop = self.sequence.n
 
     def release(self):
         """Drop the batch."""
         if self.overridden:
             self.n_spans = self.n_stored = self.n_kept_spans
-            self.pool.resize(self.n_kept_ids)
-            self.arena.resize(self.n_kept_keys)
-            self.overridden = False
+            self.pool.n, self.arena.n, self.overridden = self.n_kept_ids, self.n_kept_keys, False
         self.batch = []
-        self.texts.clear()
-        self.sequence.clear()
-        self.suspect_list.clear()
+        self.texts.n = self.sequence.n = self.suspect_list.n = 0
 
     def store_plain(self, WordTable words):
         """Store the tokens of those unknown spans that need no language for it."""
@@ -726,11 +790,14 @@ cdef class TokenCache:
 
     def suspects(self):
         """Return (text, position, left span, right span) where two neighbours might form a special case together."""
+        cdef size_t i
         cdef Suspect each
-        return [
-            (each.text, each.position, self.sequence[each.position - 1], self.sequence[each.position])
-            for each in self.suspect_list
-        ]
+        cdef const int32_t* sequence = self.sequence.data.ints
+        pairs = []
+        for i in range(self.suspect_list.n):
+            each = self.suspect_list.data.suspects[i]
+            pairs.append((each.text, each.position, sequence[each.position - 1], sequence[each.position]))
+        return pairs
 
     def span(self, int32_t i):
         """Return a span by its position, its first token, and its last one."""
@@ -739,9 +806,11 @@ cdef class TokenCache:
 
     def around(self, size_t text, size_t position, size_t reach):
         """Return the joined spans of a text before a position, and those from there on: up to `reach` either way."""
-        cdef size_t i, start = self.texts[text - 1].stop if text else 0, stop = self.texts[text].stop
-        left = [span_text(self, self.spans + self.sequence[i]) for i in range(max(start, position - min(reach, position)), position)]
-        right = [span_text(self, self.spans + self.sequence[i]) for i in range(position, min(stop, position + reach))]
+        cdef const Text* each = self.texts.data.texts + text
+        cdef size_t i, start = (each - 1).stop if text else 0
+        cdef const int32_t* sequence = self.sequence.data.ints
+        left = [span_text(self, self.spans + sequence[i]) for i in range(max(start, position - min(reach, position)), position)]
+        right = [span_text(self, self.spans + sequence[i]) for i in range(position, min(each.stop, position + reach))]
         return "".join(left), "".join(right)
 
     def override(self, size_t text, list tokens, dict terms):
@@ -749,12 +818,12 @@ cdef class TokenCache:
         cdef Piece piece
         cdef str joined = "".join(tokens)
         if not self.overridden:
-            self.n_kept_spans, self.n_kept_ids, self.n_kept_keys = self.n_spans, self.pool.size(), self.arena.size()
+            self.n_kept_spans, self.n_kept_ids, self.n_kept_keys = self.n_spans, self.pool.n, self.arena.n
             self.overridden = True
         piece.key = <const char*>PyUnicode_DATA(joined)
         piece.width = PyUnicode_KIND(joined)
         piece.n_bytes = len(joined) * piece.width
-        self.texts[text].whole = <int32_t>self.n_spans
+        self.texts.data.texts[text].whole = <int32_t>self.n_spans
         add_span(self, &piece)
         store_tokens(self, self.spans + self.n_stored, tokens, terms, 0, len(tokens))
         self.n_stored += 1
@@ -772,9 +841,9 @@ cdef class TokenCache:
         """Count the tokens of every text of the batch."""
         cdef size_t i, t, n
         cdef const int32_t* spans
-        totals = np.zeros(self.texts.size(), np.int64)
+        totals = np.zeros(self.texts.n, np.int64)
         cdef int64_t[::1] total = totals
-        for t in range(self.texts.size()):
+        for t in range(self.texts.n):
             spans = spans_of(self, t, &n)
             for i in range(n):
                 total[t] += self.spans[spans[i]].n_tokens
@@ -795,33 +864,33 @@ cdef class TokenCache:
             Ids of terms, those that stand for character n-grams.
         """
         cdef size_t t, start
-        cdef vector[int32_t] ids, counts
-        ends = np.empty(self.texts.size(), np.int64)
+        cdef Buffer ids = Buffer(sizeof(int32_t)), counts = Buffer(sizeof(int32_t))
+        ends = np.empty(self.texts.n, np.int64)
         cdef int64_t[::1] end = ends
         with nogil:
-            zeros(self.tally, n_terms)
-            for t in range(self.texts.size()):
-                start = ids.size()
+            lengthen(self.tally, n_terms, 0)
+            for t in range(self.texts.n):
+                start = ids.n
                 count_text(self, t, longest, ids)
                 if char_ends.shape[0]:
                     count_chars(self, &char_ends[0], &char_ids[0] if char_ids.shape[0] else NULL, start, ids)
                 collect(self, ids, counts)
-                end[t] = ids.size()
+                end[t] = ids.n
         return ends, as_array(ids), as_array(counts)
 
 
-cdef inline const char* key_of(const vector[char]& arena, const Span* span) noexcept nogil:
+cdef inline const char* key_of(Buffer arena, const Span* span) noexcept nogil:
     cdef size_t position
     if span.n_bytes <= SHORT:
         return span.key
     memcpy(&position, span.key, sizeof(position))
-    return arena.data() + position
+    return arena.data.chars + position
 
 
 cdef inline int32_t* terms_of(TokenCache cache, Span* span) noexcept nogil:
     if span.n_terms == 1:
         return &span.term
-    return cache.pool.data() + span.ids + (span.n_tokens if span.n_tokens > 1 else 0)
+    return cache.pool.data.ints + span.ids + (span.n_tokens if span.n_tokens > 1 else 0)
 
 
 cdef str span_text(TokenCache cache, Span* span):
@@ -831,7 +900,7 @@ cdef str span_text(TokenCache cache, Span* span):
 cdef list tokens_of(TokenCache cache, Span* span):
     cdef int k
     cdef Py_ssize_t start = 0
-    cdef const int32_t* lengths = cache.pool.data() + span.ids
+    cdef const int32_t* lengths = cache.pool.data.ints + span.ids
     cdef str string = span_text(cache, span)
     cdef list tokens = []
     if span.n_tokens == 1:
@@ -843,24 +912,24 @@ cdef list tokens_of(TokenCache cache, Span* span):
 
 
 cdef const int32_t* spans_of(TokenCache cache, size_t text, size_t* n) noexcept nogil:
-    cdef const Text* each = &cache.texts[text]
-    cdef size_t start = cache.texts[text - 1].stop if text else 0
+    cdef const Text* each = cache.texts.data.texts + text
+    cdef size_t start = (each - 1).stop if text else 0
     if each.whole >= 0:
         n[0] = 1
         return &each.whole
     n[0] = each.stop - start
-    return cache.sequence.data() + start
+    return cache.sequence.data.ints + start
 
 
 cdef int store_tokens(TokenCache cache, Span* span, list tokens, dict terms, size_t start, size_t n) except -1:
     cdef size_t k
     cdef int32_t term
-    span.ids = cache.pool.size()
+    span.ids = cache.pool.n
     span.n_tokens = <int32_t>n
     span.n_terms = 0
     for k in range(start, start + n):
         if n > 1:
-            cache.pool.push_back(<int32_t>len(<str>tokens[k]))
+            push(cache.pool, <int32_t>len(<str>tokens[k]))
         term = terms[tokens[k]]
         if term >= 0:
             span.n_terms += 1
@@ -869,7 +938,7 @@ cdef int store_tokens(TokenCache cache, Span* span, list tokens, dict terms, siz
         for k in range(start, start + n):
             term = terms[tokens[k]]
             if term >= 0:
-                cache.pool.push_back(term)
+                push(cache.pool, term)
     return 0
 
 
@@ -881,27 +950,26 @@ cdef int store_span(TokenCache cache, WordTable words, Span* span) except -1 nog
     term = plain_term(words, string, &before, &behind)
     if span.width != 1 or term == UNKNOWN:
         return 0
-    span.ids = cache.pool.size()
+    span.ids = cache.pool.n
     span.n_tokens = 1 + (before > 0) + (behind > 0)
     span.n_terms, span.term = term >= 0, term
     if before:
-        cache.pool.push_back(before)
+        push(cache.pool, before)
     if before or behind:
-        cache.pool.push_back(<int32_t>string.length - before - behind)
+        push(cache.pool, <int32_t>string.length - before - behind)
     if behind:
-        cache.pool.push_back(behind)
+        push(cache.pool, behind)
     return 0
 
 
 cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t text) except -1 nogil:
     cdef Piece[LOOKAHEAD] lookahead
     cdef Piece* piece
-    cdef Suspect suspect
     cdef Py_ssize_t i = 0, start, before = 0, stop = 0  # of the present span, the one before it, and its end
     cdef int n_pieces = 0
-    cache.n_narrow = 0
-    if sizeof(character) > 1 and cache.narrow.size() < n * sizeof(character):
-        cache.narrow.resize(n * sizeof(character))  # now, so that the keys in there stay where they are
+    cache.narrow.n = 0
+    if sizeof(character) > 1:
+        reserve(cache.narrow, n * sizeof(character))  # now, so that the keys in there stay where they are
     while i < n:
         if is_white(s[i]):
             # The space after a word is no span of its own, and does not begin one.
@@ -919,8 +987,7 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
                 if edges(
                     cache, s[stop - 2] if stop > before + 1 else 0, s[stop - 1], s[start], s[start + 1] if i > start + 1 else 0
                 ):
-                    suspect.text, suspect.position = text, cache.sequence.size() + n_pieces
-                    cache.suspect_list.push_back(suspect)
+                    add_suspect(cache, text, cache.sequence.n + n_pieces)
             before, stop = start, i
             piece = lookahead + n_pieces
             set_key(cache, piece, s + start, i - start)
@@ -948,8 +1015,8 @@ cdef inline int set_key(TokenCache cache, Piece* piece, const character* s, size
     if piece.width == sizeof(character):
         piece.key = <const char*>s
         return 0
-    key = cache.narrow.data() + cache.n_narrow
-    cache.n_narrow += (piece.n_bytes + 1) & ~<size_t>1
+    key = cache.narrow.data.chars + cache.narrow.n
+    cache.narrow.n += (piece.n_bytes + 1) & ~<size_t>1
     for k in range(n):
         if piece.width == 1:
             (<uint8_t*>key)[k] = <uint8_t>s[k]
@@ -960,15 +1027,24 @@ cdef inline int set_key(TokenCache cache, Piece* piece, const character* s, size
 
 
 cdef bint edges(TokenCache cache, uint32_t last_but_one, uint32_t last, uint32_t first, uint32_t second) noexcept nogil:
-    cdef const uint32_t* each = cache.edges.data()
+    cdef const uint32_t* each = cache.edges.data.edges
     cdef size_t i
-    for i in range(cache.edges.size() // 4):
+    for i in range(cache.edges.n // 4):
         if each[1] == last and each[2] == first:
             if not (each[0] and last_but_one and each[0] != last_but_one):
                 if not (each[3] and second and each[3] != second):
                     return True
         each += 4
     return False
+
+
+cdef int add_suspect(TokenCache cache, size_t text, size_t position) except -1 nogil:
+    cdef Suspect* suspect
+    reserve(cache.suspect_list, 1)
+    suspect = cache.suspect_list.data.suspects + cache.suspect_list.n
+    suspect.text, suspect.position = text, position
+    cache.suspect_list.n += 1
+    return 0
 
 
 cdef int look_up_all(TokenCache cache, const Piece* pieces, int n) except -1 nogil:
@@ -1001,13 +1077,12 @@ cdef inline int look_up(TokenCache cache, const Piece* piece) except -1 nogil:
                 and memcmp(key_of(cache.arena, span), piece.key, piece.n_bytes) == 0
             ):
                 span.reused = True
-                cache.sequence.push_back(slot.span)
-                return 0
+                return push(cache.sequence, slot.span)
         position = (position + 1) & mask
     slot.hash = piece.hash
     slot.span = <int32_t>cache.n_spans
     cache.slots[position] = slot
-    cache.sequence.push_back(slot.span)
+    push(cache.sequence, slot.span)
     add_span(cache, piece)
     if 2 * cache.n_spans > cache.n_slots:
         new_table(cache, 2 * cache.n_slots)
@@ -1047,7 +1122,7 @@ cdef int grow_spans(TokenCache cache) except -1 nogil:
     return 0
 
 
-cdef int keep_span(TokenCache cache, const Span* old, const vector[char]& arena, const vector[int32_t]& pool) except -1 nogil:
+cdef int keep_span(TokenCache cache, const Span* old, Buffer arena, Buffer pool) except -1 nogil:
     """Copy a span out of what the cache held before, if it has occurred again."""
     cdef Piece piece
     cdef Span* span
@@ -1056,9 +1131,9 @@ cdef int keep_span(TokenCache cache, const Span* old, const vector[char]& arena,
         return 0
     piece.key, piece.n_bytes, piece.width = key_of(arena, old), old.n_bytes, old.width
     span = add_span(cache, &piece)
-    span.n_tokens, span.n_terms, span.term, span.ids = old.n_tokens, old.n_terms, old.term, cache.pool.size()
+    span.n_tokens, span.n_terms, span.term, span.ids = old.n_tokens, old.n_terms, old.term, cache.pool.n
     for k in range((old.n_tokens if old.n_tokens > 1 else 0) + (old.n_terms if old.n_terms > 1 else 0)):
-        cache.pool.push_back(pool[old.ids + k])
+        push(cache.pool, pool.data.ints[old.ids + k])
     return 0
 
 
@@ -1087,18 +1162,11 @@ cdef int new_table(TokenCache cache, size_t n_slots) except -1 nogil:
     return 0
 
 
-cdef int zeros(vector[int32_t]& tally, size_t n) except -1 nogil:
-    """Lengthen a tally; between texts it holds nothing but zeros."""
-    if tally.size() < n:
-        tally.resize(n)
-    return 0
-
-
-cdef int count_text(TokenCache cache, size_t text, int longest, vector[int32_t]& ids) except -1 nogil:
+cdef int count_text(TokenCache cache, size_t text, int longest, Buffer ids) except -1 nogil:
     cdef size_t i, n
     cdef const int32_t* spans = spans_of(cache, text, &n)
     cdef const int32_t* terms
-    cdef int32_t* tally = cache.tally.data()
+    cdef int32_t* tally = cache.tally.data.ints
     cdef int32_t term, before = -1, pair = -1, id_
     cdef Span* span
     cdef int k
@@ -1110,7 +1178,7 @@ cdef int count_text(TokenCache cache, size_t text, int longest, vector[int32_t]&
         for k in range(span.n_terms):
             term = terms[k]
             if tally[term] == 0:
-                ids.push_back(term)
+                push(ids, term)
             tally[term] += 1
             if longest > 1:
                 if before >= 0:
@@ -1122,42 +1190,47 @@ cdef int count_text(TokenCache cache, size_t text, int longest, vector[int32_t]&
     return 0
 
 
-cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, vector[int32_t]& ids) except -1 nogil:
+cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, Buffer ids) except -1 nogil:
     cdef int32_t id_ = ngram_id(cache, left, right)
-    zeros(cache.ngram_tally, id_ + 1)
-    if cache.ngram_tally[id_] == 0:
-        ids.push_back(~id_)
-    cache.ngram_tally[id_] += 1
+    cdef int32_t* tally
+    lengthen(cache.ngram_tally, id_ + 1, 0)
+    tally = cache.ngram_tally.data.ints
+    if tally[id_] == 0:
+        push(ids, ~id_)
+    tally[id_] += 1
     return id_
 
 
 cdef int count_chars(
-    TokenCache cache, const int64_t* ends, const int32_t* char_ids, size_t start, vector[int32_t]& ids
+    TokenCache cache, const int64_t* ends, const int32_t* char_ids, size_t start, Buffer ids
 ) except -1 nogil:
     """Count the character n-grams of a text by those of its terms."""
-    cdef size_t k, n = ids.size()
-    cdef int32_t* tally = cache.tally.data()
+    cdef size_t k, n = ids.n
+    cdef int32_t* tally = cache.tally.data.ints
     cdef int32_t term
     cdef int64_t i
     for k in range(start, n):
-        term = ids[k]
+        term = ids.data.ints[k]
         if term >= 0:
             for i in range(ends[term - 1] if term else 0, ends[term]):
                 if tally[char_ids[i]] == 0:
-                    ids.push_back(char_ids[i])
+                    push(ids, char_ids[i])
                 tally[char_ids[i]] += tally[term]
     return 0
 
 
-cdef int collect(TokenCache cache, const vector[int32_t]& ids, vector[int32_t]& counts) except -1 nogil:
+cdef int collect(TokenCache cache, Buffer ids, Buffer counts) except -1 nogil:
     """Move the counts of one text from the tallies behind the others."""
-    cdef size_t k, n = counts.size()
+    cdef size_t k
+    cdef int32_t id_
     cdef int32_t* total
-    counts.resize(ids.size())
-    for k in range(n, ids.size()):
-        total = &cache.tally[ids[k]] if ids[k] >= 0 else &cache.ngram_tally[~ids[k]]
-        counts[k] = total[0]
+    reserve(counts, ids.n - counts.n)
+    for k in range(counts.n, ids.n):
+        id_ = ids.data.ints[k]
+        total = cache.tally.data.ints + id_ if id_ >= 0 else cache.ngram_tally.data.ints + ~id_
+        counts.data.ints[k] = total[0]
         total[0] = 0
+    counts.n = ids.n
     return 0
 
 
@@ -1176,12 +1249,12 @@ cdef int32_t ngram_id(TokenCache cache, int32_t left, int32_t right) except -1 n
         return slot.entry - 1
     if cache.restricted:
         return cache.last_ngram
-    id_ = <int32_t>(cache.ngram_parts.size() // 2)
+    id_ = <int32_t>(cache.ngram_parts.n // 2)
     slot.parts = parts
     slot.entry = id_ + 1
-    cache.ngram_parts.push_back(left)
-    cache.ngram_parts.push_back(right)
-    if 2 * <size_t>id_ > cache.ngram_table.size():
+    push(cache.ngram_parts, left)
+    push(cache.ngram_parts, right)
+    if 2 * <size_t>id_ > cache.ngram_table.n:
         grow_ngrams(cache)
     return id_
 
@@ -1194,20 +1267,21 @@ cdef inline size_t filter_bit(uint64_t parts) noexcept nogil:
     return (parts * 0x9E3779B97F4A7C15ULL >> 40) & (64 * FILTER - 1)
 
 
-cdef inline Ngram* slot_of(vector[Ngram]& ngrams, uint64_t parts) noexcept nogil:
-    cdef size_t mask = ngrams.size() - 1
-    cdef size_t position = mixed(parts * 0xFF51AFD7ED558CCDULL) & mask
+cdef inline Ngram* slot_of(Buffer table, uint64_t parts) noexcept nogil:
+    cdef Ngram* ngrams = table.data.ngrams
+    cdef size_t position = mixed(parts * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
     while ngrams[position].entry and ngrams[position].parts != parts:
-        position = (position + 1) & mask
-    return &ngrams[position]
+        position = (position + 1) & (table.n - 1)
+    return ngrams + position
 
 
-cdef int grow_ngrams(TokenCache cache) except -1 nogil:
-    cdef vector[Ngram] ngrams
+cdef int grow_ngrams(TokenCache cache) except -1 with gil:
+    cdef Buffer table = filled(sizeof(Ngram), 2 * cache.ngram_table.n, 0)
     cdef size_t i
-    ngrams.resize(2 * cache.ngram_table.size())
-    for i in range(cache.ngram_table.size()):
-        if cache.ngram_table[i].entry:
-            slot_of(ngrams, cache.ngram_table[i].parts)[0] = cache.ngram_table[i]
-    cache.ngram_table.swap(ngrams)
+    cdef const Ngram* each
+    for i in range(cache.ngram_table.n):
+        each = cache.ngram_table.data.ngrams + i
+        if each.entry:
+            slot_of(table, each.parts)[0] = each[0]
+    cache.ngram_table = table
     return 0

@@ -18,9 +18,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
-
-from textcat.features._token_cache import DEPTH, Infixes, Prefixes, Suffixes, cut
+from textcat.features._token_cache import DEPTH, Infixes, Prefixes, SpanCutter, Suffixes
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer
@@ -111,9 +109,9 @@ class _AffixTables(NamedTuple):
             faster_heuristics=tokenizer.faster_heuristics,
         )
 
-    def cut(self, spans: list[str], specials: set[str]) -> tuple[list[str], np.ndarray]:
-        """Return the tokens of spans, and how many each has: 0 if tables cannot tell, or a special case is near."""
-        return cut(spans, specials, self.token_match is not None, self.prefixes, self.suffixes, self.infixes)
+    def cutter(self, specials: set[str]) -> SpanCutter:
+        """Return what cuts spans by these tables alone, given what may be no run of tokens of a span."""
+        return SpanCutter(self.prefixes, self.suffixes, self.infixes, self.token_match is not None, specials)
 
 
 def _pattern_of(function: Callable[..., Any] | None, method: str) -> re.Pattern[str] | None:

@@ -67,7 +67,7 @@ class _Language:
         self._affixes = _AffixTables.of(self._nlp.tokenizer)
         bare = self._affixes.rebuild(self._nlp.tokenizer, self._nlp.vocab, rules={})
         cuts = [[token.text for token in bare(rule)] for rule in rules]
-        self._specials = {*rules, *map("".join, cuts)}
+        self._cutter = self._affixes.cutter({*rules, *map("".join, cuts)})
         # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
         results = [[intify_attrs(part)[ORTH] for part in parts] for parts in rules.values()]
         self._recut = tuple(rule for rule, cut, result in zip(rules, cuts, results, strict=True) if cut != result)
@@ -124,7 +124,7 @@ class _Language:
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
         """Return the tokens that each span has by itself, one span after the other, and how many each has."""
-        tokens, lengths = self._affixes.cut(spans, self._specials)
+        tokens, lengths = self._cutter.cut(spans)
         others = np.flatnonzero(lengths == 0)
         if not len(others):
             return tokens, lengths
@@ -141,8 +141,7 @@ class _Language:
         """Return what cuts plain spans without the language being asked; for the parameters see `WordTable`."""
         if not self.splits_at_space:
             return None
-        prefixes, suffixes, infixes, _, token_match = self._affixes
-        return WordTable(ids, other, kind, self._specials, token_match is not None, prefixes, suffixes, infixes)
+        return WordTable(ids, other, kind, self._cutter)
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""

@@ -6,7 +6,7 @@ A part is a text whose terms belong to a space: to the shared one, or to that of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, count, pairwise
+from itertools import chain, combinations, pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -223,9 +223,13 @@ def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabu
     A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `apart`) or as a shared
     term. Each counts, since one too many does no harm. None can be read as OTHER.
     """
-    names = dict.fromkeys(names)
-    ambiguous = dict.fromkeys(name for name in names if " " in name or (apart and ":" in name))
-    terms = dict(zip((name for name in names if name and name not in ambiguous), count()))
+    terms: dict[str, int] = {}
+    ambiguous = []
+    for name in names:
+        if " " in name or (apart and ":" in name):
+            ambiguous.append(name)
+        elif name:
+            terms.setdefault(name, len(terms))
     ids: dict[tuple[int, int], int] = {}
     for name in ambiguous:
         for parts in _readings(name, ngrams, apart):
