@@ -9,7 +9,7 @@ from textcat.margin.rules import PDM
 from textcat.margin.solve import solve
 from textcat.papers import datasets, notes
 from textcat.papers.experiments import Settings
-from textcat.papers.paum_reuters import _Vectors
+from textcat.papers.paum import _Vectors
 
 SETTINGS = Settings(n_jobs=1)
 

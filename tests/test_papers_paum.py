@@ -12,10 +12,10 @@ from textcat.evaluation.ranking import evaluate
 from textcat.margin.problems import Problem
 from textcat.margin.rules import PA, PAM, PAUM
 from textcat.margin.solve import solve
-from textcat.papers import datasets, paum_reuters, paum_usps
+from textcat.papers import datasets, paum
 from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Figure, Settings, published
-from textcat.papers.paum_reuters import _gram, _support_sizes, _Vectors
+from textcat.papers.paum import _gram, _support_sizes, _Vectors
 from textcat.training.selection import folds
 
 PRINTED = published()["paum"]
@@ -29,14 +29,14 @@ def vectors():
 
 @pytest.fixture(scope="module")
 def reuters(reuters_archive):
-    return paum_reuters._vectors("reuters21578")
+    return paum._vectors("reuters21578")
 
 
 @pytest.fixture(scope="module")
 def usps():
     if sentence := datasets.missing("usps"):
         pytest.skip(sentence)
-    return paum_usps.kernels()
+    return paum.kernels()
 
 
 def rows_of(vectors, labels):
@@ -46,7 +46,7 @@ def rows_of(vectors, labels):
 
 
 def _row_of_table_2(vectors, name):
-    return paum_reuters._perceptron_row(name, vectors, paum_reuters.RULES[name], 1, PRINTED["table2"][name])
+    return paum._perceptron_row(name, vectors, paum.RULES[name], 1, PRINTED["table2"][name])
 
 
 def ours(row):
@@ -57,7 +57,7 @@ def ours(row):
 
 
 def test_a_row_of_the_table_is_what_evaluation_says_of_its_rankers(vectors):
-    row = paum_reuters._perceptron_row("PAUM(1,50)", vectors, PAUM(1, 50), 1, PRINTED["table2"]["PAUM(1,50)"])
+    row = paum._perceptron_row("PAUM(1,50)", vectors, PAUM(1, 50), 1, PRINTED["table2"]["PAUM(1,50)"])
     solutions = vectors.solve(PAUM(1, 50), 1)
     evaluation = evaluate(
         vectors.scores(vectors.test, solutions),
@@ -87,13 +87,13 @@ def test_the_number_of_terms_is_kept(vectors):
 
 
 def test_the_kernel_matrix_is_that_of_one_product(vectors, monkeypatch):
-    monkeypatch.setattr("textcat.papers.paum_reuters._GRAM_ROWS", 100)
+    monkeypatch.setattr("textcat.papers.paum._GRAM_ROWS", 100)
     rows = vectors.train.astype(np.float64)
     np.testing.assert_allclose(_gram(rows), (rows @ rows.T).toarray(), atol=1e-12)
 
 
 def test_the_svm_ranks_as_libsvm_does_on_the_rows(vectors):
-    weights, support = paum_reuters._train_svm(vectors, 1.0)
+    weights, support = paum._train_svm(vectors, 1.0)
     topic = vectors.topics.index("results")
     machine = SVC(C=1.0, kernel="linear").fit(
         vectors.train.astype(np.float64), vectors.train_labels[:, topic].toarray().ravel()
@@ -105,7 +105,7 @@ def test_the_svm_ranks_as_libsvm_does_on_the_rows(vectors):
 def test_a_topic_is_contradicted_where_equal_documents_differ_in_it():
     rows = sp.csr_matrix([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
     labels = [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
-    assert paum_reuters._contradicted_topics(rows_of(rows, labels)) == {0}
+    assert paum._contradicted_topics(rows_of(rows, labels)) == {0}
 
 
 def test_equal_documents_are_compared_whatever_their_number():
@@ -113,14 +113,14 @@ def test_equal_documents_are_compared_whatever_their_number():
     labels = np.zeros((7, 5))
     for topic, documents in enumerate([(0, 2, 4), (0, 4), (3,), (1,), (3, 5, 6)]):
         labels[documents, topic] = 1
-    assert paum_reuters._contradicted_topics(rows_of(rows, labels)) == {1, 2}, "(1) and (6) have no equal"
+    assert paum._contradicted_topics(rows_of(rows, labels)) == {1, 2}, "(1) and (6) have no equal"
 
 
 def test_table_4_averages_over_separable_topics_only_and_says_why_others_are_not():
     # Topic a is contradicted by equal documents; b is separable; c lies between its two negatives.
     rows = sp.csr_matrix([[1, 0], [1, 0], [0, 1], [0.5, 0.5]], dtype=np.float32)
     printed = {"lambda=0": {"map": 0.5, "sparsity": 1}, "lambda=1": {"map": 0.5, "sparsity": 1}}
-    table = paum_reuters._separability_rows(rows_of(rows, [[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]), printed, 1)
+    table = paum._separability_rows(rows_of(rows, [[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]), printed, 1)
     assert [row.label for row in table] == ["λ = 0", "λ = 1"]
     assert [row.figures["topics"].ours for row in table] == [1, 1]
     assert [row.figures["MAP"].ours for row in table] == [1, 1]
@@ -131,12 +131,12 @@ def test_table_4_averages_over_separable_topics_only_and_says_why_others_are_not
 def test_an_absent_corpus_is_missing_data(monkeypatch, tmp_path):
     monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path))
     monkeypatch.setattr("textcat.corpus.catalogue.cache_folder", lambda: tmp_path)
-    for task in paum_reuters.EXPERIMENTS[1].tasks:
+    for task in paum.EXPERIMENTS[2].tasks:
         with pytest.raises(datasets.MissingData, match="rcv1"):
             task.run(Settings())
 
 
-@pytest.mark.parametrize("name", paum_reuters.RULES)
+@pytest.mark.parametrize("name", paum.RULES)
 def test_rankers_of_table_2_are_as_sparse_as_the_papers_within_8_percent(reuters, name):
     row = _row_of_table_2(reuters, name)
     for band in ("ALL", "TOP10", "LAST30"):
@@ -146,14 +146,14 @@ def test_rankers_of_table_2_are_as_sparse_as_the_papers_within_8_percent(reuters
 
 
 def test_large_topics_are_ranked_as_in_the_paper_and_uneven_margins_gain_most(reuters):
-    rows = {name: _row_of_table_2(reuters, name) for name in paum_reuters.RULES}
+    rows = {name: _row_of_table_2(reuters, name) for name in paum.RULES}
     for row in rows.values():
         assert row.figures["MAP TOP10"].ours == pytest.approx(row.figures["MAP TOP10"].published, abs=0.011)
     assert max(rows, key=lambda name: rows[name].figures["MAP ALL"].ours) == "PAUM(1,50)"
 
 
 def test_all_topics_of_reuters_are_either_separable_or_proven_not_to_be(reuters):
-    without, with_ = paum_reuters._separability_rows(reuters, PRINTED["table4"], 1)
+    without, with_ = paum._separability_rows(reuters, PRINTED["table4"], 1)
     assert without.figures["topics"].ours == 78
     assert "proves nothing" not in without.note
     assert without.figures["sparsity"].ours == pytest.approx(76, rel=0.08)
@@ -165,14 +165,14 @@ def test_all_topics_of_reuters_are_either_separable_or_proven_not_to_be(reuters)
 
 
 def test_the_grid_is_the_papers_and_has_its_choice():
-    pairs = paum_reuters._grid(PRINTED["grid"])
+    pairs = paum._grid(PRINTED["grid"])
     assert len(pairs) == 70
     assert tuple(PRINTED["grid"]["chosen"]) in pairs
 
 
 def test_cross_validation_is_training_without_each_fold_and_testing_on_it(vectors):
     pairs, topic = [(-1.0, 0.0), (1.0, 5.0)], vectors.topics.index("mergers")
-    quality = paum_reuters._cross_validate(vectors, pairs, 3, [0, topic], 1)
+    quality = paum._cross_validate(vectors, pairs, 3, [0, topic], 1)
     of, labels = folds(vectors.train_labels, 3, 0), vectors.train_labels[:, topic].toarray().ravel()
     for k, pair in enumerate(pairs):
         found = []
@@ -186,8 +186,8 @@ def test_cross_validation_is_training_without_each_fold_and_testing_on_it(vector
 
 
 def test_pairs_are_ranked_the_best_first_and_the_papers_choice_is_always_shown(vectors, monkeypatch):
-    monkeypatch.setattr(paum_reuters, "_N_SHOWN", 1)
-    table = paum_reuters._grid_rows(vectors, SMALL_GRID, 1, least=20)
+    monkeypatch.setattr(paum, "_N_SHOWN", 1)
+    table = paum._grid_rows(vectors, SMALL_GRID, 1, least=20)
     assert table[0].label.endswith(f" × 10 folds × {np.sum(vectors.sizes >= 20)} topics")
     assert table[0].seconds > 0
     assert [ours(row)["place"] for row in table[1:]] == sorted(ours(row)["place"] for row in table[1:])
@@ -198,16 +198,16 @@ def test_pairs_are_ranked_the_best_first_and_the_papers_choice_is_always_shown(v
 
 
 def test_margins_from_prevalence_make_common_topics_sparser_where_kappa_is_negative(vectors):
-    sparsity = [ours(row)["sparsity TOP10"] for row in paum_reuters._prevalence_rows(vectors, 1)]
+    sparsity = [ours(row)["sparsity TOP10"] for row in paum._prevalence_rows(vectors, {}, 1)]
     assert sparsity == sorted(sparsity)  # the rows are in the order of κ
 
 
 def test_margins_chosen_on_the_training_documents_rank_them_best(vectors):
-    table = paum_reuters._training_rows(vectors, SMALL_GRID, 1)
-    pairs = sorted(paum_reuters._grid(SMALL_GRID))
-    quality, _ = paum_reuters._trained_on(vectors, pairs, 1)
+    table = paum._training_rows(vectors, SMALL_GRID, 1)
+    pairs = sorted(paum._grid(SMALL_GRID))
+    quality, _ = paum._trained_on(vectors, pairs, 1)
     chosen = pairs[int(quality.mean(axis=1).argmax())]
-    assert table[0].label.endswith(paum_reuters._name_of(chosen))
+    assert table[0].label.endswith(paum._name_of(chosen))
     largest, sparsest = (ours(row)["sparsity ALL"] for row in table[1:])
     assert sparsest <= largest
 
@@ -222,7 +222,7 @@ def points(n, n_dimensions=5, seed=0):
 
 def test_the_plane_goes_through_its_three_points():
     three = points(3)
-    origin, *axes = paum_reuters._plane(*three).T
+    origin, *axes = paum._plane(*three).T
     places = [np.array(axes) @ (point - origin) for point in three]
     np.testing.assert_allclose(axes @ np.transpose(axes), np.eye(2), atol=1e-12)
     for point, place in zip(three, places, strict=True):
@@ -234,7 +234,7 @@ def test_the_plane_goes_through_its_three_points():
 
 
 def test_a_line_says_of_every_point_of_the_plane_how_right_the_row_is():
-    plane = paum_reuters._plane(*points(3))
+    plane = paum._plane(*points(3))
     rows, y, place = sp.csr_array(points(4, seed=1)), np.array([1, -1, 1, -1]), np.array([0.3, -0.7])
     expected = y * (rows @ (plane[:, 0] + plane[:, 1:] @ place))
     np.testing.assert_allclose(y[:, None] * (rows @ plane) @ [1, *place], expected, atol=1e-12)
@@ -242,20 +242,20 @@ def test_a_line_says_of_every_point_of_the_plane_how_right_the_row_is():
 
 def test_corners_are_those_of_the_region_within_all_lines():
     lines = np.array([[1, 1, 0], [1, -1, 0], [0.5, 0, 1], [0.5, 0, -1], [9, 1, 0]], float)
-    found = sorted(map(tuple, np.round(paum_reuters._corners(lines), 9)))
+    found = sorted(map(tuple, np.round(paum._corners(lines), 9)))
     assert found == [(-1, -0.5), (-1, 0.5), (1, -0.5), (1, 0.5)]
 
 
 def test_a_line_crosses_the_frame_or_not():
     low, high = np.array([-1, -1]), np.array([1, 1])
-    assert paum_reuters._crosses(0.5, 1, 0, low, high)
-    assert not paum_reuters._crosses(1.5, 1, 0, low, high)
+    assert paum._crosses(0.5, 1, 0, low, high)
+    assert not paum._crosses(1.5, 1, 0, low, high)
 
 
 def test_no_solution_has_a_larger_geometric_margin_than_the_svm(vectors):
     rows = vectors.train.astype(np.float64)
     y = np.where(vectors.train_labels[:, [vectors.topics.index("results")]].toarray().ravel() > 0, 1, -1)
-    found = paum_reuters._solutions(rows, y)
+    found = paum._solutions(rows, y)
     whole = sp.hstack([rows, np.ones((len(y), 1))], format="csr")
     margins = {name: (y * (whole @ vector)).min() / np.linalg.norm(vector[:-1]) for name, vector in found.items()}
     assert max(margins, key=margins.get) == "SVM"
@@ -265,17 +265,17 @@ def test_no_solution_has_a_larger_geometric_margin_than_the_svm(vectors):
 def test_an_inseparable_topic_has_no_version_space():
     rows = sp.csr_matrix([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
     with pytest.raises(TextcatError, match="The topic 'a' is inseparable"):
-        paum_reuters._figure_rows(rows_of(rows, [[1], [0], [0]]), "a", None)
+        paum._figure_rows(rows_of(rows, [[1], [0], [0]]), "a", None)
 
 
 def test_the_picture_is_the_same_to_the_byte_and_names_every_solution(vectors, tmp_path):
     pytest.importorskip("matplotlib")
     for file in ("once.svg", "again.svg"):
-        table = paum_reuters._figure_rows(vectors, "results", tmp_path / file)
+        table = paum._figure_rows(vectors, "results", tmp_path / file)
     once = (tmp_path / "once.svg").read_text()
     assert once == (tmp_path / "again.svg").read_text()
     assert all(f">{row.label}<" in once for row in table)
-    assert [row.label for row in table] == ["SVM", *paum_reuters._IN_PICTURE]
+    assert [row.label for row in table] == ["SVM", *paum._IN_PICTURE]
 
 
 # --- Table 1 ---------------------------------------------------------------------------------------------------------
@@ -288,36 +288,36 @@ def spots():
     digits = np.repeat([2, 5, 7], 20)
     images = 6 * np.eye(3)[np.searchsorted([2, 5, 7], digits)] + random.normal(size=(60, 3)) / 4
     names = np.concatenate([digits[:57], [2, 2, 2]])
-    return paum_usps._Kernels.of(_Dataset("spots", sp.csr_array(images), digits, sp.csr_array(images), names))
+    return paum._Kernels.of(_Dataset("spots", sp.csr_array(images), digits, sp.csr_array(images), names))
 
 
 def test_the_kernel_is_the_papers(spots):
     dataset = _Dataset("two", sp.csr_array([[1.0, 2.0]]), np.array([0]), sp.csr_array([[4.0, -2.0]]), np.array([0]))
-    assert paum_usps._Kernels.of(dataset).test[0, 0] == pytest.approx(np.exp(-25 / (2 * 3.5) ** 2))
+    assert paum._Kernels.of(dataset).test[0, 0] == pytest.approx(np.exp(-25 / (2 * 3.5) ** 2))
     np.testing.assert_allclose(spots.train.diagonal(), 1, rtol=1e-6)
 
 
 def test_the_largest_output_names_the_digit(spots):
-    assert paum_usps._train(spots, PA(), 1000, seed=0, n_jobs=1)[0] == pytest.approx(5)  # 3 of 60 images
-    assert paum_usps._svm_row(spots, [4.58]).figures["convergence %"] == Figure(pytest.approx(5), 4.58, 2)
+    assert paum._train_digits(spots, PA(), 1000, seed=0, n_jobs=1)[0] == pytest.approx(5)  # 3 of 60 images
+    assert paum._digits_svm_row(spots, [4.58]).figures["convergence %"] == Figure(pytest.approx(5), 4.58, 2)
 
 
 def test_stages_end_after_their_epochs(spots):
-    assert [paum_usps._train(spots, PAM(0.4), epochs, 0, 1)[1] for epochs in (1, 2)] == [1, 2]
+    assert [paum._train_digits(spots, PAM(0.4), epochs, 0, 1)[1] for epochs in (1, 2)] == [1, 2]
 
 
 def test_alma_has_no_figure_at_convergence_as_the_paper_has_none(spots):
-    row = paum_usps._perceptron_row(spots, "ALMA(0.9)", PRINTED["table1"]["ALMA(0.9)"], 1, n_orders=2)
+    row = paum._digits_row(spots, "ALMA(0.9)", PRINTED["table1"]["ALMA(0.9)"], 1, n_orders=2)
     assert list(row.figures) == ["1 epoch %", "3 epochs %"]
 
 
 def test_one_job_gives_what_two_jobs_give(spots):
-    assert paum_usps._train(spots, PAM(0.4), 3, 1, 1) == paum_usps._train(spots, PAM(0.4), 3, 1, 2)
+    assert paum._train_digits(spots, PAM(0.4), 3, 1, 1) == paum._train_digits(spots, PAM(0.4), 3, 1, 2)
 
 
 @pytest.mark.parametrize(("name", "points"), [("PA", 0.3), ("PAM(0.2)", 0.5), ("PAM(0.4)", 0.5)])
 def test_errors_on_usps_are_the_papers_within_some_tenths_of_a_point(usps, name, points):
-    row = paum_usps._perceptron_row(usps, name, PRINTED["table1"][name], 2)
-    for stage in paum_usps.EPOCHS:
+    row = paum._digits_row(usps, name, PRINTED["table1"][name], 2)
+    for stage in paum.EPOCHS:
         figure = row.figures[f"{stage} %"]
         assert abs(figure.ours - figure.published) <= points

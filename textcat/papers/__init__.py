@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def known_experiments() -> dict[str, Experiment]:
     """Return the experiments by name, in the order of the papers."""
-    from textcat.papers import margitron, micra, notes, paum_reuters, paum_usps
+    from textcat.papers import margitron, micra, notes, paum
 
-    modules = (paum_usps, paum_reuters, micra, margitron, notes)
+    modules = (paum, micra, margitron, notes)
     return {experiment.name: experiment for module in modules for experiment in module.EXPERIMENTS}
 
 

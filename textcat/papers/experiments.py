@@ -126,19 +126,8 @@ def _read_toml(name: str) -> dict[str, Any]:
     return read_toml(Path(__file__).with_name(f"{name}.toml"), "table")
 
 
-def timed(call: Callable[..., Answer], *arguments: Any) -> tuple[Answer, float]:
-    """Return what a call returns, and the seconds it takes.
-
-    Parameters
-    ----------
-    call : callable
-    *arguments
-        Of the call.
-
-    Returns
-    -------
-    tuple
-    """
+def _timed(call: Callable[..., Answer], *arguments: Any) -> tuple[Answer, float]:
+    """Return what a call returns, and the seconds it takes."""
     started = perf_counter()
     return call(*arguments), perf_counter() - started
 
@@ -187,7 +176,11 @@ def run(
     slow = " --slow-baselines" if any(record["slow_baselines"] for record in records) else ""
     return Result(
         experiment,
-        tuple(_row(**row) for record in records for row in record["rows"]),
+        tuple(
+            Row(**row | {"figures": {column: Figure(**figure) for column, figure in row["figures"].items()}})
+            for record in records
+            for row in record["rows"]
+        ),
         sum(record["seconds"] for record in records),
         max((datetime.fromisoformat(record["finished"]) for record in records), default=_now()),
         n_kept,
@@ -264,10 +257,9 @@ def _run(
 
 
 def _kept(results: KeptResults, experiment: Experiment, task: Task, settings: Settings) -> Mapping[str, Any] | None:
-    record = results.get(_key(experiment, task, settings.n_jobs, slow_baselines=True))
-    if record is None and not settings.slow_baselines:
-        record = results.get(_key(experiment, task, settings.n_jobs, slow_baselines=False))
-    return record
+    allowed = (True,) if settings.slow_baselines else (True, False)
+    kept = (results.get(_key(experiment, task, settings.n_jobs, slow)) for slow in allowed)
+    return next((record for record in kept if record is not None), None)
 
 
 def _path(experiment: Experiment, folder: Path) -> Path:
@@ -276,10 +268,6 @@ def _path(experiment: Experiment, folder: Path) -> Path:
 
 def _pictures(experiment: Experiment, task: Task, folder: Path) -> Path:
     return folder / experiment.name / quote(task.name, safe=" ()=,")
-
-
-def _row(label: str, figures: Mapping[str, Any], seconds: float | None, note: str) -> Row:
-    return Row(label, {column: Figure(**figure) for column, figure in figures.items()}, seconds, note)
 
 
 def _now() -> datetime:

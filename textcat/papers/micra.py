@@ -20,7 +20,7 @@ from textcat.margin.rules import ALMA, MICRA, PAM, ROMMA, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, facts, published, timed
+from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, _timed, facts, published
 
 HARD = 1e5  # C so large that the margin is hard
 UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
@@ -164,7 +164,7 @@ def _train_once(data: _Dataset, rule: Rule, rho: float, lambda_: float, mini_epo
     """Train on rows in the order of the file, with an active set; return the solution, and the seconds that takes."""
     settings = {"rho": rho, "lambda_": lambda_, "mini_epochs": mini_epochs, "max_epochs": UNTIL_DONE}
     problem = Problem.from_labels(data.y, rule, **settings)
-    (solution,), seconds = timed(lambda: solve(data.X, [problem], margins=True, n_jobs=1))
+    (solution,), seconds = _timed(lambda: solve(data.X, [problem], margins=True, n_jobs=1))
     return solution, seconds
 
 
@@ -267,7 +267,7 @@ def _libsvm_margin(
     if delta:
         X = sp.csr_array(sp.hstack([X, delta * sp.identity(X.shape[0], format="csr")], format="csr"))
     setting = (_libsvm_plane, X, y, tol, HARD, cache_mb)
-    plane, seconds = timed(*setting) if X.shape[0] <= _LARGE else _apart(timed, *setting)
+    plane, seconds = _timed(*setting) if X.shape[0] <= _LARGE else _apart(_timed, *setting)
     return plane.margin, seconds
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
 from textcat.papers.experiments import Figure, Row, Settings, Task, _described
 from textcat.papers.micra import _libsvm_plane
-from textcat.papers.paum_reuters import _Vectors, _vectors
+from textcat.papers.paum import _Vectors, _vectors
 
 # --- the toy table ---------------------------------------------------------------------------------------------------
 
@@ -160,10 +160,11 @@ def _epoch_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
     return table
 
 
-def _machine_row(draws: Sequence[_Draw]) -> Row:
-    """Return the errors of LIBSVM's machine with a hard margin; means over draws."""
+def _epoch_and_machine_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
+    """Return the rows of epochs, and the errors of LIBSVM's machine with a hard margin; means over draws."""
     errors = np.array([draw.errors([_libsvm_plane(draw.X, draw.y, tol=1e-3)[:2]]) for draw in draws])
-    return Row("SVM, hard margin", _means({"% training": errors[:, :, 0], "% test": errors[:, :, 1]}, 0))
+    machine = Row("SVM, hard margin", _means({"% training": errors[:, :, 0], "% test": errors[:, :, 1]}, 0))
+    return [*_epoch_rows(draws, n_jobs), machine]
 
 
 def _means(figures: Mapping[str, np.ndarray], k: int) -> dict[str, Figure]:
@@ -196,22 +197,11 @@ def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
         axes.legend()
 
 
-def _draws() -> list[_Draw]:
-    return [_Draw.of(_vectors("reuters21578"), TOPIC, seed) for seed in range(N_DRAWS)]
-
-
-def _documents(settings: Settings) -> list[Row]:
-    draws = _draws()
+def _on_draws(rows: Callable[..., list[Row]], draw: Callable[..., None], picture: str, settings: Settings) -> list[Row]:
+    draws = [_Draw.of(_vectors("reuters21578"), TOPIC, seed) for seed in range(N_DRAWS)]
     if settings.pictures:
-        _draw_learning(settings.pictures / "notes-acq-documents.svg", draws, settings.n_jobs)
-    return _document_rows(draws, settings.n_jobs)
-
-
-def _epochs(settings: Settings) -> list[Row]:
-    draws = _draws()
-    if settings.pictures:
-        _draw_epochs(settings.pictures / "notes-acq-epochs.svg", draws, settings.n_jobs)
-    return [*_epoch_rows(draws, settings.n_jobs), _machine_row(draws)]
+        draw(settings.pictures / picture, draws, settings.n_jobs)
+    return rows(draws, settings.n_jobs)
 
 
 # --- the bounds on mistakes ------------------------------------------------------------------------------------------
@@ -255,6 +245,11 @@ def _bounds(name: str, settings: Settings) -> list[Row]:
 
 EXPERIMENTS = (
     _described("notes-toy", (), Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows)),
-    _described("notes-acq", ("reuters21578",), Task("documents", _documents), Task("epochs", _epochs)),
+    _described(
+        "notes-acq",
+        ("reuters21578",),
+        Task("documents", partial(_on_draws, _document_rows, _draw_learning, "notes-acq-documents.svg")),
+        Task("epochs", partial(_on_draws, _epoch_and_machine_rows, _draw_epochs, "notes-acq-epochs.svg")),
+    ),
     _described("notes-bounds", tuple(SEPARABLE), *(Task(name, partial(_bounds, name)) for name in SEPARABLE)),
 )
