@@ -6,7 +6,6 @@ Each command has a function here that prints its results; `show` prints all tabl
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import string
@@ -151,16 +150,8 @@ def _facts(console: Console, facts: Mapping[str, Any]) -> None:
 
 
 def _print_json(console: Console, value: Any) -> None:
-    console.file.write(json.dumps(_plain(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: numbers that are not finite are None."""
-    if isinstance(value, Mapping):
-        return {name: _plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    known = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
+    console.file.write(json.dumps(known, ensure_ascii=False, indent=1) + "\n")
 
 
 def _rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
@@ -171,6 +162,10 @@ def _named(titles: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[dict[st
     """Return rows of cells as rows by title."""
     names = list(titles)
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _largest_first(rows: Iterable[dict[str, Any]], size: str = "train") -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (-row[size], row["topic"]))
 
 
 # --- train, evaluate, compare ----------------------------------------------------------------------------------------
@@ -186,9 +181,8 @@ def training(
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
     assert evaluation is not None
     if as_json:
-        cost = {"seconds": stages.seconds, "peak_memory": peak_memory()}
-        run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late, **cost}
-        console.file.write(export.to_json(evaluation, **run))
+        run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late}
+        console.file.write(export.to_json(evaluation, **run, **_cost(stages)))
         return
     if evaluation.measured_on != "test documents":
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
@@ -203,6 +197,10 @@ def training(
     if late:
         _say(console, f"Did not converge: {', '.join(late)}.")
     _say(console, f"Model: {folder}")
+
+
+def _cost(stages: Stages) -> dict[str, Any]:
+    return {"seconds": stages.seconds, "peak_memory": peak_memory()}
 
 
 def quality(
@@ -247,13 +245,13 @@ def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[di
 
 def topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
-    facts = _printed_facts(export.fact_names(evaluation))
-    rows = []
-    for row in sorted(evaluation.topics, key=lambda row: (-row.train_positives, row.topic)):
+    facts, rows = _printed_facts(export.fact_names(evaluation)), []
+    for row in evaluation.topics:
         quality = (*map(_figure, (row.precision, row.recall, row.f1)), _figure(row.average_precision, 3, "no positive"))
         known = [_short(row.facts.get(name)) for name in facts]
         rows.append((row.topic, row.train_positives, row.test_positives, *quality, _figure(row.prevalence, 4), *known))
-    return _named(("topic", "train", "test", "precision", "recall", "F1", "AP", "prevalence", *facts), rows)
+    titles = ("topic", "train", "test", "precision", "recall", "F1", "AP", "prevalence", *facts)
+    return _largest_first(_named(titles, rows))
 
 
 def stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
@@ -328,8 +326,7 @@ def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bo
     if as_json:
         run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": drifting}
         cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
-        output = {"output": None if out is None else str(out), "shards": summary.shards}
-        _print_json(console, counts.as_dict() | run | cost | output)
+        _print_json(console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards})
         return
     if before.finished:
         _say(console, f"{out} is finished: nothing was left to do.\n")
@@ -359,15 +356,15 @@ def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bo
 
 def _topics_of_archive(console: Console, summary: Summary, drifting: Sequence[str]) -> None:
     sizes, counts, train_documents = summary.train_sizes, summary.counts, summary.manifest["train_documents"]
-    rows = [
+    rows = (
         (topic, counts.topics[topic], counts.topics[topic] / counts.tagged, size / train_documents, drift)
         for topic, size in sizes.items()
         if (drift := "*" if topic in drifting else "") or counts.topics[topic]
-    ]
-    rows.sort(key=lambda row: (-row[1], row[0]))
-    show(console, _named(("topic", "documents", "rate", "in training", "drift"), rows))
-    if len(rows) < len(sizes):
-        _say(console, f"\n{len(sizes) - len(rows)} of {len(sizes)} topics have no document.")
+    )
+    table = _largest_first(_named(("topic", "documents", "rate", "in training", "drift"), rows), "documents")
+    show(console, table)
+    if len(table) < len(sizes):
+        _say(console, f"\n{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
     if drifting:
         _say(
             console,
@@ -381,8 +378,7 @@ def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> N
     sizes, facts = manifest["train_sizes"], manifest["facts"]
     prevalence = [size / manifest["train_documents"] for size in sizes]
     columns = zip(manifest["topics"], sizes, prevalence, *facts.values(), strict=True)
-    rows = _named(("topic", "train", "prevalence", *facts), columns)
-    rows.sort(key=lambda row: (-row["train"], row["topic"]))
+    rows = _largest_first(_named(("topic", "train", "prevalence", *facts), columns))
     if as_json:
         _print_json(console, rows)
         return
@@ -394,16 +390,16 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
     """Print how a model was trained."""
     recipe = Recipe(name="", **manifest["recipe"])
     size = sum(path.stat().st_size for path in folder.iterdir())
+    counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"]}
     if as_json:
         names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
-        counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"], "bytes": size}
-        _print_json(console, {"model": str(folder), **{name: manifest.get(name) for name in names}, **counts})
+        known = {name: manifest.get(name) for name in names}
+        _print_json(console, {"model": str(folder), **known, **counts, "bytes": size})
         return
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
         "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
-        "topics": len(manifest["topics"]),
-        "terms": manifest["features"]["n_terms"],
+        **counts,
         "recipe": recipe.title,
         **{section: _settings(getattr(recipe, section)) for section in ("tokens", "features", "learner")},
         "made with": _settings(manifest["versions"], " "),
@@ -431,15 +427,11 @@ def corpora(console: Console, located: Iterable[tuple[Card, Path | None]], *, as
     rows = []
     for card, path in located:
         counts = {name: card.counts.get(name, None if as_json else "?") for name in ("documents", "topics")}
-        where = path or f"not here; {_how_to_get(card)}"
-        place = {"title": card.title, "path": None if path is None else str(path)} if as_json else {"where": where}
+        fetch = f"not here; `textcat corpora fetch {card.name}`"
+        way = f"{fetch} downloads it from {card.urls[0]}" if card.urls else f"{fetch} says how to get it"
+        place = {"title": card.title, "path": path and str(path)} if as_json else {"where": path or way}
         rows.append({"corpus": card.name, **counts, **place})
     _rows(console, rows, as_json=as_json)
-
-
-def _how_to_get(card: Card) -> str:
-    fetch = f"`textcat corpora fetch {card.name}`"
-    return f"{fetch} downloads it from {card.urls[0]}" if card.urls else f"{fetch} says how to get it"
 
 
 def fetched(console: Console, card: Card, path: Path) -> None:
@@ -462,8 +454,8 @@ def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool 
     console.print()
     _facts(console, {"topics": len(rows), "tokens": f"{n_tokens} in train and test"})
     console.print()
-    rows = [row | {"prevalence": float(rate)} for row, rate in zip(rows, statistics.prevalence, strict=True)]
-    rows.sort(key=lambda row: (-row["train"], row["topic"]))
+    rates = map(float, statistics.prevalence)
+    rows = _largest_first(row | {"prevalence": rate} for row, rate in zip(rows, rates, strict=True))
     show(console, rows if len(rows) <= 2 * _ENDS else rows[:_ENDS] + rows[-_ENDS:])
     if len(rows) > 2 * _ENDS:
         _say(console, f"(the {_ENDS} largest and the {_ENDS} smallest of {len(rows)} topics)")
@@ -511,8 +503,7 @@ def study(
         write_atomically(out / "table.md", markdown_table(rows))
         write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
     if as_json:
-        cost = {"seconds": stages.seconds, "peak_memory": peak_memory()}
-        _print_json(console, {"chosen": asdict(chosen), "trials": [asdict(trial) for trial in trials], **cost})
+        _print_json(console, {"chosen": asdict(chosen), "trials": list(map(asdict, trials)), **_cost(stages)})
         return
     first = [*(key for _, key in varied), "MAP ALL", "MAP EXPECTED", "sparsity ALL"]
     order = [name for name in dict.fromkeys([*first, *rows[0]]) if name in rows[0]]
@@ -547,29 +538,23 @@ def experiments(console: Console, states: Sequence[_State], *, as_json: bool) ->
     """Print the papers' experiments: how long each takes, when it was run, what data it needs, and what is missing."""
     rows = []
     for state in states:
-        one = state.experiment
+        one, last_run = state.experiment, "never"
+        if 0 < state.n_finished < len(one.tasks):
+            last_run = f"{state.n_finished} of {len(one.tasks)} tasks"
+        elif state.last_run is not None:
+            last_run = f"{state.last_run:%Y-%m-%d}{'' if state.n_finished else ', changed since'}"
         data = ", ".join(f"{name} (missing)" if name in state.missing else name for name in one.data)
-        rows.append((one.name, one.minutes, _last_run(state), one.title, data, state.missing))
+        rows.append((one.name, one.minutes, last_run, one.title, data, state.missing))
     if as_json:
         titles = ("experiment", "minutes", "last run", "what it shows", "data", "missing")
         _print_json(console, _named(titles, rows))
         return
     for name, minutes, last_run, title, data, _ in rows:
         _say(console, f"{name:16}  {minutes:>4} min  last run: {last_run}")
-        _say(console, _wrapped(console, title, "    "))
-        if data:
-            _say(console, _wrapped(console, f"data: {data}", "    "))
+        for text in filter(None, (title, data and f"data: {data}")):
+            _say(console, _wrapped(console, text, "    "))
     for sentence in dict.fromkeys(sentence for state in states for sentence in state.missing.values()):
         _say(console, "\n" + _wrapped(console, sentence))
-
-
-def _last_run(state: _State) -> str:
-    if state.last_run is None:
-        return "never"
-    n_tasks = len(state.experiment.tasks)
-    if 0 < state.n_finished < n_tasks:
-        return f"{state.n_finished} of {n_tasks} tasks"
-    return f"{state.last_run:%Y-%m-%d}{'' if state.n_finished else ', changed since'}"
 
 
 def reproductions(console: Console, results: Iterable[Result], out: Path | None, *, as_json: bool) -> None:
@@ -587,8 +572,7 @@ def reproductions(console: Console, results: Iterable[Result], out: Path | None,
         show_columns(console, [labels, *((head, list(map(_Figure, cells))) for head, cells in figures)])
         for number, note in enumerate(pages.notes(result.rows), start=1):
             _say(console, f"({number}) {note}")
-        n_tasks, n_kept = len(result.experiment.tasks), result.n_kept
-        kept = f"; {n_kept} of {n_tasks} tasks had been run before" if n_kept else ""
+        kept = f"; {result.n_kept} of {len(result.experiment.tasks)} tasks had been run before" if result.n_kept else ""
         _say(console, f"\n{result.seconds:.1f} s{kept}\n{page}")
     if as_json:
         console.file.write(pages.to_json(ended))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer import Argument, BadParameter, Option
 
 from textcat.errors import TextcatError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # What wrong usage raises, in every version of typer: those that bring their own click and those that need it installed.
-_UsageError: Any = typer.BadParameter.__bases__[0]
+_UsageError: Any = BadParameter.__bases__[0]
 
 # The names of the learners, without the libraries that they need; a test compares them with the real ones.
 LEARNERS = ("alma", "cramma", "l-margitron", "micra", "pa", "pam", "paum", "pdm", "romma", "t-margitron")
@@ -48,7 +49,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def textcat(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Train, evaluate and use rankers of documents by topic."""
@@ -69,60 +70,50 @@ def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
 def number_of_jobs(jobs: int) -> int:
     """Return the number of jobs; wrong usage if no work can be shared among so many."""
     if jobs < 1 and jobs != -1:
-        raise typer.BadParameter(f"{jobs} jobs do nothing; give 1 or more, or -1 for one a core")
+        raise BadParameter(f"{jobs} jobs do nothing; give 1 or more, or -1 for one a core")
     return jobs
 
 
 complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipped("models")
 CorpusName = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="Name of a corpus, path of a card (.toml), or folder or archive of documents.",
         autocompletion=complete_corpus,
     ),
 ]
-ModelFolder = Annotated[Path, typer.Argument(help="Folder of a trained model.")]
-CorpusDir = Annotated[Path | None, typer.Option(help="Folder in which corpora are looked for first.")]
+ModelFolder = Annotated[Path, Argument(help="Folder of a trained model.")]
+CorpusDir = Annotated[Path | None, Option(help="Folder in which corpora are looked for first.")]
 Jobs = Annotated[
     int,
-    typer.Option(
-        "--jobs", "-j", callback=number_of_jobs, help="Blocks of topics trained at the same time; -1: one a core."
-    ),
+    Option("--jobs", "-j", callback=number_of_jobs, help="Blocks of topics trained at the same time; -1: one a core."),
 ]
 RecipeName = Annotated[
-    str, typer.Option(help="Name of a shipped recipe, or path of a recipe file.", autocompletion=complete_recipe)
+    str, Option(help="Name of a shipped recipe, or path of a recipe file.", autocompletion=complete_recipe)
 ]
 Learner = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Train by another learner than the recipe's.",
         autocompletion=lambda incomplete: [name for name in LEARNERS if name.startswith(incomplete)],
     ),
 ]
 Bands = Annotated[
     list[str] | None,
-    typer.Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
+    Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 LabelledOnly = Annotated[
-    bool, typer.Option("--labelled-only", help="Leave out test documents that have none of the model's topics.")
+    bool, Option("--labelled-only", help="Leave out test documents that have none of the model's topics.")
 ]
-PerTopic = Annotated[bool, typer.Option("--topics", help="Print a row per topic, too.")]
+PerTopic = Annotated[bool, Option("--topics", help="Print a row per topic, too.")]
 
 
 def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Replace parameters of a command by groups of options.
+    """Return a decorator of commands, and of such functions: it replaces parameters by groups of options.
 
-    Parameters
-    ----------
-    **groups : callable
-        By the name of a parameter of the command, a function whose own parameters are options. What it returns for
-        them is the command's argument.
-
-    Returns
-    -------
-    callable
-        A decorator of commands, and of such functions.
+    By the name of a parameter, a group is a function whose own parameters are options; what it returns for them is the
+    command's argument.
     """
     options = {name: inspect.signature(group).parameters for name, group in groups.items()}
 
@@ -146,7 +137,7 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
 
 
 def _input(*names: str, **settings: Any) -> Any:
-    return typer.Option(*names, rich_help_panel="Input", **settings)
+    return Option(*names, rich_help_panel="Input", **settings)
 
 
 def input_settings(
@@ -166,7 +157,7 @@ def input_settings(
     from textcat.reading.records import InputSettings
 
     if quote not in ("double", "none"):
-        raise typer.BadParameter(f"--quote is 'double' or 'none', not {quote!r}")
+        raise BadParameter(f"--quote is 'double' or 'none', not {quote!r}")
     settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=quote == "double", lines=lines)
     return settings._replace(text_fields=tuple(text_field)) if text_field else settings
 
@@ -201,7 +192,7 @@ def corpus_reader(
                     corpus, corpus_dir, progress=bar, settings=asked, test_size=test_size, seed=test_seed
                 )
             if asked or test_size is not None or test_seed:
-                raise typer.BadParameter(
+                raise BadParameter(
                     "options of input go with a corpus that is named: the model's own is read as for its training"
                 )
             return reopen_corpus(corpus, corpus_dir, bar)
@@ -211,17 +202,15 @@ def corpus_reader(
 
 def scheduler_address(
     backend: Annotated[
-        str, typer.Option(help="Who does the work: processes of this machine (local), or a Dask cluster (dask).")
+        str, Option(help="Who does the work: processes of this machine (local), or a Dask cluster (dask).")
     ] = "local",
-    scheduler: Annotated[
-        str, typer.Option(help="Address of the Dask cluster's scheduler, such as tcp://host:8786.")
-    ] = "",
+    scheduler: Annotated[str, Option(help="Address of the Dask cluster's scheduler, such as tcp://host:8786.")] = "",
 ) -> str:
     """Return the address of the scheduler, "" if this machine does the work."""
     if backend not in ("local", "dask"):
-        raise typer.BadParameter(f"--backend is 'local' or 'dask', not {backend!r}")
+        raise BadParameter(f"--backend is 'local' or 'dask', not {backend!r}")
     if (backend == "dask") != bool(scheduler):
-        raise typer.BadParameter("--backend dask and --scheduler ADDRESS go together")
+        raise BadParameter("--backend dask and --scheduler ADDRESS go together")
     return scheduler
 
 
@@ -305,7 +294,7 @@ def _warnings_as_sentences() -> Iterator[None]:
     import logging
     import warnings
 
-    class Handler(logging.Handler):
+    class Handler(logging.Handler):  # a StreamHandler would keep the stream that standard error is now
         def emit(self, record: logging.LogRecord) -> None:
             show_warning(record.getMessage())
 

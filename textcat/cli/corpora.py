@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, BadParameter, Option
 
 from textcat.cli.app import (
     AsJson,
@@ -34,7 +35,7 @@ def corpora(context: typer.Context, as_json: AsJson = False, corpus_dir: CorpusD
 
 def fetch(
     corpus: Annotated[
-        str, typer.Argument(help="Name of a corpus, or path of a card (.toml).", autocompletion=complete_corpus)
+        str, Argument(help="Name of a corpus, or path of a card (.toml).", autocompletion=complete_corpus)
     ],
     corpus_dir: CorpusDir = None,
 ) -> None:
@@ -71,17 +72,17 @@ def show(corpus: CorpusName, read: "Callable[..., Corpus]", as_json: AsJson = Fa
 
 
 def reproduce(
-    experiments: Annotated[list[str] | None, typer.Argument(help="Names of experiments; none: list them.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Run all experiments.")] = False,
+    experiments: Annotated[list[str] | None, Argument(help="Names of experiments; none: list them.")] = None,
+    everything: Annotated[bool, Option("--all", help="Run all experiments.")] = False,
     slow_baselines: Annotated[
-        bool, typer.Option("--slow-baselines", help="Also run the baselines that take more than a few minutes.")
+        bool, Option("--slow-baselines", help="Also run the baselines that take more than a few minutes.")
     ] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Run anew what had been run before, too.")] = False,
+    restart: Annotated[bool, Option("--restart", help="Run anew what had been run before, too.")] = False,
     jobs: Jobs = -1,
     as_json: AsJson = False,
-    out: Annotated[Path | None, typer.Option(help="Also write a Markdown page per experiment to this folder.")] = None,
+    out: Annotated[Path | None, Option(help="Also write a Markdown page per experiment to this folder.")] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Folder in which results are kept.", show_default="the user's cache")
+        Path | None, Option(help="Folder in which results are kept.", show_default="the user's cache")
     ] = None,
 ) -> None:
     """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
@@ -90,7 +91,7 @@ def reproduce(
     from textcat.papers.experiments import Settings, results_folder, run, state
 
     if everything and experiments:
-        raise typer.BadParameter("choose one of names and --all")
+        raise BadParameter("choose one of names and --all")
     folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), new_stages()
     known = known_experiments().values()
     if not (everything or experiments):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, BadParameter, Option
 
 from textcat.cli.app import (
     AsJson,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _output(*names: str, **settings: Any) -> Any:
-    return typer.Option(*names, rich_help_panel="Output", **settings)
+    return Option(*names, rich_help_panel="Output", **settings)
 
 
 def output_settings(
@@ -46,7 +47,7 @@ def output_settings(
     from textcat.tagging.output import OutputSettings
 
     if scores not in ("above", "all"):
-        raise typer.BadParameter(f"--scores is 'above' or 'all', not {scores!r}")
+        raise BadParameter(f"--scores is 'above' or 'all', not {scores!r}")
     return OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
 
 
@@ -57,26 +58,23 @@ def tag(
     write: "OutputSettings",
     scheduler: str,
     inputs: Annotated[
-        list[str] | None,
-        typer.Argument(help="Files, folders, patterns such as '*.jsonl', URLs; - or none: standard input."),
+        list[str] | None, Argument(help="Files, folders, patterns such as '*.jsonl', URLs; - or none: standard input.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write shards to, and a journal by which a broken-off run resumes.")
+        Path | None, Option(help="Folder to write shards to, and a journal by which a broken-off run resumes.")
     ] = None,
     by_line: Annotated[
-        bool, typer.Option("--stdin", help="Read a document a line from standard input, as a filter.")
+        bool, Option("--stdin", help="Read a document a line from standard input, as a filter.")
     ] = False,
-    stdout: Annotated[bool, typer.Option("--stdout", help="Write to standard output, as without --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    stdout: Annotated[bool, Option("--stdout", help="Write to standard output, as without --out.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", callback=number_of_jobs, help="Processes that tag; -1: one a core.")
+        int, Option("--jobs", "-j", callback=number_of_jobs, help="Processes that tag; -1: one a core.")
     ] = -1,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first document that cannot be read.")] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Remove what an earlier run has written to --out.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress, and print no summary.")] = False,
-    log: Annotated[Path | None, typer.Option(help="Add lines on the progress of the run to this file.")] = None,
+    strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
+    restart: Annotated[bool, Option("--restart", help="Remove what an earlier run has written to --out.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Draw no progress, and print no summary.")] = False,
+    log: Annotated[Path | None, Option(help="Add lines on the progress of the run to this file.")] = None,
 ) -> None:
     """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
 
@@ -117,8 +115,8 @@ def topics(model: ModelFolder, as_json: AsJson = False) -> None:
 
 def show(
     model: ModelFolder,
-    topic: Annotated[str | None, typer.Option(help="Show the terms with the largest weights for this topic.")] = None,
-    n: Annotated[int, typer.Option("--terms", min=1, help="How many terms.")] = 20,
+    topic: Annotated[str | None, Option(help="Show the terms with the largest weights for this topic.")] = None,
+    n: Annotated[int, Option("--terms", min=1, help="How many terms.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show how a model was trained, or the terms that weigh most for a topic."""
@@ -138,7 +136,7 @@ def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, std
         (out is None and restart, "--restart goes with --out"),
     ):
         if is_wrong:
-            raise typer.BadParameter(sentence)
+            raise BadParameter(sentence)
     if sys.stdin is None and "-" in (inputs or ["-"]):
         raise TextcatError("Standard input is closed: name files to tag, or send documents to standard input.")
 

@@ -1,19 +1,22 @@
-"""Commands that train: `train`, `tune`, and `recipes`, which lists what they train by."""
+"""Commands that train and measure models: `train`, `evaluate`, `compare`, `tune`, and `recipes`, what they train by."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from textcat.cli.app import (
     AsJson,
     Bands,
     CorpusName,
     Jobs,
+    LabelledOnly,
     Learner,
+    ModelFolder,
     PerTopic,
     RecipeName,
+    complete_corpus,
     complete_recipe,
     console,
     corpus_reader,
@@ -21,14 +24,16 @@ from textcat.cli.app import (
     scheduler_address,
     with_options,
 )
+from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
+    from textcat.model.tagger import Tagger
+    from textcat.progress import Stages
     from textcat.recipe import Recipe
 
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change a setting of the recipe, as in learner.tau_pos=50. May be repeated."),
+    list[str] | None, Option("--set", help="Change a setting of the recipe, as in learner.tau_pos=50. May be repeated.")
 ]
 
 
@@ -36,7 +41,7 @@ def changed_recipe(
     recipe: RecipeName = "best",
     learner: Learner = None,
     lang: Annotated[
-        str | None, typer.Option(help="Language of the documents, such as de: short for --set tokens.lang=LANG.")
+        str | None, Option(help="Language of the documents, such as de: short for --set tokens.lang=LANG.")
     ] = None,
     settings: Settings = None,
 ) -> "Recipe":
@@ -47,7 +52,7 @@ def changed_recipe(
     chosen = chosen.with_settings([*(settings or ()), *([f"tokens.lang={lang}"] if lang else ())])
     kappa = any(setting.partition("=")[0].strip() == "learner.kappa" for setting in settings or ())
     if kappa and chosen.learner.get("tau_pos", "prevalence") != "prevalence":
-        raise typer.BadParameter("kappa adapts τ₊ to prevalence, and here τ₊ is fixed; set learner.tau_pos=prevalence")
+        raise BadParameter("kappa adapts τ₊ to prevalence, and here τ₊ is fixed; set learner.tau_pos=prevalence")
     return chosen
 
 
@@ -58,15 +63,13 @@ def train(
     read: "Callable[..., Corpus]",
     scheduler: str,
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write the model to.", show_default="models/CORPUS-RECIPE")
+        Path | None, Option(help="Folder to write the model to.", show_default="models/CORPUS-RECIPE")
     ] = None,
     jobs: Jobs = -1,
     band: Bands = None,
     topics: PerTopic = False,
     as_json: AsJson = False,
-    store: Annotated[
-        Path | None, typer.Option(help="Keep rows in this folder, not in memory, and train from there.")
-    ] = None,
+    store: Annotated[Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")] = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else by cross-validation, and save the model."""
     from textcat.cli import _tables
@@ -85,22 +88,75 @@ def train(
     _tables.training(console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
-def recipes(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="A recipe to print: its name or file; none: list them.", autocompletion=complete_recipe),
+@with_options(read=corpus_reader)
+def evaluate(
+    model: ModelFolder,
+    read: "Callable[..., Corpus]",
+    corpus: Annotated[
+        str | None, Argument(help="The corpus; by default the one it was trained on.", autocompletion=complete_corpus)
     ] = None,
+    topics: PerTopic = False,
+    band: Bands = None,
     as_json: AsJson = False,
+    as_csv: Annotated[bool, Option("--csv", help="Print a row per topic as CSV.")] = False,
+    trec: Annotated[Path | None, Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
+    labelled_only: LabelledOnly = False,
+    bootstrap: Annotated[
+        int, Option(min=0, help="Print 95 % intervals from that many resamples of the documents, such as 1000.")
+    ] = 0,
 ) -> None:
-    """List the recipes, or print one as a file, every setting with its meaning, its type and its default."""
+    """Measure how well a model ranks a corpus' test documents."""
     from textcat.cli import _tables
-    from textcat.recipe import read_recipe
-    from textcat.recipe import recipes as shipped_recipes
+    from textcat.evaluation import export, significance
+    from textcat.model import storage
 
-    if name is None:
-        _tables.recipes(console(), [read_recipe(one) for one in shipped_recipes()], as_json=as_json)
-    else:
-        _tables.recipe(console(), read_recipe(name), as_json=as_json)
+    if as_json and as_csv:
+        raise BadParameter("choose one of --json and --csv")
+    tagger, stages = storage.load(model), new_stages()
+    documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
+    evaluation = tagger.evaluate(documents, bands=band, stages=stages)
+    if bootstrap:
+        evaluation = significance.with_intervals(evaluation, n_resamples=bootstrap)
+    if trec:
+        ids = [document.id for document in documents.test]
+        if evaluation.scores is None:
+            raise TextcatError(f"Of the evaluation on {evaluation.measured_on} no scores were kept.")
+        export.write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
+    form = "json" if as_json else "csv" if as_csv else ""
+    if evaluation.scores is None and not form:
+        console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
+    _tables.quality(console(), evaluation, form=form, per_topic=topics, every_measure=True)
+
+
+@with_options(read=corpus_reader)
+def compare(
+    models: Annotated[list[Path], Argument(help="Folders of two or more trained models.")],
+    read: "Callable[..., Corpus]",
+    corpus: Annotated[
+        str | None, Option(help="The corpus.", show_default="that of the first model", autocompletion=complete_corpus)
+    ] = None,
+    topics: PerTopic = False,
+    band: Bands = None,
+    as_json: AsJson = False,
+    labelled_only: LabelledOnly = False,
+    bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
+) -> None:
+    """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
+    from textcat.cli import _tables
+    from textcat.evaluation import significance
+    from textcat.model import storage
+
+    if not 2 <= len(models) <= 26:
+        raise BadParameter("give 2 to 26 models: they are named by letters")
+    taggers, stages = [storage.load(model) for model in models], new_stages()
+    first = taggers[0]
+    for tagger, model in zip(taggers, models, strict=True):
+        if tagger.topics != first.topics:
+            raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
+    documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
+    evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
+    compared = significance.compare(evaluations, n_resamples=bootstrap)
+    _tables.comparison(console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
 
 
 @with_options(read=corpus_reader)
@@ -109,18 +165,17 @@ def tune(
     read: "Callable[..., Corpus]",
     recipe: RecipeName = "paum",
     space: Annotated[
-        Path | None, typer.Option(help="File of the values to try; by default the margins of the study in the docs.")
+        Path | None, Option(help="File of the values to try; by default the margins of the study in the docs.")
     ] = None,
-    sampler: Annotated[str, typer.Option(help="All of the space (grid), random ones of it, or tpe.")] = "grid",
-    trials: Annotated[int, typer.Option(min=1, help="How many recipes to try, for random and tpe.")] = 100,
-    folds: Annotated[int, typer.Option(min=2, help="Parts the training documents are split into.")] = 5,
-    repeats: Annotated[int, typer.Option(min=1, help="How many splits into folds to average over.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first split into folds, and of the sampler.")] = 0,
+    sampler: Annotated[str, Option(help="All of the space (grid), random ones of it, or tpe.")] = "grid",
+    trials: Annotated[int, Option(min=1, help="How many recipes to try, for random and tpe.")] = 100,
+    folds: Annotated[int, Option(min=2, help="Parts the training documents are split into.")] = 5,
+    repeats: Annotated[int, Option(min=1, help="How many splits into folds to average over.")] = 1,
+    seed: Annotated[int, Option(min=0, help="Seed of the first split into folds, and of the sampler.")] = 0,
     jobs: Jobs = -1,
     as_json: AsJson = False,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the table, the best recipe, and the trials; the same study resumes there."),
+        Path | None, Option(help="Folder for the table, the best recipe, and the trials; the same study resumes there.")
     ] = None,
 ) -> None:
     """Compare recipes by cross-validation on the training documents, and find the best."""
@@ -135,3 +190,49 @@ def tune(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
     _tables.study(console(), results, best(results), stages, out, as_json=as_json)
+
+
+def recipes(
+    name: Annotated[
+        str | None,
+        Argument(help="A recipe to print: its name or file; none: list them.", autocompletion=complete_recipe),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the recipes, or print one as a file, every setting with its meaning, its type and its default."""
+    from textcat.cli import _tables
+    from textcat.recipe import read_recipe
+    from textcat.recipe import recipes as shipped_recipes
+
+    if name is None:
+        _tables.recipes(console(), [read_recipe(one) for one in shipped_recipes()], as_json=as_json)
+    else:
+        _tables.recipe(console(), read_recipe(name), as_json=as_json)
+
+
+def _test_corpus(
+    read: "Callable[..., Corpus]", corpus: str | None, tagger: "Tagger", stages: "Stages", *, labelled_only: bool
+) -> "Corpus":
+    """Open the corpus to measure on, by default the one that the tagger was trained on."""
+    from dataclasses import replace
+
+    documents = read(corpus or _origin(tagger), stages)
+    if not labelled_only:
+        return documents
+    labelled = [document for document in documents.test if not set(tagger.topics).isdisjoint(document.topics)]
+    return replace(documents, test=labelled or documents.test)  # evaluation refuses a corpus without any
+
+
+def _origin(tagger: "Tagger") -> str | Mapping[str, Any]:
+    """Return the name of the corpus of a tagger, or how it was opened."""
+    from textcat.corpus.catalogue import cards
+
+    where = tagger.origin.get("name_or_path", tagger.corpus)
+    if (where in cards() and len(tagger.origin) < 2) or (not tagger.origin and Path(where).exists()):
+        return where  # models of earlier versions say no more than a name
+    if not tagger.origin or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
+        raise TextcatError(
+            f"The model was trained on {tagger.corpus!r}, which is no known corpus: name the corpus to evaluate on."
+            + (f" There is no file or folder {where}." if tagger.origin else "")
+        )
+    return tagger.origin
