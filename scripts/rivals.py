@@ -30,7 +30,7 @@ from textcat.evaluation.significance import compare
 from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
 from textcat.training.examples import Examples, examples_without, make_examples
-from textcat.training.selection import EXPECTED, RARE, Fold, cross_validate, splits
+from textcat.training.selection import EXPECTED, RARE, _Fold, _splits, cross_validate
 
 BANDS = ("ALL", "TOP10", "LAST30")
 
@@ -84,7 +84,7 @@ FIGURES = (*BANDS, RARE, EXPECTED)
 
 def tried(corpus: Corpus, recipe: Recipe, asked: Any) -> Iterator[tuple[str, float, dict[str, float]]]:
     """Yield each rival with each value, and its figures by cross-validation."""
-    folds = list(splits(corpus.labels(corpus.train), asked.folds, 1, asked.seed))
+    folds = list(_splits(corpus.labels(corpus.train), asked.folds, 1, asked.seed))
     examples = list(examples_without([fold.held_out for fold in folds], corpus, recipe))
     for name, rival in RIVALS.items():
         for value in rival.values:
@@ -96,7 +96,7 @@ def tried(corpus: Corpus, recipe: Recipe, asked: Any) -> Iterator[tuple[str, flo
 
 
 def figures_on(
-    fold: Fold, examples: Examples, corpus: Corpus, recipe: Recipe, rival: Rival, value: float, jobs: int
+    fold: _Fold, examples: Examples, corpus: Corpus, recipe: Recipe, rival: Rival, value: float, jobs: int
 ) -> dict[str, float]:
     """Measure a rival on a fold: it gets the very problems that the recipe's learner gets."""
     problems = fold.problems(recipe.make_learner(), examples)

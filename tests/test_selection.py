@@ -14,8 +14,8 @@ from textcat.training.selection import (
     EXPECTED,
     POOLED,
     RARE,
-    Fold,
     Trial,
+    _Fold,
     best,
     cross_validate,
     folds,
@@ -181,7 +181,7 @@ def test_simulated_rare_topics_learn_from_as_few_positives_as_rare_ones_and_are_
     corpus = textcat.open_corpus("newswire")
     labels = corpus.labels(corpus.train)
     held_out = np.flatnonzero(folds(labels, 5, 0) == 0).astype(np.int32)
-    fold = Fold(labels, held_out, np.random.default_rng(0))
+    fold = _Fold(labels, held_out, np.random.default_rng(0))
     assert fold.rare_topics
     for rare in fold.rare_topics:
         assert set(held_out) <= set(rare.left_out)

@@ -14,7 +14,7 @@ from textcat.evaluation.metrics import average_precisions
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.selection import folds
-from textcat.training.train import cross_evaluate, train_and_evaluate, unevaluated_topics
+from textcat.training.train import _cross_evaluate, train_and_evaluate, unevaluated_topics
 
 PLAIN = Recipe("plain")
 DESCRIBED = Recipe("described", topics={"descriptions": 1})
@@ -35,7 +35,7 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
         held_out = [d for d, f in zip(corpus.train, of, strict=True) if f == fold]
         scores[of == fold] = textcat.Tagger.fit(part, recipe).scores(held_out)
     tagger = textcat.Tagger.fit(corpus, recipe)
-    evaluation = cross_evaluate(tagger, corpus, recipe, n_folds=3)
+    evaluation = _cross_evaluate(tagger, corpus, recipe, n_folds=3)
     expected = average_precisions(labels, scores)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     assert evaluation.test_documents == len(corpus.train)
@@ -48,12 +48,12 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
 
 def test_one_job_and_many_give_the_same(corpus):
     tagger = textcat.Tagger.fit(corpus, PLAIN)
-    assert cross_evaluate(tagger, corpus, PLAIN, n_jobs=1) == cross_evaluate(tagger, corpus, PLAIN, n_jobs=3)
+    assert _cross_evaluate(tagger, corpus, PLAIN, n_jobs=1) == _cross_evaluate(tagger, corpus, PLAIN, n_jobs=3)
 
 
 def test_bands_are_those_asked_for(corpus):
     tagger = textcat.Tagger.fit(corpus, PLAIN)
-    assert [band.band for band in cross_evaluate(tagger, corpus, PLAIN, bands=["TOP5"]).bands] == ["TOP5"]
+    assert [band.band for band in _cross_evaluate(tagger, corpus, PLAIN, bands=["TOP5"]).bands] == ["TOP5"]
 
 
 @pytest.mark.parametrize("texts", [["rain"], ["rain", "rain"], ["rain", "sun", ""]])
@@ -62,11 +62,11 @@ def test_few_documents_are_measured_as_far_as_they_can_be(texts):
     few = Corpus.from_documents("few", [*documents, Document("other", {"body": "wind"})])
     for recipe in (PLAIN, DESCRIBED):
         tagger = textcat.Tagger.fit(few, recipe)
-        assert cross_evaluate(tagger, few, recipe).test_documents == len(few.train)
+        assert _cross_evaluate(tagger, few, recipe).test_documents == len(few.train)
     alone = Corpus.from_documents("alone", [Document("1", {"body": "rain sun"}, ("weather",))])
     tagger = textcat.Tagger.fit(few, PLAIN)
     tagger = replace(tagger, topics=alone.topics, train_sizes=np.ones(1, int), thresholds=np.zeros(1), facts={})
-    assert cross_evaluate(tagger, alone, PLAIN).topics[0].average_precision is None
+    assert _cross_evaluate(tagger, alone, PLAIN).topics[0].average_precision is None
 
 
 @pytest.mark.parametrize("learner", ["micra", "romma", "paum"])

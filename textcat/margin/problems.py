@@ -17,36 +17,23 @@ NO_ROWS = np.empty(0, np.int32)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One two-class problem over the rows of a shared X: labels, rule and limits.
+    """One two-class problem over the rows of a shared X: labels, rule and limits."""
 
-    Parameters
-    ----------
-    positives, left_out : ndarray of int32
-        Rows labelled +1, and rows never trained on (cross-validation leaves a fold out); all others are labelled -1.
-    rule : Rule
-        When to update and by how much, from `textcat.margin.rules`: ``rules.PAUM(-0.5, 10)``, not the estimator PAUM.
-    lambda_ : float >= 0
-        The λ trick: every row gets a private coordinate √λ, which makes any rows separable.
-    rho : float
-        Size of the constant coordinate appended to every row; 0 for no bias. The paper's ``b += ηyR²`` is ρ = R.
-    max_epochs : int
-        Stop after that many passes over the rows.
-    mini_epochs : int
-        The active set ("red-" in the papers): after every epoch, the rows that caused an update in it are presented
-        again, cyclically, that many times, or until none of them causes one. Training still ends only with a full epoch
-        without an update. 0: full epochs alone.
-    start : Solution, optional
-        Start from there instead of from zero: a solution over the same rows and features, in the same number type.
-    """
-
-    positives: np.ndarray
+    positives: np.ndarray  # int32 numbers of the rows labelled +1; all others are labelled -1
     rule: Rule
+    """When to update and by how much, from `textcat.margin.rules`: ``rules.PAUM(-0.5, 10)``, not the estimator PAUM."""
     left_out: np.ndarray = field(default_factory=lambda: NO_ROWS)
-    lambda_: float = 0.0
+    """int32 numbers of rows never trained on: cross-validation leaves a fold out."""
+    lambda_: float = 0.0  # the λ trick: every row gets a private coordinate √λ, which makes any rows separable
     rho: float = 1.0
-    max_epochs: int = 1000
+    """Size of the constant coordinate appended to every row; 0 for no bias. The paper's ``b += ηyR²`` is ρ = R."""
+    max_epochs: int = 1000  # stop after that many passes over the rows
     mini_epochs: int = 0
+    """The active set ("red-" in the papers): after every epoch, the rows that caused an update in it are presented
+    again, cyclically, that many times, or until none of them causes one. Training still ends only with a full epoch
+    without an update. 0: full epochs alone."""
     start: Solution | None = None
+    """Start from there instead of from zero: a solution over the same rows and features, in the same number type."""
 
     def __post_init__(self) -> None:
         if type(self.rule) not in RULES.values():  # a Python subclass of a rule has no formula of its own
@@ -77,51 +64,31 @@ class Problem:
 
 @dataclass(eq=False)
 class Solution:
-    """The result of training on a problem.
+    """The result of training on a problem: ``f(x) = ⟨weights, x⟩ + bias``."""
 
-    Attributes
-    ----------
-    weights, bias : ndarray of shape (n_features,), float
-        ``f(x) = ⟨weights, x⟩ + bias``. Weights are None with a kernel, or where only held-out scores were asked for.
-    support : ndarray of int32
-        The rows with a non-zero coefficient; their number is what the PAUM paper calls sparsity.
-    alpha : ndarray
-        The sum of the signed steps made on each support row; ``weights = Σ alpha_i x_i``.
-    n_updates, n_epochs : int
-        Updates made, those of a start included, and full passes over the rows, the last one (without an update if
-        converged) included.
-    converged, stopped : bool, str
-        Whether the last epoch was without an update, and why training ended, in words.
-    held_out : ndarray
-        Scores of the problem's left-out rows, in their order.
-    directional_margin : float
-        ``min_i y_i f(x_i) / ‖a‖`` over the rows trained on, ``a`` being the whole weight vector, with its augmented and
-        private coordinates, and f the function that was trained, private coordinates included. Below 0 where a row is
-        on the wrong side; NaN where it was not asked for, or without any row or weight.
-    margin : float
-        The geometric margin: the same divided by ``‖w‖``, which leaves the augmented coordinate (the bias) out.
-    certificate : float
-        A proven lower bound on the fraction of the largest possible directional margin γ_d that was reached. Every
-        ``a`` is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules
-        with shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``.
-    unit : float
-        What scores are divided by before they are compared with those of the same rule trained on other rows: ``‖a‖``
-        where the rule leaves its length free; 1 for PA, PAM and PAUM, whose margins have a size of their own.
-    """
-
-    weights: np.ndarray | None
+    weights: np.ndarray | None  # None with a kernel, or where only held-out scores were asked for
     bias: float
     support: np.ndarray
-    alpha: np.ndarray
-    n_updates: int
-    n_epochs: int
-    converged: bool
-    stopped: str
-    held_out: np.ndarray
+    """int32 numbers of the rows with a non-zero coefficient; how many, is what the PAUM paper calls sparsity."""
+    alpha: np.ndarray  # the sum of the signed steps made on each support row; ``weights = Σ alpha_i x_i``
+    n_updates: int  # those of a start included
+    n_epochs: int  # full passes over the rows, the last one (without an update if converged) included
+    converged: bool  # whether the last epoch was without an update
+    stopped: str  # why training ended, in words
+    held_out: np.ndarray  # scores of the problem's left-out rows, in their order
     directional_margin: float = np.nan
+    """``min_i y_i f(x_i) / ‖a‖`` over the rows trained on, ``a`` being the whole weight vector, with its augmented and
+    private coordinates, and f the function that was trained, private coordinates included. Below 0 where a row is on
+    the wrong side; NaN where it was not asked for, or without any row or weight."""
     margin: float = np.nan
+    """The geometric margin: the same divided by ``‖w‖``, which leaves the augmented coordinate (the bias) out."""
     certificate: float = np.nan
+    """A proven lower bound on the fraction of the largest possible directional margin γ_d that was reached. Every ``a``
+    is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules with
+    shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``."""
     unit: float = 1.0
+    """What scores are divided by before they are compared with those of the same rule trained on other rows: ``‖a‖``
+    where the rule leaves its length free; 1 for PA, PAM and PAUM, whose margins have a size of their own."""
 
     def __repr__(self) -> str:
         return f"Solution({self.n_updates} updates, {len(self.support)} support rows; {self.stopped})"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import joblib
@@ -184,14 +184,12 @@ def _in_threads(
 
     joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.
     """
-    queue: SimpleQueue[NumberedProblem] = SimpleQueue()
-    for numbered in problems:
-        queue.put(numbered)
+    queue = deque(problems)
 
     def waiting() -> Iterator[NumberedProblem]:
-        with suppress(Empty):
+        with suppress(IndexError):  # empty
             while True:
-                yield queue.get_nowait()
+                yield queue.popleft()
 
     with ThreadPoolExecutor(max(1, n_jobs - 1)) as pool:
         try:

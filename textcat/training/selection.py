@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, groupby, islice, product
+from operator import lt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,13 +27,9 @@ from textcat.training.examples import Examples, examples_without
 
 # What the study of margins compares: every fixed pair, and every adapted one.
 _FIXED = product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
-_ADAPTED = product((-1.0, -0.5, -0.1), (-50.0, -20.0, -10.0, -5.0, 5.0), (50.0, 100.0, 200.0, 400.0))
+_ADAPTED = product((-1.0, -0.5, -0.1), ("prevalence",), (-50.0, -20.0, -10.0, -5.0, 5.0), (50.0, 100.0, 200.0, 400.0))
 _MARGINS: list[dict[str, Any]] = [
-    *({"tau_neg": tau_neg, "tau_pos": tau_pos} for tau_neg, tau_pos in _FIXED),
-    *(
-        {"tau_neg": tau_neg, "tau_pos": "prevalence", "kappa": kappa, "scale": scale}
-        for tau_neg, kappa, scale in _ADAPTED
-    ),
+    dict(zip(("tau_neg", "tau_pos", "kappa", "scale"), values, strict=False)) for values in (*_FIXED, *_ADAPTED)
 ]
 
 # The rarest topics have too few positives to be cross-validated: their averages are mostly noise. They are simulated:
@@ -128,7 +125,7 @@ def out_of_fold_scores(
     """
     n_documents, n_topics = len(fold_of), examples.labels.shape[1]
     labels = examples.labels[:n_documents]
-    parts = [Fold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
+    parts = [_Fold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
     problems = [problem for part in parts for problem in part.problems(learner, examples)]
     n_jobs, seed = learner.n_jobs, learner.random_state
     solutions = iter(solve(examples.rows, problems, n_jobs=n_jobs, seed=seed, keep_weights=False, progress=progress))
@@ -174,7 +171,7 @@ def cross_validate(
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
         raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
-    parts = list(splits(labels, n_folds, n_repeats, seed))
+    parts = list(_splits(labels, n_folds, n_repeats, seed))
     tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
     for _, alike in groupby(recipes, key=feature_key):
         same_features = list(alike)
@@ -201,26 +198,16 @@ def feature_key(recipe: Recipe) -> str:
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
-def splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[Fold]:
-    """Yield the folds of several splits, with simulated rare topics.
-
-    Parameters
-    ----------
-    labels, n_folds, n_repeats, seed
-        As in `folds` and `cross_validate`.
-
-    Yields
-    ------
-    Fold
-    """
+def _splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[_Fold]:
+    """Yield the folds of several splits, with simulated rare topics."""
     for split_seed in range(seed, seed + n_repeats):
         fold_of, random = folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
         for number in range(n_folds):
-            yield Fold(labels, np.flatnonzero(fold_of == number), random)
+            yield _Fold(labels, np.flatnonzero(fold_of == number), random)
 
 
 def _train(
-    tries: Iterable[_Try], fold: Fold, examples: Examples, n_jobs: int | None
+    tries: Iterable[_Try], fold: _Fold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Try, list[Solution]]]:
     """Yield each try's solutions on a fold's other documents, by one call of the solver for each seed."""
     same_seed: dict[int | None, list[_Try]] = {}
@@ -238,12 +225,11 @@ class _Try:
     def __init__(self, recipe: Recipe, labels: sp.csc_matrix):
         self.learner = recipe.make_learner()
         self._recipe, self._labels, self._scores = recipe, labels, np.zeros(labels.shape, np.float32)
-        self._n_scored = 0
         self._quality: list[dict[str, float]] = []
         self._sparsity: list[dict[str, float]] = []
-        self._pooled: list[float] = []
+        self._n_scored, self._pooled = 0, list[float]()
 
-    def measure(self, fold: Fold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
+    def measure(self, fold: _Fold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
         """Measure the recipe on a fold's own documents."""
         self._quality.append(fold.quality(solutions, chosen))
         support = np.array([len(solution.support) for solution in solutions])
@@ -269,15 +255,11 @@ class _RareTopic(NamedTuple):
     left_out: np.ndarray
 
 
-class Fold:
+class _Fold:
     """Held-out documents: from settings to problems without them, from the solutions to figures on them.
 
-    Parameters
-    ----------
-    labels, held_out : sparse of shape (n_documents, n_topics), ndarray of int
-        The labels of all documents, and the positions of those held out.
-    random : numpy.random.Generator, optional
-        Draws the positives that simulated rare topics keep; None: no topic is simulated.
+    The labels are those of all documents, held out are positions. Without a random generator, which draws the positives
+    that simulated rare topics keep, no topic is simulated.
     """
 
     def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator | None = None):
@@ -302,14 +284,7 @@ class Fold:
     def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
         """Yield a learner's problem for each topic, then for each simulated one.
 
-        Parameters
-        ----------
-        learner, examples
-            Rows after those of documents are never held out, and are examples of simulated topics, too.
-
-        Yields
-        ------
-        Problem
+        Rows after those of documents are never held out, and are examples of simulated topics, too.
         """
         n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
         never = [NO_ROWS] * len(self.sizes) if examples.left_out is None else rows_by_column(examples.left_out)
@@ -333,17 +308,7 @@ class Fold:
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the macro-averaged precision over each band, RARE and EXPECTED; nan where a band has no topic.
-
-        Parameters
-        ----------
-        solutions, chosen
-            Of `problems`, and the bands.
-
-        Returns
-        -------
-        dict of str to float
-        """
+        """Return the macro-averaged precision over each band, RARE and EXPECTED; nan where a band has no topic."""
         precisions = average_precisions(self._held_out_labels, self.scores(solutions))
         precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
         figures = {band.name: _nanmean(precisions[list(band.topics)]) for band in chosen}
@@ -387,10 +352,8 @@ def best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     paper = next((trial for trial in trials if is_the_papers(trial.recipe)), None)
     reference = paper or max(trials, key=lambda trial: trial.macro_average_precision[EXPECTED])
     names = ("ALL", "TOP10", RARE) if paper else (EXPECTED,)
-    yardstick = {band: reference.macro_average_precision[band] - tolerance for band in names}
-
-    def as_good(trial: Trial) -> bool:
-        # A band that no topic is in is nan, and no reason against a setting.
-        return not any(trial.macro_average_precision[band] < least for band, least in yardstick.items())
-
-    return min(filter(as_good, trials), key=lambda trial: trial.average_sparsity["ALL"])
+    yardstick = [reference.macro_average_precision[band] - tolerance for band in names]
+    figures = [[trial.macro_average_precision[band] for band in names] for trial in trials]
+    # A band that no topic is in is nan, and no reason against a setting.
+    as_good = [trial for trial, of in zip(trials, figures, strict=True) if not any(map(lt, of, yardstick))]
+    return min(as_good, key=lambda trial: trial.average_sparsity["ALL"])

@@ -169,7 +169,7 @@ def train_and_evaluate(
     if tagger.relevant(corpus).nnz:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     else:
-        tagger.evaluation = cross_evaluate(tagger, corpus, recipe, bands=bands, **options)
+        tagger.evaluation = _cross_evaluate(tagger, corpus, recipe, bands=bands, **options)
     return tagger
 
 
@@ -192,7 +192,7 @@ def _units(learner: MarginClassifier) -> np.ndarray:
     return np.array([solution.unit for solution in learner.solutions_], learner.intercept_.dtype)
 
 
-def cross_evaluate(
+def _cross_evaluate(
     tagger: Tagger,
     corpus: Corpus,
     recipe: Recipe,
@@ -206,21 +206,10 @@ def cross_evaluate(
     """Measure how well a recipe ranks a corpus' training documents, by rankers that were not trained on them.
 
     The documents of all folds are ranked together. A topic of one document counts only if descriptions are examples:
-    else nothing is left to learn it from.
-
-    Parameters
-    ----------
-    tagger : Tagger
-        Trained on the corpus by the recipe. Its thresholds are those that F1 is measured at; if they were chosen by
-        cross-validation, that was on the same documents, and a fresh document is decided on a little worse.
-    corpus, recipe, bands, n_jobs, store, stages
-        As in `train_and_evaluate`, but rows are kept beside the folder, until they are not needed any more.
-    n_folds : int
-        At most one per document.
-
-    Returns
-    -------
-    Evaluation
+    else nothing is left to learn it from. The thresholds that F1 is measured at are the tagger's, trained on the corpus
+    by the recipe; if they were chosen by cross-validation, that was on the same documents, and a fresh document is
+    decided on a little worse. There are at most as many folds as documents; rows are kept beside the folder `store`,
+    until they are not needed any more, or in memory.
     """
     labels = corpus.labels(corpus.train)
     fold_of = folds(labels, min(n_folds, len(corpus.train)), seed=0)

@@ -39,12 +39,11 @@ class _Range:
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def draw(self, random: np.random.Generator) -> float:
-        if self.whole and not self.log:
-            return int(random.integers(int(self.low), int(self.high) + 1))
-        if not self.log:
-            return float(random.uniform(self.low, self.high))
-        value = math.exp(random.uniform(math.log(self.low), math.log(self.high)))
-        return round(value) if self.whole else value
+        if self.log:
+            value = math.exp(random.uniform(math.log(self.low), math.log(self.high)))
+            return round(value) if self.whole else value
+        whole = int(self.low), int(self.high) + 1
+        return int(random.integers(*whole)) if self.whole else float(random.uniform(self.low, self.high))
 
 
 @dataclass(frozen=True)
