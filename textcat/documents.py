@@ -284,12 +284,12 @@ class Corpus:
 
         Its text, the same in title and body, is the topic's name, and its description if it has one.
         """
-        documents = []
-        for topic in self.topics:
-            # As words: the tokenizer would take rec.sport.hockey for the address of a site.
-            text = f"{_SEPARATORS.sub(' ', topic)} {self.descriptions.get(topic, '')}".strip()
-            documents.append(Document(f"description of {topic}", {"title": text, "body": text}, (topic,)))
-        return documents
+        # As words: the tokenizer would take rec.sport.hockey for the address of a site.
+        texts = [f"{_SEPARATORS.sub(' ', name)} {self.descriptions.get(name, '')}".strip() for name in self.topics]
+        return [
+            Document(f"description of {topic}", {"title": text, "body": text}, (topic,))
+            for topic, text in zip(self.topics, texts, strict=True)
+        ]
 
     def labels(self, documents: Sequence[Document]) -> sparse.csc_matrix:
         """Return which documents belong to which topics of this corpus, in the order of `topics`; others do not count.
@@ -309,7 +309,7 @@ class Corpus:
 
     def statistics(self) -> _Statistics:
         """Count documents, topics and positives per part."""
-        parts = {"train": self.train, "test": self.test, "unused": self.unused}
+        parts = {part: getattr(self, part) for part in PARTS}
         sizes = {part: len(documents) for part, documents in parts.items()}
         without_topic = {part: sum(not d.topics for d in documents) for part, documents in parts.items()}
         counts = [topic_counts(part) for part in (self.train, self.test)]
@@ -327,11 +327,8 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
 
     Parameters
     ----------
-    caption : str
-    head, rows : sequence of str, iterable of such
-        The names of the columns, and a topic each.
-    n_rows : int
-        How many there are.
+    caption, head, rows, n_rows : str, sequence of str, iterable of such, int
+        The names of the columns; a topic a row; how many there are.
 
     Returns
     -------
@@ -362,11 +359,8 @@ def texts_of_record(record: Mapping[str, Any], fields: str | Sequence[str], numb
 
     Parameters
     ----------
-    record : mapping of str to object
-    fields : str or sequence of str
-        As `text` of `Corpus.from_records`.
-    number : int
-        Of the record, for messages.
+    record, fields, number : mapping of str to object, str or sequence of str, int
+        The fields are as `text` of `Corpus.from_records`; the number is for messages.
 
     Returns
     -------

@@ -419,10 +419,6 @@ class _RemoteFile(io.RawIOBase):
         place: int = self._file.seek(offset, whence)
         return place
 
-    def tell(self) -> int:
-        place: int = self._file.tell()
-        return place
-
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._file.read(len(buffer))

@@ -112,18 +112,8 @@ class Stream:
         while n > 0 and (passed := len(self.read(n))):
             n -= passed
 
-    def ahead(self, distance: int, n: int) -> bytes:
-        """Return bytes further on without using up any; none if that is costly.
-
-        Parameters
-        ----------
-        distance, n : int
-            Up to `n` bytes after that many others.
-
-        Returns
-        -------
-        bytes
-        """
+    def _ahead(self, distance: int, n: int) -> bytes:
+        """Return up to `n` bytes after `distance` others, without using up any; none if that is costly."""
         return b""
 
     def seekable(self) -> IO[bytes] | None:
@@ -168,7 +158,7 @@ class _FileStream(Stream):
     def skip(self, n: int) -> None:
         self._file.seek(n, io.SEEK_CUR)
 
-    def ahead(self, distance: int, n: int) -> bytes:
+    def _ahead(self, distance: int, n: int) -> bytes:
         place = self._file.tell()
         try:
             self._file.seek(place + distance)
@@ -189,7 +179,30 @@ def of_file(file: Any) -> Stream:
 
 def _of_pipe(pipe: Any, closes: bool = False) -> Stream:
     """Return the stream of a pipe, such as standard input, which gives at once what is there."""
-    return Stream(_Available(pipe).take, prompt=True, close=pipe.close if closes else lambda: None)
+    # Not through its buffer, as Python cannot end while a thread waits there.
+    raw, ended = getattr(pipe, "raw", None), False
+    read = pipe.read1 if raw is None else raw.read
+
+    def take(n: int) -> bytes:
+        nonlocal ended
+        parts: list[bytes] = []
+        while not ended and (not parts or (sum(map(len, parts)) < _AT_ONCE and _ready(pipe))):
+            data = read(STEP)
+            if data is None:  # the pipe does not wait by itself
+                select.select([pipe], [], [])
+                continue
+            parts.append(data)
+            ended = not data  # on a terminal the end comes once
+        return b"".join(parts)
+
+    return Stream(take, prompt=True, close=pipe.close if closes else lambda: None)
+
+
+def _ready(pipe: Any) -> bool:
+    try:
+        return bool(select.select([pipe], [], [], 0)[0])
+    except (OSError, ValueError):
+        return False  # no file of the system's, or a system that can wait for sockets only
 
 
 class _LookAhead:
@@ -232,7 +245,7 @@ class _LookAhead:
     def ahead(self, start: int, size: int) -> bytes:
         """Return what stands at `start`, counted from the start of `data` but behind them, if it can be had at once."""
         distance = start - len(self.data)
-        return self._stream.ahead(distance, size) if distance >= 0 and not self.ended else b""
+        return self._stream._ahead(distance, size) if distance >= 0 and not self.ended else b""
 
     def drop(self, n: int) -> bytes:
         """Take `n` bytes from the start."""
@@ -272,7 +285,21 @@ def _as_utf8(stream: Stream, encoding: str) -> Stream | None:
     encoding = _exact_encoding(encoding, stream.peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
         return None
-    return Stream(_Decoder(stream.read, encoding).take, stream.consumed, stream.prompt)
+    decoder, n_read = codecs.getincrementaldecoder(encoding)(), 0
+
+    def take(n: int) -> bytes:
+        nonlocal n_read
+        while True:
+            data = stream.read(n)
+            try:
+                text = decoder.decode(data, final=not data).encode()
+            except UnicodeError as error:
+                raise _not_in(encoding, n_read + max(getattr(error, "start", 0), 0)) from None
+            n_read += len(data)
+            if text or not data:
+                return text
+
+    return Stream(take, stream.consumed, stream.prompt)
 
 
 def _exact_encoding(encoding: str, head: bytes) -> str:
@@ -285,26 +312,6 @@ def _exact_encoding(encoding: str, head: bytes) -> str:
         return encoding
     by_mark = next((known for mark, known in _MARKS if head.startswith(mark)), "")
     return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
-
-
-class _Decoder:
-    """Decode what is read, and encode it as UTF-8."""
-
-    def __init__(self, read: Callable[[int], bytes], encoding: str) -> None:
-        self._read, self._encoding, self._n = read, encoding, 0
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-
-    def take(self, n: int) -> bytes:
-        while True:
-            data = self._read(n)
-            try:
-                text = self._decoder.decode(data, final=not data).encode()
-            except UnicodeError as error:
-                place = self._n + max(getattr(error, "start", 0), 0)
-                raise _not_in(self._encoding, place) from None
-            self._n += len(data)
-            if text or not data:
-                return text
 
 
 class _Part(NamedTuple):
@@ -328,33 +335,6 @@ def sought_in(stream: Stream) -> tuple[IO[bytes], _Part]:
         spool.write(data)
     spool.seek(0)
     return spool, _Part(start, stream.consumed())
-
-
-class _Available:
-    """Read what is in a pipe now, up to some megabyte; wait only if there is nothing."""
-
-    def __init__(self, pipe: Any) -> None:
-        self._pipe, self._ended = pipe, False
-        # Not through its buffer, as Python cannot end while a thread waits there.
-        raw = getattr(pipe, "raw", None)
-        self._read = raw.read if raw is not None else pipe.read1
-
-    def take(self, n: int) -> bytes:
-        parts: list[bytes] = []
-        while not self._ended and (not parts or (sum(map(len, parts)) < _AT_ONCE and self._ready())):
-            data = self._read(STEP)
-            if data is None:  # the pipe does not wait by itself
-                select.select([self._pipe], [], [])
-                continue
-            parts.append(data)
-            self._ended = not data  # on a terminal the end comes once
-        return b"".join(parts)
-
-    def _ready(self) -> bool:
-        try:
-            return bool(select.select([self._pipe], [], [], 0)[0])
-        except (OSError, ValueError):
-            return False  # no file of the system's, or a system that can wait for sockets only
 
 
 def shown(name: str) -> str:

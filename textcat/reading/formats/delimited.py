@@ -83,7 +83,7 @@ def _head(data: bytes, at_end: bool, quotes: bool) -> int:
     """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight."""
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
-        end = _row_end(data, start, b",;\t|", at_end) if quotes else _line_end(data, start, at_end)
+        end = _row_end(data, start, b",;\t|" if quotes else None, at_end)
         if not end or data[start:end].strip():
             return end
         start = end
@@ -116,25 +116,14 @@ def _records(block: Block, settings: InputSettings) -> _Items:
 
 def _spans(block: Block, separator: bytes, settings: InputSettings) -> Iterator[_Span]:
     start, position = 0, block.position
-    for end in _row_ends(block.data, separator, True) if settings.quotes else _line_ends(block.data):
+    for end in _row_ends(block.data, separator if settings.quotes else None, True):
         row = block.data[start:end]
         if row.strip():
             yield _Span(position, block.offset + start, row)
         start, position = end, position + row.count(b"\n")
 
 
-def _line_ends(data: bytes) -> Iterator[int]:
-    end = 0
-    while end < len(data):
-        end = _line_end(data, end, True)
-        yield end
-
-
-def _line_end(data: bytes, start: int, final: bool) -> int:
-    return data.find(b"\n", start) + 1 or (len(data) if final else 0)
-
-
-def _row_ends(data: bytes, separators: bytes, final: bool) -> Iterator[int]:
+def _row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
     """Yield where each row ends, as far as that is in sight; what is `final` ends a row."""
     start = 0
     while start < len(data) and (end := _row_end(data, start, separators, final)):
@@ -142,9 +131,14 @@ def _row_ends(data: bytes, separators: bytes, final: bool) -> Iterator[int]:
         start = end
 
 
-def _row_end(data: bytes, start: int, separators: bytes, final: bool) -> int:
-    """Return where a row ends, or the line it starts on if its quotes are unbalanced; 0 if that is not in sight."""
+def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> int:
+    """Return where a row ends, or the line it starts on if its quotes are unbalanced; 0 if that is not in sight.
+
+    Without separators, quotes are ordinary characters.
+    """
     place, last = start, len(data) if final else 0
+    if separators is None:
+        return data.find(b"\n", start) + 1 or last
     while True:
         newline = data.find(b"\n", place)
         quote = data.find(b'"', place, newline if newline >= 0 else len(data))
