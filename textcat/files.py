@@ -259,10 +259,9 @@ class FolderFormat:
             raise self.error(f"{folder} is the current folder, {reason}: name another one.")
         if folder.exists():
             there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
-            others = sorted(there - self.files - {MANIFEST})
             if there and not there & self.files:
                 raise self.error(f"{folder} exists and is {self.negation}: name another folder.")
-            if others:
+            if others := sorted(there - self.files - {MANIFEST}):
                 reason = f"for {others[0]} would be lost"
                 raise self.error(f"The {self.name} {folder} is not replaced, {reason}: name another folder.")
         above = next(parent for parent in folder.parents if parent.exists())

@@ -17,7 +17,6 @@ Advance = Callable[[int], None]
 
 # How many items go by between two calls of a progress bar: drawing must not cost more than the work.
 _STEP = 256
-_NARROW = 10  # columns of a bar, so that the text behind it fits on a terminal of 80 columns
 
 
 class Bar:
@@ -25,10 +24,8 @@ class Bar:
 
     Parameters
     ----------
-    bars : rich.progress.Progress, optional
-        What draws it, as its one task; None draws nothing.
-    for_download : bool, default False
-        Whether bytes are all it counts: they stay to be seen when the download is over.
+    bars, for_download : rich.progress.Progress or None, bool
+        What draws it, as its one task; and whether bytes are all it counts: they stay to be seen after the download.
     """
 
     total = 0  # bytes of a download; 0 if that is not known
@@ -76,10 +73,8 @@ def bar_on(
 
     Parameters
     ----------
-    console : rich.console.Console, optional
-        Where it is drawn if that is a terminal; None draws nothing.
-    name, total : str, int or None
-        What stands before the bar, and how many items there are, if that is known.
+    console, name, total : rich.console.Console or None, str, int or None
+        Where it is drawn, what stands before it, and how many items there are, if that is known.
     shows : {"items", "bytes", "text"}
         What stands behind it: the number of items and the time, bytes and speed, or the text given to `Bar.show`.
 
@@ -96,7 +91,7 @@ def bar_on(
     columns: dict[str, tuple[rich.ProgressColumn, ...]] = {
         "items": (rich.SpinnerColumn(), text, rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn()),
         "bytes": (text, rich.BarColumn(), rich.DownloadColumn(), rich.TransferSpeedColumn()),
-        "text": (rich.BarColumn(_NARROW), text),
+        "text": (rich.BarColumn(10), text),  # narrow, so that the text fits on a terminal of 80 columns
     }
     with rich.Progress(*columns[shows], console=console, transient=True) as bars:
         bars.add_task(name, total=total)
@@ -135,11 +130,11 @@ def counted(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
     Parameters
     ----------
     items, advance : iterable, callable
-        What to yield, and what is called with the number of items that have gone by since its last call.
+        The latter is called with the number of items that have gone by since its last call.
 
     Yields
     ------
-    The items.
+    item
     """
     done = 0
     for done, item in enumerate(items, 1):

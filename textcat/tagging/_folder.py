@@ -84,9 +84,8 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
             if file.name != JOURNAL:  # which is replaced
                 files.remove(file)
         files.sync_folder(path)
-        digest = hashlib.sha256()
-        files.write_whole(path / INPUTS, _lines_of_inputs(inputs, digest))
-        header = {_MARK: FORMAT, "facts": facts, "inputs": digest.hexdigest()}
+        files.write_whole(path / INPUTS, map(_line_of_input, inputs))
+        header = {_MARK: FORMAT, "facts": facts, "inputs": _sha256_of(path / INPUTS)}
         files.write_whole(path / JOURNAL, [files.journal_line(header)])
         files.sync_folder(path.parent)
         return RunState(Counts())
@@ -120,11 +119,13 @@ def _own_files(path: Path) -> list[Path]:
     return sorted(file for file in path.iterdir() if _OWN_NAMES.fullmatch(file.name))
 
 
-def _lines_of_inputs(inputs: Iterable[Line], digest: Any) -> Iterator[bytes]:
-    for fields in inputs:
-        line = json.dumps(fields, sort_keys=True).encode() + b"\n"
-        digest.update(line)
-        yield line
+def _line_of_input(fields: Line) -> bytes:
+    return json.dumps(fields, sort_keys=True).encode() + b"\n"
+
+
+def _sha256_of(path: Path) -> str:
+    with open(path, "rb") as file:
+        return files.sha256_of_file(file)
 
 
 # --- is it the same run? ---------------------------------------------------------------------------------------------
@@ -137,12 +138,11 @@ def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> N
         before, now = (_in_words(name, of_run.get(name)) for of_run in (header["facts"], facts))
         if before != now:
             raise TextcatError(f"{path} was begun with {before}, and now it is {now}: {_ANEW}.")
-    digest = hashlib.sha256()
     with open(path / INPUTS, "rb") as file:
-        for old, new in zip_longest(file, _lines_of_inputs(inputs, digest)):
+        for old, new in zip_longest(file, map(_line_of_input, inputs)):
             if old != new:
                 raise TextcatError(f"{_difference(old, new)} since {path} was begun: {_ANEW}.")
-    if digest.hexdigest() != header["inputs"]:
+    if _sha256_of(path / INPUTS) != header["inputs"]:
         raise TextcatError(f"{path / INPUTS} is damaged: {_ANEW}.")
 
 
@@ -164,20 +164,14 @@ def _last_state(path: Path, entries: list[Line]) -> RunState:
     for entry in entries:
         if "cursor" in entry:
             if entry["shard"]:
-                _check_shard(path / entry["shard"], entry)
+                shard = path / entry["shard"]
+                if not shard.is_file() or _sha256_of(shard) != entry["sha256"]:
+                    raise _missing(shard)
                 shards += 1
             counts.add(Counts.from_dict(entry["counts"]))
             pipes = {name: PipeState(*state) for name, state in entry["pipes"].items()}
             last = RunState(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"], pipes=pipes)
     return last._replace(finished=any(entry.get("finished") for entry in entries))
-
-
-def _check_shard(shard: Path, entry: Line) -> None:
-    if shard.is_file() and shard.stat().st_size == entry["bytes"]:
-        with open(shard, "rb") as file:
-            if files.sha256_of_file(file) == entry["sha256"]:
-                return
-    raise _missing(shard)
 
 
 def _missing(file: Path) -> TextcatError:

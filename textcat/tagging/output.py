@@ -210,7 +210,6 @@ class _Parquet(_Plain):
     """A Parquet file of one row group; its rows are held until it ends, as it can be read only then."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._library = _library("pyarrow", "write Parquet", "parquet")
 
     def begin(self) -> bytes:

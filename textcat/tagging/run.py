@@ -156,19 +156,13 @@ def make_plan(
 
 
 def tag_to_folder(
-    plan: Plan,
-    out: Path,
-    settings: RunSettings = RUN,
-    *,
-    restart: bool = False,
-    progress: ShowProgress | None = None,
+    plan: Plan, out: Path, settings: RunSettings = RUN, *, restart: bool = False, progress: ShowProgress | None = None
 ) -> Summary:
     """Tag the inputs into a folder of shards; a run that was interrupted resumes.
 
     Parameters
     ----------
-    plan, settings : Plan, RunSettings
-    out, restart, progress
+    plan, out, settings, restart, progress
         As for `tag_archive`, which has the same errors, too.
 
     Returns
