@@ -16,9 +16,9 @@ from textcat.features.affixes import (
     ASCII,
     OTHER,
     _AffixTables,
+    _alternatives,
     _parse,
     _UnmodelledRegexError,
-    alternatives,
     required_characters,
 )
 
@@ -109,7 +109,7 @@ def test_tables_of_any_regex_find_what_it_finds(parts, string):
     ):
         regex = re.compile(pattern)
         function = getattr(regex, method)
-        found = make(function, alternatives(regex, role))(string)
+        found = make(function, _alternatives(regex, role))(string)
         expected = function(string)
         if role == "infix":
             assert _spans(found) == _spans(expected)
@@ -146,13 +146,13 @@ def test_a_string_without_a_required_character_does_not_match(parts, string):
 def test_what_cannot_be_read_is_left_to_the_regex(pattern, role, flags):
     regex = re.compile(pattern, flags)
     with pytest.raises(_UnmodelledRegexError):
-        alternatives(regex, role)
+        _alternatives(regex, role)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="atomic groups came with Python 3.11")
 def test_a_lookbehind_after_an_atomic_group_does_not_look_before_the_match():
     find = re.compile("(?>a+)(?<=[ab].)").finditer
-    assert _spans(Infixes(find, alternatives(find.__self__, "infix"))("ba _")) == [(1, 2)]
+    assert _spans(Infixes(find, _alternatives(find.__self__, "infix"))("ba _")) == [(1, 2)]
 
 
 def test_an_unread_regex_is_always_asked():
@@ -188,11 +188,11 @@ def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
 
 
 def test_exact_alternatives_know_their_width():
-    (unit,) = alternatives(re.compile("(?<=[0-9])km$"), "suffix")
+    (unit,) = _alternatives(re.compile("(?<=[0-9])km$"), "suffix")
     assert unit.width == 2
     assert unit.before[:2] == (1 << ord("m"), 1 << ord("k"))
     assert unit.before[3] == ABSENT | OTHER | ASCII
-    assert [each.width for each in alternatives(re.compile(r"\.\.+$"), "suffix")] == [-1]
+    assert [each.width for each in _alternatives(re.compile(r"\.\.+$"), "suffix")] == [-1]
 
 
 # --- what is used of Python and spaCy beyond what they promise -------------------------------------------------------
@@ -237,4 +237,4 @@ def test_no_regex_of_a_language_is_left_unread(lang):
         (tokenizer.suffix_search, "suffix"),
         (tokenizer.infix_finditer, "infix"),
     ):
-        assert alternatives(function.__self__, role)
+        assert _alternatives(function.__self__, role)

@@ -279,12 +279,7 @@ cdef inline bint holds(const uint64_t* mask, int c) noexcept nogil:
 cdef class Tables:
     """The alternatives of one affix regex, and for every character those that it may begin or end, in order.
 
-    Parameters
-    ----------
-    ask : callable or None
-        The tokenizer's own function, asked where the tables cannot tell.
-    alternatives : list of Alternative, or None
-        None if the regex could not be read: then it is always asked.
+    `ask`, the tokenizer's own function, is asked where they cannot tell; always, if `alternatives` is None.
     """
 
     looks_back = False
@@ -430,13 +425,7 @@ cdef bint none_within(Infixes infixes, const String* string) noexcept nogil:
 cdef class SpanCutter:
     """Splits spans where the tables alone can tell how: where there is at most a prefix and a suffix.
 
-    Parameters
-    ----------
-    prefixes, suffixes, infixes : Prefixes, Suffixes, Infixes
-    whole : bool
-        Whether something may keep a span whole that has affixes.
-    specials : set of str
-        What may be no run of tokens of a span.
+    `specials` may be no run of tokens of a span; with `whole`, something may keep a span whole that has affixes.
     """
 
     cdef Prefixes prefixes
@@ -539,14 +528,8 @@ cdef class WordTable:
 
     Each has one token that may be a term, and may have a prefix and a suffix that are none.
 
-    Parameters
-    ----------
-    ids : dict of str to int
-        The ids of the terms of tokens, in lower case; -1 for tokens that are no terms. All others have `other`.
-    other : int
-    kind : {LETTERS, LETTERS_OR_DIGITS, ANYTHING}
-        Of which characters a term consists alone, or has one of, or any.
-    cutter : SpanCutter
+    `ids` has the terms of tokens in lower case, with -1 for tokens that are no terms; all others have `other`. By its
+    `kind`, a term consists of LETTERS alone, has one of LETTERS_OR_DIGITS, or is ANYTHING.
     """
 
     cdef SpanCutter cutter
@@ -628,11 +611,8 @@ cdef inline int32_t id_of(WordTable words, const char* key, size_t n) noexcept n
 cdef class TokenCache:
     """The spans that occurred so far with their terms, and the present batch of texts.
 
-    Parameters
-    ----------
-    edges : ndarray of shape (n, 4), uint32
-        The last two characters of a span and the first two of the next one with which they might together form a special
-        case; 0 stands for any character before the last one or after the first one, and for none.
+    `edges`, of shape (n, 4), are the last two characters of a span and the first two of the next one with which they
+    might together form a special case; 0 stands for any character before the last one or after the first, and for none.
     """
 
     cdef Slot* slots
@@ -852,16 +832,8 @@ cdef class TokenCache:
     def count(self, size_t n_terms, int longest, const int64_t[::1] char_ends, const int32_t[::1] char_ids):
         """Count the terms of every text of the batch, and return what `TermCounts` begins with.
 
-        Parameters
-        ----------
-        n_terms : int
-            Above all term ids.
-        longest : int
-            Also count the n-grams of up to so many consecutive terms; at most 3.
-        char_ends : ndarray of shape (n_terms,) or (0,), int64
-            Where the character n-grams of each term end in `char_ids`; if empty, none are counted.
-        char_ids : ndarray, int32
-            Ids of terms, those that stand for character n-grams.
+        All term ids are below `n_terms`. N-grams of up to `longest` <= 3 consecutive terms are counted, too, and so are
+        those of characters: `char_ends` says where those of each term end in `char_ids`, ids of terms; empty for none.
         """
         cdef size_t t, start
         cdef Buffer ids = Buffer(sizeof(int32_t)), counts = Buffer(sizeof(int32_t))

@@ -49,19 +49,10 @@ class _UnmodelledRegexError(Exception):
     """The regex holds something that the tables do not model, so it must always be run."""
 
 
-def alternatives(pattern: re.Pattern[str], role: _Role) -> list[_Alternative]:
+def _alternatives(pattern: re.Pattern[str], role: _Role) -> list[_Alternative]:
     """Return the alternatives of a regex in the order in which it tries them, or raise _UnmodelledRegexError.
 
-    Parameters
-    ----------
-    pattern : re.Pattern
-        Prefix patterns start with `^` and suffix patterns end with `$` in every alternative, as spaCy writes them.
-    role : {"prefix", "suffix", "infix"}
-        Where the point is that the sets of characters surround: start of string, end of string, start of match.
-
-    Returns
-    -------
-    list of _Alternative
+    As spaCy writes them, every alternative of a prefix starts with `^`, and every one of a suffix ends with `$`.
     """
     paths = _paths(_parse(pattern))
     if role == "prefix" and not all(path and _is_at(path[0], "BEGINNING") for path in paths):
@@ -126,7 +117,7 @@ def _readable(function: Callable[..., Any] | None, method: str, role: _Role) -> 
         return []
     pattern = _pattern_of(function, method)
     try:
-        return None if pattern is None else alternatives(pattern, role)
+        return None if pattern is None else _alternatives(pattern, role)
     except _UnmodelledRegexError:
         return None
 

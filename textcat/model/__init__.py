@@ -41,19 +41,12 @@ MODEL = FolderFormat(
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what a model says of itself, without its arrays; raise ModelError if it cannot be read."""
     with MODEL.open(folder) as (manifest, _):
-        check_entries(folder, manifest)
+        _check_entries(folder, manifest)
         return manifest
 
 
-def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
-    """Check that a manifest has the entries of a model's, and raise ModelError if one is missing or of another type.
-
-    Parameters
-    ----------
-    folder : path
-        For the message.
-    manifest : dict
-    """
+def _check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
+    """Check that a manifest has the entries of a model's, and raise ModelError if one is missing or of another type."""
     wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
     if wrong or set(manifest["files"]) - MAY_BE != FILES:
         raise MODEL.damaged_manifest(folder)

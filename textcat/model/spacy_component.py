@@ -112,48 +112,20 @@ class TopicTagger(Pipe):
             else:
                 yield from docs
 
-    def score(self, examples: Iterable[Any], **settings: Any) -> dict[str, Any]:
-        """Return what `Scorer.score_cats` measures of annotated documents, as `nlp.evaluate` asks for it.
-
-        Parameters
-        ----------
-        examples : iterable of spacy.training.Example
-        **settings
-            Of spaCy, which has none for this component.
-
-        Returns
-        -------
-        dict of str to object
-        """
+    def score(self, examples: Iterable[Any], **_: Any) -> dict[str, Any]:
+        """Return what `Scorer.score_cats` measures of annotated examples, as `nlp.evaluate` asks for it."""
         threshold = 0.5 if self.threshold is None else self.threshold
         measures: dict[str, Any] = Scorer.score_cats(
             examples, "cats", labels=self.labels, multi_label=True, threshold=threshold
         )
         return measures
 
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write the model to a folder, one that `textcat tag` takes, too.
-
-        Parameters
-        ----------
-        path : path
-        exclude : iterable of str
-            Is ignored: a model is written whole.
-        """
+    def to_disk(self, path: str | Path, **_: Any) -> None:
+        """Write the model to a folder, one that `textcat tag` takes, too; whole, whatever spaCy excludes."""
         storage.save(self.tagger, path)
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TopicTagger":
-        """Read the model from a folder that `to_disk` has written, and return the component.
-
-        Parameters
-        ----------
-        path, exclude
-            As for `to_disk`.
-
-        Returns
-        -------
-        TopicTagger
-        """
+    def from_disk(self, path: str | Path, **_: Any) -> "TopicTagger":
+        """Read the model from a folder that `to_disk` has written, and return the component."""
         self._take(storage.load(path))
         return self
 

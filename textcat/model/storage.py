@@ -18,7 +18,7 @@ from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
 from textcat.files import sha256_of_file
-from textcat.model import ARRAYS, CALIBRATION, MODEL, VOCABULARY, ModelError, check_entries
+from textcat.model import ARRAYS, CALIBRATION, MODEL, VOCABULARY, ModelError, _check_entries
 from textcat.model.tagger import Tagger
 from textcat.recipe import Recipe
 
@@ -91,7 +91,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     """
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
-        check_entries(folder, manifest)
+        _check_entries(folder, manifest)
         tagger = _load(folder, manifest, files, mapped)
     if prepare:
         tagger.features.tokens_.prepare()

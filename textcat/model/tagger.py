@@ -46,46 +46,22 @@ class Reason(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Tagger:
-    """A trained tagger.
+    """A trained tagger."""
 
-    Parameters
-    ----------
-    features : Vectorizer
-        A fitted `TfIdf`, or what was saved of one.
-    weights : ndarray of shape (n_features, n_topics), float32
-    bias : ndarray of shape (n_topics,), float32
-    thresholds : ndarray of shape (n_topics,), float32
-        A document gets a topic if it scores above its threshold.
-    calibration : Calibration, optional
-        The curves from scores to probabilities.
-    topics : tuple of str
-    train_sizes : ndarray of shape (n_topics,), int
-        Positive training documents of each topic.
-    train_documents : int
-    facts : dict of str to sequence of length n_topics
-        What training knows of each topic: tau_pos, epochs, updates, support, stopped.
-    recipe : dict
-    corpus : str
-        Name of the corpus it was trained on.
-    origin : dict of str to object
-        The arguments by which `open_corpus` opens that corpus again; empty if it was made in memory.
-    evaluation : Evaluation, optional
-        What was measured after training; of a model that was read from its folder, without the scores.
-    """
-
-    features: Vectorizer
-    weights: np.ndarray
-    bias: np.ndarray
-    thresholds: np.ndarray
+    features: Vectorizer  # a fitted `TfIdf`, or what was saved of one
+    weights: np.ndarray  # shape (n_features, n_topics), float32
+    bias: np.ndarray  # shape (n_topics,), float32
+    thresholds: np.ndarray  # a document gets a topic if it scores above: shape (n_topics,), float32
     topics: tuple[str, ...]
-    train_sizes: np.ndarray
-    train_documents: int
+    train_sizes: np.ndarray  # positive training documents of each topic: shape (n_topics,), int
+    train_documents: int  # how many there were
+    # What training knows of each topic, sequences of length n_topics: tau_pos, epochs, updates, support, stopped.
     facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     recipe: dict[str, Any] = field(default_factory=dict)
-    corpus: str = ""
-    calibration: Calibration | None = None
-    evaluation: Evaluation | None = None
-    origin: dict[str, Any] = field(default_factory=dict)
+    corpus: str = ""  # the name of the one it was trained on
+    calibration: Calibration | None = None  # the curves from scores to probabilities
+    evaluation: Evaluation | None = None  # what was measured after training; without scores if read from a folder
+    origin: dict[str, Any] = field(default_factory=dict)  # by which `open_corpus` opens the corpus again, if it can
 
     def __repr__(self) -> str:
         return f"Tagger({len(self.topics):,} topics, {self._description()})"
