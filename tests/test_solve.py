@@ -251,8 +251,10 @@ def test_a_solution_does_not_depend_on_the_instruction_set_or_on_where_the_run_p
         block.load(
             lane, problem.rule, problem.rho, problem.lambda_, problem.max_epochs, 0, problem.positives, problem.left_out
         )
-    while block.active:
+    at_work = min(len(problems), N_LANES)
+    while at_work:
         finished = block.run(budget)
+        at_work -= finished.bit_count()
         for lane in range(N_LANES):
             if finished >> lane & 1:
                 weights = np.empty(X.shape[1], X.dtype)

@@ -113,7 +113,6 @@ static void *new_block(int d, const rows *x, const int64_t *order, int level)
 #define score_rows(d, ...) EITHER(d, score, __VA_ARGS__)
 #define measure_margins(d, ...) EITHER(d, margins, __VA_ARGS__)
 static lane lane_of(int d, const void *s, int l) { return STATE(lanes[l]); }
-static unsigned active_lanes(int d, const void *s) { return STATE(active); }
 static unsigned finished_lanes(int d, const void *s) { return STATE(finished); }
 
 #endif

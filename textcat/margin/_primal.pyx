@@ -43,7 +43,6 @@ cdef extern from "_lanes.h" nogil:
     void score_rows(int, const void *, int, const int32_t *, Py_ssize_t, void *)
     void measure_margins(int, void *, double *)
     lane lane_of(int, const void *, int)
-    unsigned active_lanes(int, const void *)
     unsigned finished_lanes(int, const void *)
 
 
@@ -151,11 +150,6 @@ cdef class Block:
 
     def __dealloc__(self):
         free_block(self.is_double, self.block)
-
-    @property
-    def active(self):
-        """Bits of the lanes with a problem in work."""
-        return active_lanes(self.is_double, self.block)
 
     def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs,
              const int32_t[::1] positives, const int32_t[::1] left_out):

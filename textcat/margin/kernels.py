@@ -234,7 +234,12 @@ def _solve_block(
     solved = []
     for number, problem in problems:
         _load(expansion, problem)
-        _train(expansion, kernel, control)
+        while not expansion.finished and not control.stop.is_set():
+            needed = expansion.run(_BUDGET)
+            if needed >= 0:
+                if expansion.n_held >= kernel.capacity:
+                    expansion.drop()
+                expansion.hold(needed, kernel.block(needed))
         if control.stop.is_set():
             break
         solution = _solution(expansion, problem)
@@ -252,16 +257,6 @@ def _load(expansion: Expansion, problem: Problem) -> None:
     expansion.load(problem.rule, problem.rho, problem.lambda_, *limits, positives, left_out)
     if start := problem.start:
         expansion.warm(np.ascontiguousarray(start.support), start.alpha, start.n_updates)
-
-
-def _train(expansion: Expansion, kernel: KernelRows, control: _Control) -> None:
-    """Run the problem to its end, or until the stop flag is set, and fetch the blocks of the kernel that it needs."""
-    while not expansion.finished and not control.stop.is_set():
-        needed = expansion.run(_BUDGET)
-        if needed >= 0:
-            if expansion.n_held >= kernel.capacity:
-                expansion.drop()
-            expansion.hold(needed, kernel.block(needed))
 
 
 def _solution(expansion: Expansion, problem: Problem) -> Solution:

@@ -266,8 +266,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         """Return each topic's epochs, updates, support, margins, and why training stopped, by name."""
         margins = {name: getattr(self, f"{name}_").tolist() for name in ("directional_margin", "margin", "certificate")}
         margins = {name: [None if np.isnan(value) else value for value in values] for name, values in margins.items()}
-        counts = {"epochs": self.n_epochs_, "updates": self.n_updates_, "support": self.n_support_}
-        return {**margins, **{name: values.tolist() for name, values in counts.items()}, "stopped": list(self.stopped_)}
+        counts = {name: getattr(self, f"n_{name}_").tolist() for name in ("epochs", "updates", "support")}
+        return {**margins, **counts, "stopped": list(self.stopped_)}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of documents for every topic.

@@ -153,10 +153,8 @@ def train_and_evaluate(
 
     Parameters
     ----------
-    corpus, recipe, n_jobs, store, stages
-        As in `train`, and so are the errors.
-    bands : str or iterable of str, optional
-        As in `Tagger.evaluate`; one that cannot be understood is a TextcatError.
+    corpus, recipe, bands, n_jobs, store, stages
+        As in `train` and, the bands, in `Tagger.evaluate`.
 
     Returns
     -------
