@@ -534,8 +534,8 @@ def shared_depth(names: Iterable[str]) -> int:
 
 def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
     *folders, file = name.split("/")
-    named = folders_of(name)[-1:] if len(folders) > depth else []
     if form == "text":
+        named = folders_of(name)[-1:] if len(folders) > depth else []
         return tuple(named or folders[depth:][-1:])
     named = [folder for folder in folders[depth:] if folder in folders_of(name) and not _PART.search(folder.lower())]
     return (named[-1] if named else _PART.sub("", _stem(file)),)
@@ -551,8 +551,10 @@ def _part_by_place(name: str, form: str) -> str:
         return ""
     *folders, file = name.split("/")
     names = folders[:-1] if form == "text" else [*folders, _stem(file)]
-    matches = (_PART.search(part.lower()) for part in reversed(names))
-    return next((match[1] for match in matches if match), "")
+    for part in reversed(names):
+        if match := _PART.search(part.lower()):
+            return match[1]
+    return ""
 
 
 def _stem(file: str) -> str:

@@ -102,9 +102,9 @@ def _unpacked(stream: Stream, name: str) -> Stream:
     Its first bytes tell, as servers unpack what they send and leave the name. Where they do not, but the name and
     what no text holds speak for a compressed file whose beginning is damaged, reading it will say so.
     """
-    head = stream.peek(_MAGIC_LENGTH, until=_LINE)
+    head, lower = stream.peek(_MAGIC_LENGTH, until=_LINE), name.lower()
     for compression in COMPRESSIONS:
-        named = name.lower().endswith(compression.endings)
+        named = lower.endswith(compression.endings)
         if compression.magic.match(head) or (
             named and _BINARY.search(head) and not _TAR.match(stream.peek(_TAR_LENGTH))
         ):

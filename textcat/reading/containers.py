@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import tarfile
 import zipfile
@@ -28,12 +27,12 @@ _EXTENDED = (
 
 def hidden(name: str) -> bool:
     """Return whether a path inside a source has a part that starts with a dot."""
-    return any(part.startswith(".") for part in name.split("/"))
+    return name.startswith(".") or "/." in name
 
 
 def _safe_name(name: str) -> str:
     """Return a path inside an archive without empty parts such as ``./``; "" if it leads out of the archive."""
-    parts = re.split(r"[/\\]", name)
+    parts = name.replace("\\", "/").split("/")
     if not parts[0] or ".." in parts or parts[0].endswith(":"):
         return ""
     return "/".join(part for part in parts if part not in ("", ".")) or "."
