@@ -101,9 +101,9 @@ cdef struct Slot:
     uint32_t hash
     int32_t span        # -1: free
 
-cdef struct Ngram:
-    uint64_t parts      # what precedes the last term, and the last term
-    int32_t entry       # its id + 1; 0: free
+cdef struct Entry:      # of a table of n-grams or special cases
+    uint64_t key        # what precedes the last term, and the last term; or a hash
+    int32_t number      # the n-gram's id + 1; 0: free
 
 cdef struct Suspect:
     size_t text
@@ -154,9 +154,8 @@ cdef union Items:
     char* chars
     int32_t* ints
     uint32_t* edges
-    uint64_t* hashes
     Alternative* alternatives
-    Ngram* ngrams
+    Entry* entries
     Suspect* suspects
     Text* texts
     Word* words
@@ -432,19 +431,17 @@ cdef class SpanCutter:
     cdef Suffixes suffixes
     cdef Infixes infixes
     cdef bint whole
-    cdef Buffer specials  # their hashes, in a table by hash; 0: free
+    cdef Buffer specials  # a table of their hashes
 
     def __cinit__(self, prefixes, suffixes, infixes, bint whole, set specials):
-        cdef uint64_t hash_
-        cdef size_t position
+        cdef Entry* slot
+        cdef uint64_t key
         self.prefixes, self.suffixes, self.infixes, self.whole = prefixes, suffixes, infixes, whole
-        self.specials = filled(sizeof(uint64_t), 1 << (4 * len(specials) + 1).bit_length(), 0)
+        self.specials = filled(sizeof(Entry), 1 << (2 * len(specials) + 1).bit_length(), 0)
         for each in specials:
-            hash_ = special_hash(string_of(each))
-            position = hash_ & (self.specials.n - 1)
-            while self.specials.data.hashes[position]:
-                position = (position + 1) & (self.specials.n - 1)
-            self.specials.data.hashes[position] = hash_
+            key = special_hash(string_of(each))
+            slot = slot_of(self.specials, key)
+            slot.key, slot.number = key, 1
 
     def cut(self, list spans):
         """Return the tokens of spans, one span after the other, and how many each has: 0 where tables cannot tell."""
@@ -494,23 +491,17 @@ cdef class SpanCutter:
         )
 
     cdef bint is_special(self, String string) noexcept nogil:
-        cdef uint64_t hash_ = special_hash(string)
-        cdef size_t position = hash_ & (self.specials.n - 1)
-        while self.specials.data.hashes[position]:
-            if self.specials.data.hashes[position] == hash_:
-                return True
-            position = (position + 1) & (self.specials.n - 1)
-        return False
+        return slot_of(self.specials, special_hash(string)).number != 0
 
 
 cdef uint64_t special_hash(String string) noexcept nogil:
-    """Return a hash of 64 bits, the same for any width of the characters, and never 0."""
+    """Return a hash of 64 bits, the same for any width of the characters."""
     cdef uint64_t h = string.length
     cdef Py_ssize_t i
     for i in range(string.length):
         h = (h ^ <uint64_t>PyUnicode_READ(string.kind, string.data, i)) * 0xFF51AFD7ED558CCDULL
         h ^= h >> 29
-    return h | <uint64_t>1 << 63
+    return h
 
 
 cdef int store(uint64_t* mask, object bits) except -1:
@@ -576,7 +567,7 @@ cdef int32_t plain_term(WordTable words, String string, int* before, int* behind
     if not words.cutter.cuts(string, before, behind):
         return UNKNOWN
     core = n - before[0] - behind[0]
-    if before[0] and may_be_term(words, key, before[0]) or behind[0] and may_be_term(words, key + n - behind[0], behind[0]):
+    if may_be_term(words, key, before[0]) or may_be_term(words, key + n - behind[0], behind[0]):
         return UNKNOWN
     if not may_be_term(words, key + before[0], core):
         return -1
@@ -653,7 +644,7 @@ cdef class TokenCache:
         """Drop all n-grams."""
         self.restricted = False
         self.ngram_parts.n = 0
-        self.ngram_table = filled(sizeof(Ngram), 1 << 12, 0)
+        self.ngram_table = filled(sizeof(Entry), 1 << 12, 0)
 
     def evict(self, bint keep_reused=True):
         """Drop the spans that have not occurred again since they came or since the last eviction, or all."""
@@ -703,7 +694,7 @@ cdef class TokenCache:
     @property
     def nbytes(self):
         """The bytes that the spans, their tokens, and the n-grams take."""
-        return self.span_bytes + self.ngram_table.n * sizeof(Ngram) + self.ngram_parts.n * sizeof(int32_t)
+        return self.span_bytes + self.ngram_table.n * sizeof(Entry) + self.ngram_parts.n * sizeof(int32_t)
 
     @property
     def ngrams(self):
@@ -1210,20 +1201,19 @@ cdef int32_t ngram_id(TokenCache cache, int32_t left, int32_t right) except -1 n
     """Return the id of an n-gram: the next one if it is new, or the last one if no more are taken."""
     cdef uint64_t parts = parts_of(left, right)
     cdef size_t bit
-    cdef Ngram* slot
+    cdef Entry* slot
     cdef int32_t id_
     if cache.restricted:
         bit = filter_bit(parts)
         if not cache.ngram_filter[bit >> 6] >> (bit & 63) & 1:
             return cache.last_ngram
     slot = slot_of(cache.ngram_table, parts)
-    if slot.entry:
-        return slot.entry - 1
+    if slot.number:
+        return slot.number - 1
     if cache.restricted:
         return cache.last_ngram
     id_ = <int32_t>(cache.ngram_parts.n // 2)
-    slot.parts = parts
-    slot.entry = id_ + 1
+    slot.key, slot.number = parts, id_ + 1
     push(cache.ngram_parts, left)
     push(cache.ngram_parts, right)
     if 2 * <size_t>id_ > cache.ngram_table.n:
@@ -1239,21 +1229,21 @@ cdef inline size_t filter_bit(uint64_t parts) noexcept nogil:
     return (parts * 0x9E3779B97F4A7C15ULL >> 40) & (64 * FILTER - 1)
 
 
-cdef inline Ngram* slot_of(Buffer table, uint64_t parts) noexcept nogil:
-    cdef Ngram* ngrams = table.data.ngrams
-    cdef size_t position = mixed(parts * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
-    while ngrams[position].entry and ngrams[position].parts != parts:
+cdef inline Entry* slot_of(Buffer table, uint64_t key) noexcept nogil:
+    cdef Entry* entries = table.data.entries
+    cdef size_t position = mixed(key * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
+    while entries[position].number and entries[position].key != key:
         position = (position + 1) & (table.n - 1)
-    return ngrams + position
+    return entries + position
 
 
 cdef int grow_ngrams(TokenCache cache) except -1 with gil:
-    cdef Buffer table = filled(sizeof(Ngram), 2 * cache.ngram_table.n, 0)
+    cdef Buffer table = filled(sizeof(Entry), 2 * cache.ngram_table.n, 0)
     cdef size_t i
-    cdef const Ngram* each
+    cdef const Entry* each
     for i in range(cache.ngram_table.n):
-        each = cache.ngram_table.data.ngrams + i
-        if each.entry:
-            slot_of(table, each.parts)[0] = each[0]
+        each = cache.ngram_table.data.entries + i
+        if each.number:
+            slot_of(table, each.key)[0] = each[0]
     cache.ngram_table = table
     return 0
