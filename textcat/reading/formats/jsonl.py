@@ -85,10 +85,7 @@ class _ObjectCutter:
         self._depth, self._in_string = 0, False  # of the object that is passed over
 
     def cut(self, data: bytes) -> int:
-        end = 0
-        for end in _object_ends(data):  # noqa: B007  # the last one
-            pass
-        return end
+        return max(_object_ends(data), default=0)
 
     def count(self, data: bytes) -> int:
         return sum(1 for _ in _object_ends(data))
