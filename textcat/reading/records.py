@@ -104,6 +104,12 @@ class InputSettings(NamedTuple):
         parts = text.split(self.topics_separator) if self.topics_separator else [text]
         return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
+    def part_in(self, text: str) -> str:
+        """Return the name of a part, which may be ""; raise UnreadableError if it is none."""
+        if text not in ("", "train", "test", "unused"):
+            raise UnreadableError(f"has the split {text!r}: it must be one of train, test, unused")
+        return text
+
     def text_of(self, span: _Span) -> str:
         """Return the text of a span; raise UnreadableError if it has a NUL byte, as a picture or UTF-16 have."""
         encoding = self.encoding or "utf-8"
@@ -236,9 +242,6 @@ class Batch(NamedTuple):
         return sum(len(block.data) for block in self.blocks if isinstance(block, Block))
 
 
-_Items: TypeAlias = Iterator[Record | Rejection]
-
-
 class UnreadableError(Exception):
     """Why a file or a record cannot be read, as the rest of a sentence that begins with its name.
 
@@ -301,16 +304,6 @@ class _Cutter(Protocol):
         """Return how much of `data` is part of a record to be passed over, and whether it ends there."""
 
 
-class _Format(NamedTuple):
-    """How the files of a format become records."""
-
-    #: Yields a Record or a Rejection for each record in a block; it runs anywhere.
-    records: Callable[[Block, InputSettings], _Items]
-    #: Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file, which runs
-    #: where the inputs are read, and must be cheap. None: a file is one document, or has groups of rows.
-    cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
-
-
 class _Span(NamedTuple):
     """One record as it stands in its source: at which position and offset, and its bytes."""
 
@@ -336,36 +329,40 @@ class _Content(NamedTuple):
     split: str = ""
 
 
-def _read_spans(
-    spans: Iterable[_Span],
-    parse: Callable[[_Span], _Content],
-    block: Block,
-    settings: InputSettings,
-    unit: str = "The file",
-) -> _Items:
-    """Yield each span's record, or why it is none, with what a span is called in a sentence (``{}``: its position)."""
-    for span in spans:
-        try:
-            if len(span.data) > settings.max_bytes:
-                raise settings.too_long(len(span.data))
-            content = parse(span)
-            name = content.id or f"{block.source}:{span.position}"
-            yield Record(name, block.source, span.position, *content[1:])
-        except UnreadableError as fault:
-            subject = unit.format(span.position)
-            yield _reject(settings, fault, block.source, subject, span.position, span.offset, len(span.data))
+class _Format(NamedTuple):
+    """How the files of a format become records."""
+
+    spans: Callable[[Block, InputSettings], Iterable[_Span]]  # of the records in a block
+    parser: Callable[[Block, InputSettings], Callable[[_Span], _Content]]  # of these spans
+    unit: str = "The file"  # what a span is called in a sentence; {} is its position
+    #: Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file, which runs
+    #: where the inputs are read, and must be cheap. None: a file is one document, or has groups of rows.
+    cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
+
+    def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+        """Yield each record of a block, or why it is none; it runs anywhere."""
+        parse = self.parser(block, settings)
+        return self._read(self.spans(block, settings), parse, block, settings)
+
+    def _read(
+        self, spans: Iterable[_Span], parse: Callable[[_Span], _Content], block: Block, settings: InputSettings
+    ) -> Iterator[Record | Rejection]:
+        for span in spans:
+            length = len(span.data)
+            try:
+                if length > settings.max_bytes:
+                    raise settings.too_long(length)
+                content = parse(span)
+                name = content.id or f"{block.source}:{span.position}"
+                yield Record(name, block.source, span.position, *content[1:])
+            except UnreadableError as fault:
+                subject, known = self.unit.format(span.position), length if span.offset >= 0 else -1
+                yield _reject(settings, fault, block.source, subject, span.position, span.offset, known)
 
 
 def joined(texts: Sequence[str]) -> str:
     """Return one text of several, those that are not empty on lines of their own."""
     return texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
-
-
-def checked_part(part: str) -> str:
-    """Return the name of a part, which may be ""; raise UnreadableError if it is none."""
-    if part not in ("", "train", "test", "unused"):
-        raise UnreadableError(f"has the split {part!r}: it must be one of train, test, unused")
-    return part
 
 
 def _not_in(encoding: str, place: object) -> UnreadableError:

@@ -5,23 +5,12 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from textcat.reading.formats.text import _LineCutter
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    UnreadableError,
-    _Content,
-    _Format,
-    _Items,
-    _read_spans,
-    _Span,
-    checked_part,
-    joined,
-)
+from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span, joined
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines
@@ -90,13 +79,7 @@ def _head(data: bytes, at_end: bool, quotes: bool) -> int:
     return len(data) if at_end else 0
 
 
-def _records(block: Block, settings: InputSettings) -> _Items:
-    """Yield a document per row that is not blank.
-
-    A value may stand in double quotes, which are doubled inside of it; then it may have line ends, too. Where a quote
-    is not closed, or text follows the closing one, the line that the row starts on is rejected, and only this line.
-    Without quotes, a row is a line, and quotes are ordinary characters.
-    """
+def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
     separator, n, body, title, name, topics, split, date = _row(block.header, block.format, settings)
 
     def parse(span: _Span) -> _Content:
@@ -107,16 +90,22 @@ def _records(block: Block, settings: InputSettings) -> _Items:
         zones = settings.titled({"title": cells[title], "body": joined([cells[place] for place in body])})
         if settings.labels is None:
             return _Content(cells[name], zones)
-        return _Content(
-            cells[name], zones, settings.topics_in(cells[topics]), cells[date], checked_part(cells[split].strip())
-        )
+        part = settings.part_in(cells[split].strip())
+        return _Content(cells[name], zones, settings.topics_in(cells[topics]), cells[date], part)
 
-    return _read_spans(_spans(block, separator.encode(), settings), parse, block, settings, "The row of line {}")
+    return parse
 
 
-def _spans(block: Block, separator: bytes, settings: InputSettings) -> Iterator[_Span]:
+def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
+    """Yield the rows that are not blank.
+
+    A value may stand in double quotes, which are doubled inside of it; then it may have line ends, too. Where a quote
+    is not closed, or text follows the closing one, the line that the row starts on is rejected, and only this line.
+    Without quotes, a row is a line, and quotes are ordinary characters.
+    """
+    separator = _row(block.header, block.format, settings).separator.encode() if settings.quotes else None
     start, position = 0, block.position
-    for end in _row_ends(block.data, separator if settings.quotes else None, True):
+    for end in _row_ends(block.data, separator, True):
         row = block.data[start:end]
         if row.strip():
             yield _Span(position, block.offset + start, row)
@@ -210,4 +199,4 @@ class _RowCutter(_LineCutter):
             self._in_quotes = quote > 0 and data[quote - 1 : quote] == self._separator
 
 
-FORMAT = _Format(_records, _RowCutter)
+FORMAT = _Format(_spans, _parser, "The row of line {}", _RowCutter)

@@ -9,18 +9,16 @@ from typing import Any
 
 import orjson
 
-from textcat.reading.formats.text import _LineCutter
+from textcat.reading.formats.text import _LineCutter, _lines
 from textcat.reading.records import (
     Block,
     InputSettings,
     Record,
+    Rejection,
     UnreadableError,
     _Content,
     _Format,
-    _Items,
-    _read_spans,
     _Span,
-    checked_part,
     is_utf8,
     joined,
 )
@@ -31,30 +29,24 @@ _STRING_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
-def _lines(block: Block, settings: InputSettings) -> _Items:
-    """Yield a document per line that is not blank.
+class _Lines(_Format):
+    """Lines, nearly all of which are read without their spans."""
 
-    A line has its text in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their
-    names; other fields are passed over, and so are fields that are null, and zones without text. A NUL that JSON's
-    escapes write is part of the text; a NUL byte is no JSON.
-    """
-    data, offset = settings.without_mark(block)
-    source, limit, plain = block.source, settings.max_bytes, _plain_reader(settings)
-    for number, line in enumerate(data.split(b"\n"), block.position):
-        content = plain(line) if plain is not None and len(line) <= limit else None
-        if content is not None:
-            yield Record(content[0] or f"{source}:{number}", source, number, content[1])
-        elif line.strip():
-            yield from _read_spans([_Span(number, offset, line)], _parser(settings), block, settings, "Line {}")
-        offset += len(line) + 1
-
-
-def _array(block: Block, settings: InputSettings) -> _Items:
-    """Yield a document per object of an array, with the fields of a line."""
-    return _read_spans(_objects(block, settings), _parser(settings), block, settings, "Object {}")
+    def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+        data, offset = settings.without_mark(block)
+        source, limit, plain = block.source, settings.max_bytes, _plain_reader(settings)
+        parse = self.parser(block, settings)
+        for number, line in enumerate(data.split(b"\n"), block.position):
+            content = plain(line) if plain is not None and len(line) <= limit else None
+            if content is not None:
+                yield Record(content[0] or f"{source}:{number}", source, number, content[1])
+            elif line.strip():
+                yield from self._read([_Span(number, offset, line)], parse, block, settings)
+            offset += len(line) + 1
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[_Span]:
+    """Yield the objects of an array, which have the fields of a line."""
     data, offset = settings.without_mark(block)
     start, position = 0, block.position
     for end in [*_object_ends(data), len(data)]:
@@ -152,7 +144,14 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
     return plain
 
 
-def _parser(settings: InputSettings) -> Callable[[_Span], _Content]:
+def _parser(_: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+    """Return what parses an object.
+
+    It has its text in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their
+    names; other fields are passed over, and so are fields that are null, and zones without text. A NUL that JSON's
+    escapes write is part of the text; a NUL byte is no JSON.
+    """
+
     def parse(span: _Span) -> _Content:
         fields = _object(settings.text_of(span))
         settings.check_labels(fields)
@@ -161,7 +160,7 @@ def _parser(settings: InputSettings) -> Callable[[_Span], _Content]:
         zones = settings.filled(_zones(fields, settings))
         if settings.labels is None:
             return _Content(name, zones)
-        part = checked_part(_text(fields, settings.split_field))
+        part = settings.part_in(_text(fields, settings.split_field))
         return _Content(name, zones, _topics(fields, settings), _text(fields, "date"), part)
 
     return parse
@@ -235,4 +234,5 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-LINES, ARRAY = _Format(_lines, lambda *_: _LineCutter()), _Format(_array, lambda *_: _ObjectCutter())
+LINES = _Lines(_lines, _parser, "Line {}", lambda *_: _LineCutter())
+ARRAY = _Format(_objects, _parser, "Object {}", lambda *_: _ObjectCutter())

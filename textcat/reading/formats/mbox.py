@@ -9,20 +9,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from email.header import decode_header, make_header
 from email.message import Message
+from functools import partial
 from html import unescape
 from itertools import pairwise
 
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    UnreadableError,
-    _Content,
-    _Format,
-    _Items,
-    _read_spans,
-    _Span,
-    is_encoding,
-)
+from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span, is_encoding
 
 #: The line before a message: "From ", an address, and a date with its time.
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
@@ -73,16 +64,7 @@ def _starts(data: bytes, line_end: int) -> bool:
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 
 
-def _records(block: Block, settings: InputSettings) -> _Items:
-    """Yield a document per message.
-
-    Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
-    has none, those of HTML without their tags. With labels, a header that is named as the field of topics holds these.
-    """
-    return _read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Message {}")
-
-
-def _spans(block: Block) -> Iterator[_Span]:
+def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
     data, position = block.data, block.position
     starts = [0, *_inner_starts(data), len(data)]
     for start, end in pairwise(starts):
@@ -92,7 +74,12 @@ def _spans(block: Block) -> Iterator[_Span]:
         position += bool(SEPARATOR.match(message))
 
 
-def _content(span: _Span, settings: InputSettings) -> _Content:
+def _content(settings: InputSettings, span: _Span) -> _Content:
+    """Return what a message says.
+
+    Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
+    has none, those of HTML without their tags. With labels, a header that is named as the field of topics holds these.
+    """
     separator = SEPARATOR.match(span.data)
     if not separator:
         raise UnreadableError(
@@ -171,4 +158,4 @@ def _end_of_markup(text: str, start: int) -> int:
     return found.end() if found else len(text)
 
 
-FORMAT = _Format(_records, lambda *_: _MessageCutter())
+FORMAT = _Format(_spans, lambda _, settings: partial(_content, settings), "Message {}", lambda *_: _MessageCutter())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import IO, Any, NamedTuple
 
@@ -12,16 +12,12 @@ from textcat.reading.compression import _check_ratio
 from textcat.reading.records import (
     Block,
     InputSettings,
-    Rejection,
     UnreadableError,
     _Content,
     _Fields,
     _Format,
-    _Items,
     _not_in,
-    _read_spans,
     _Span,
-    checked_part,
     joined,
 )
 from textcat.reading.streams import READ_ERRORS, unreadable
@@ -126,15 +122,23 @@ def _packed(pa: Any, batch: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _records(block: Block, settings: InputSettings) -> _Items:
-    """Yield a document per row; a row whose text is null is rejected."""
-    pa = _arrow()
+def _unpacked(pa: Any, block: Block) -> Any:
     with pa.ipc.open_stream(block.data) as stream:
-        batch = stream.read_next_batch()
+        return stream.read_next_batch()
+
+
+def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
+    n_rows = _unpacked(_arrow(), block).num_rows
+    return (_Span(row, -1, b"") for row in range(block.position, block.position + n_rows))
+
+
+def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+    """Return what parses a row; one whose text is null is rejected."""
+    pa = _arrow()
+    batch = _unpacked(pa, block)
     which = _columns(pa, batch.schema, settings)
     values = {"": [None] * batch.num_rows} | {name: _column(pa, batch, name) for name in which.names()}
     titles, bodies = values[which.title], [values[name] for name in which.body]
-    spans = (_Span(row, -1, b"") for row in range(block.position, block.position + batch.num_rows))
 
     def parse(span: _Span) -> _Content:
         i = span.position - block.position
@@ -150,10 +154,9 @@ def _records(block: Block, settings: InputSettings) -> _Items:
             return _Content(name, settings.titled(zones))
         date, part = values[which.date][i], _text(values[which.split][i], settings) or ""
         topics = _topics(values[which.topics][i], settings)
-        return _Content(name, zones, topics, "" if date is None else str(date), checked_part(part))
+        return _Content(name, zones, topics, "" if date is None else str(date), settings.part_in(part))
 
-    for item in _read_spans(spans, parse, block, settings, "Row {}"):
-        yield item._replace(length=-1) if isinstance(item, Rejection) else item
+    return parse
 
 
 def _name(value: Any, settings: InputSettings) -> str:
@@ -209,4 +212,4 @@ def _length(text: str, settings: InputSettings) -> int:
     return len(text) if len(text) <= settings.max_bytes // 4 else len(text.encode("utf-8", "replace"))
 
 
-FORMAT = _Format(_records)
+FORMAT = _Format(_spans, _parser, "Row {}")

@@ -5,22 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 from xml.parsers import expat
 
 from textcat.errors import TextcatError
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    LabelSettings,
-    UnreadableError,
-    _Content,
-    _Format,
-    _Items,
-    _read_spans,
-    _Span,
-)
+from textcat.reading.records import Block, InputSettings, LabelSettings, UnreadableError, _Content, _Format, _Span
 
 VERSIONS = ("1", "2")
 _TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"
@@ -53,8 +43,8 @@ def wanted(name: str, labels: LabelSettings) -> bool:
     return not (day and spans) or any(span.may_hold_day("-".join(day.groups())) for span in spans)
 
 
-def _records(block: Block, settings: InputSettings) -> _Items:
-    """Yield the one story a file is.
+def _content(settings: InputSettings, span: _Span) -> _Content:
+    """Return what the one story of a file says.
 
     The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
     per paragraph), each ``""`` where the story has none. The topics are the codes of class bip:topics:1.0; version 2
@@ -66,22 +56,16 @@ def _records(block: Block, settings: InputSettings) -> _Items:
     D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark collection for text categorization research,
     Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3 (the codes' hierarchy) and 4 (RCV1-v2).
     """
-
-    def parse(span: _Span) -> _Content:
-        try:
-            story = _story(span.data, settings.encoding)
-            name = _attribute(story, "itemid", "[0-9]+")
-            date = _attribute(story, "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
-        except _FaultError as error:
-            raise UnreadableError(
-                f"is no story of RCV1 ({error}): mend the file or get it again{error.remedy}"
-            ) from None
-        zones = settings.filled(_zones(story.texts))
-        if settings.labels is None:
-            return _Content(name, zones)
-        return _Content(name, zones, *_labels(story, int(name), date, settings.labels))
-
-    return _read_spans([_Span(block.position, block.offset, block.data)], parse, block, settings)
+    try:
+        story = _story(span.data, settings.encoding)
+        name = _attribute(story, "itemid", "[0-9]+")
+        date = _attribute(story, "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
+    except _FaultError as error:
+        raise UnreadableError(f"is no story of RCV1 ({error}): mend the file or get it again{error.remedy}") from None
+    zones = settings.filled(_zones(story.texts))
+    if settings.labels is None:
+        return _Content(name, zones)
+    return _Content(name, zones, *_labels(story, int(name), date, settings.labels))
 
 
 def _labels(story: _Story, itemid: int, date: str, labels: LabelSettings) -> tuple[tuple[str, ...], str, str]:
@@ -203,4 +187,8 @@ def _attribute(story: _Story, name: str, form: str) -> str:
     return story.attributes[name]
 
 
-FORMAT = _Format(_records)
+def _spans(block: Block, _: InputSettings) -> list[_Span]:
+    return [_Span(block.position, block.offset, block.data)]
+
+
+FORMAT = _Format(_spans, lambda _, settings: partial(_content, settings))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from html.entities import name2codepoint
 from itertools import pairwise
 from typing import NamedTuple
 
-from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Items, _read_spans, _Span
+from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
@@ -64,20 +64,7 @@ class _StoryCutter:
         return (min(ends), True) if ends else (max(len(data) - len(_CLOSING), 0), False)
 
 
-def _records(block: Block, settings: InputSettings) -> _Items:
-    """Yield the stories.
-
-    The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
-    only a body, one of type BRIEF only a title. The names of its authors are left out.
-
-    References
-    ----------
-    D. D. Lewis, README of Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
-    """
-    return _read_spans(_spans(block), lambda span: _content(span, settings), block, settings, "Story {}")
-
-
-def _spans(block: Block) -> Iterator[_Span]:
+def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
     """Yield the stories, and what stands between them; a story that is cut off ends where the next one begins."""
     data, position = block.data, block.position
     openings, closings = (re.finditer(tag, data) for tag in (_OPENING, _CLOSING))
@@ -90,7 +77,16 @@ def _spans(block: Block) -> Iterator[_Span]:
         position += opens
 
 
-def _content(span: _Span, settings: InputSettings) -> _Content:
+def _content(settings: InputSettings, span: _Span) -> _Content:
+    """Return what a story says.
+
+    The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
+    only a body, one of type BRIEF only a title. The names of its authors are left out.
+
+    References
+    ----------
+    D. D. Lewis, README of Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
+    """
     if not span.data.startswith(_OPENING):
         raise UnreadableError("has text before it that belongs to no story: mend the file")
     story = span._replace(data=span.data.translate(_NO_CONTROLS)).decoded(settings.encoding or "latin-1")
@@ -194,4 +190,4 @@ def _character(decimal: str | None, hexadecimal: str | None, name: str | None) -
     return character if character.isprintable() or character in "\t\n" else " "
 
 
-FORMAT = _Format(_records, lambda *_: _StoryCutter())
+FORMAT = _Format(_spans, lambda _, settings: partial(_content, settings), "Story {}", lambda *_: _StoryCutter())

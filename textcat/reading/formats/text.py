@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from textcat.reading.records import Block, InputSettings, _Content, _Format, _Items, _read_spans, _Span
+from textcat.reading.records import Block, InputSettings, _Content, _Format, _Span
 
 HEADERS = ("keep", "title", "subject", "drop")
 _HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
@@ -30,16 +30,8 @@ class _LineCutter:
         return end or len(data), end > 0
 
 
-def _lines(block: Block, settings: InputSettings) -> _Items:
-    """Yield a document per line that is not blank."""
-
-    def parse(span: _Span) -> _Content:
-        return _Content("", {"body": settings.text_of(span).strip()})
-
-    return _read_spans(_spans(block, settings), parse, block, settings, "Line {}")
-
-
-def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
+def _lines(block: Block, settings: InputSettings) -> Iterator[_Span]:
+    """Yield the lines that are not blank."""
     data, offset = settings.without_mark(block)
     for number, line in enumerate(data.split(b"\n"), block.position):
         if line.strip():
@@ -47,8 +39,14 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
         offset += len(line) + 1
 
 
-def _whole(block: Block, settings: InputSettings) -> _Items:
-    """Yield the document a file is, whose id is its source; an empty file is a document without a word."""
+def _whole(block: Block, settings: InputSettings) -> list[_Span]:
+    """Return the document a file is; an empty file is a document without a word."""
+    data, offset = settings.without_mark(block)
+    return [_Span(block.position, offset, data)]
+
+
+def _file_parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+    """Return what parses a file, whose id is its source."""
 
     def parse(span: _Span) -> _Content:
         text = settings.text_of(span)
@@ -57,8 +55,7 @@ def _whole(block: Block, settings: InputSettings) -> _Items:
         title, body = _title_and_body(text.replace("\r\n", "\n"), settings.labels.headers)
         return _Content(block.source, {"title": title, "body": body})
 
-    data, offset = settings.without_mark(block)
-    return _read_spans([_Span(block.position, offset, data)], parse, block, settings)
+    return parse
 
 
 def _title_and_body(text: str, headers: str) -> tuple[str, str]:
@@ -70,4 +67,9 @@ def _title_and_body(text: str, headers: str) -> tuple[str, str]:
     return " ".join(subject[1].split()) if subject else "", rest.strip()
 
 
-LINES, WHOLE = _Format(_lines, lambda *_: _LineCutter()), _Format(_whole)
+def _line_parser(_: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+    return lambda span: _Content("", {"body": settings.text_of(span).strip()})
+
+
+LINES = _Format(_lines, _line_parser, "Line {}", lambda *_: _LineCutter())
+WHOLE = _Format(_whole, _file_parser)
