@@ -29,27 +29,13 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Keep one text with what is known about it.
+    """Keep one text with what is known about it."""
 
-    Parameters
-    ----------
-    id : str
-        Unique in its corpus.
-    zones : dict of str to str
-        The parts of the text in the order title, dateline, body; a reader leaves out zones its format does not have.
-    topics : tuple of str
-        Names of the topics the document belongs to, each once; often none.
-    date : str
-        As the source writes it, ``""`` if it has none.
-    split : str
-        ``"train"``, ``"test"``, ``"unused"``, or ``""`` where the source makes no parts.
-    """
-
-    id: str
-    zones: dict[str, str]
-    topics: tuple[str, ...] = ()
-    date: str = ""
-    split: str = ""
+    id: str  # unique in its corpus
+    zones: dict[str, str]  # title, dateline and body, in this order, as far as its format has them
+    topics: tuple[str, ...] = ()  # names of those the document belongs to, each once; often none
+    date: str = ""  # as the source writes it, "" if it has none
+    split: str = ""  # "train", "test", "unused", or "" where the source makes no parts
 
     def __repr__(self) -> str:
         text = " ".join(" ".join(self.zones.values()).split())
@@ -70,29 +56,15 @@ class _Statistics:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Hold the parts of a named corpus and the topics it is about.
-
-    Parameters
-    ----------
-    name : str
-    train, test : list of Document
-        `test` is empty where the source has no test part.
-    topics : tuple of str
-        Sorted by name; the columns of `labels`.
-    unused : list of Document
-        Documents the split rule leaves out of both parts.
-    descriptions : dict of str to str
-        What topics are about, in words, for those of `topics` that the source describes.
-    origin : dict of str to object
-        The arguments by which `open_corpus` opens it again, as JSON holds them; empty if it was made in memory.
-    """
+    """Hold the parts of a named corpus and the topics it is about."""
 
     name: str
     train: list[Document]
-    test: list[Document]
-    topics: tuple[str, ...]
-    unused: list[Document] = field(default_factory=list)
-    descriptions: dict[str, str] = field(default_factory=dict)
+    test: list[Document]  # empty where the source has no test part
+    topics: tuple[str, ...]  # sorted by name; the columns of `labels`
+    unused: list[Document] = field(default_factory=list)  # those that the split rule leaves out of both parts
+    descriptions: dict[str, str] = field(default_factory=dict)  # in words, of those topics that the source describes
+    #: The arguments by which `open_corpus` opens it again, as JSON holds them; empty if it was made in memory.
     origin: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:

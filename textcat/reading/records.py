@@ -15,71 +15,39 @@ _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field"
 
 
 class LabelSettings(NamedTuple):
-    """How the labels of documents are read, where a format has its own way.
+    """How the labels of documents are read, where a format has its own way."""
 
-    Parameters
-    ----------
-    split : {"modapte", "modlewis", "modhayes"}
-        The rule of Reuters-21578 that puts a story into a part.
-    train, test : str
-        Which stories of RCV1 are for training and for test, first and last included: ``"1996-08-26 to 1996-09-01"`` by
-        date, ``"2286 to 26150"`` by itemid. The others are unused; ``""`` is no story, and both ``""`` make no parts.
-    version : {"1", "2"}
-        Of RCV1: the codes as they stand, or corrected as RCV1-v2.
-    headers : {"keep", "title", "subject", "drop"}
-        What becomes of the mail headers at the start of a text file: ``"keep"`` leaves the text as it is, without
-        title; ``"title"`` leaves it as it is, too, and makes the Subject the title besides; ``"subject"`` makes the
-        Subject the title and drops the others; ``"drop"`` drops all.
-    """
-
-    split: str = "modapte"
+    split: str = "modapte"  # the rule of Reuters-21578 that puts a story into a part; or "modlewis", "modhayes"
+    #: Which stories of RCV1 are for training and for test, first and last included: "1996-08-26 to 1996-09-01" by date,
+    #: "2286 to 26150" by itemid. The others are unused; "" is no story, and both "" make no parts.
     train: str = ""
     test: str = ""
-    version: str = "1"
+    version: str = "1"  # of RCV1: "1" is the codes as they stand, "2" those corrected as RCV1-v2
+    #: What becomes of the mail headers at the start of a text file: "keep" leaves the text as it is, without title;
+    #: "title" leaves it as it is, too, and makes the Subject the title besides; "subject" makes the Subject the title
+    #: and drops the others; "drop" drops all.
     headers: str = "keep"
 
 
 class InputSettings(NamedTuple):
-    """How inputs are read. The same inputs and settings give the same batches.
+    """How inputs are read. The same inputs and settings give the same batches."""
 
-    Parameters
-    ----------
-    format : str
-        A name in `textcat.reading.formats.FORMATS`, for every input; ``""``: the name tells it, then the content.
-    text_fields : tuple of str
-        The fields of JSON, CSV, TSV and Parquet that hold the text, in order. A field ``title`` is the zone title; the
-        others are joined by line ends to the zone body. The default is ``text``, or else ``body``.
-    id_field, topics_field, split_field : str
-        The fields that hold the id, the topics and the part ("train", "test" or "unused").
-    topics_separator : str
-        What stands between the topics of a single string; ``""``: the string is one topic.
-    encoding : str
-        ``""`` is the format's own: UTF-8; UTF-16 and UTF-32 where the file starts with their byte order mark; for
-        Reuters SGML latin-1; for RCV1 what the file declares.
-    quotes : bool
-        Whether quotes may enclose the values of CSV and TSV; if not, they are ordinary characters.
-    lines : bool
-        A text file holds one document a line.
-    max_bytes : int
-        The longest record, in bytes as it stands uncompressed in its source; a longer one is rejected.
-    block_bytes : int
-        About how much of the input a batch holds.
-    labels : LabelSettings, optional
-        Read topics, date and part, too; then whatever cannot be read is an error, not a Rejection.
-    """
-
-    format: str = ""
+    format: str = ""  # a name in `textcat.reading.formats.FORMATS`; "": an input's name tells it, then its content
+    #: The fields of JSON, CSV, TSV and Parquet that hold the text, in order. A field "title" is the zone title; the
+    #: others are joined by line ends to the zone body. The default is "text", or else "body".
     text_fields: tuple[str, ...] = ("text",)
     id_field: str = "id"
     topics_field: str = "topics"
-    topics_separator: str = ""
-    split_field: str = "split"
+    topics_separator: str = ""  # what stands between the topics of a single string; "": the string is one topic
+    split_field: str = "split"  # that holds the part: "train", "test" or "unused"
+    #: "" is the format's own: UTF-8; UTF-16 and UTF-32 where the file starts with their byte order mark; for Reuters
+    #: SGML latin-1; for RCV1 what the file declares.
     encoding: str = ""
-    quotes: bool = True
-    lines: bool = False
-    max_bytes: int = 16 << 20
-    block_bytes: int = 1 << 20
-    labels: LabelSettings | None = None
+    quotes: bool = True  # whether they may enclose the values of CSV and TSV; if not, they are ordinary characters
+    lines: bool = False  # a text file holds one document a line
+    max_bytes: int = 16 << 20  # of a record as it stands uncompressed in its source; a longer one is rejected
+    block_bytes: int = 1 << 20  # about how much of the input a batch holds
+    labels: LabelSettings | None = None  # read these, too; then whatever cannot be read is an error, not a Rejection
 
     def is_default(self, name: str) -> bool:
         """Return whether a setting has not been changed."""
