@@ -25,6 +25,7 @@ from textcat.reading.records import (
     Checkpoint,
     InputSettings,
     LabelSettings,
+    PipeState,
     Record,
     Rejection,
     UnreadableError,
@@ -70,7 +71,10 @@ class _Step(NamedTuple):
 
 
 def read_batches(
-    sources: Sequence[Source], settings: InputSettings, start: Iterable[int] | None = None
+    sources: Sequence[Source],
+    settings: InputSettings,
+    start: Iterable[int] | None = None,
+    pipes: Mapping[str, PipeState] | None = None,
 ) -> Iterator[Batch]:
     """Cut sources into batches.
 
@@ -83,11 +87,24 @@ def read_batches(
     settings : InputSettings
     start : Checkpoint, optional
         The end of a batch of the same sources and settings; by default the beginning.
+    pipes : mapping of str to PipeState, optional
+        What had been read of each pipe, by its name, when a run was broken off: they must give it again. By default
+        pipes are not observed.
 
     Yields
     ------
     Batch
     """
+    observed = [
+        _Pipe(source, pipes.get(source.name)) for source in sources if source.kind == "pipe" and pipes is not None
+    ]
+    opening = {pipe.name: pipe.open for pipe in observed}
+    sources = [source._replace(open=opening.get(source.name, source.open)) for source in sources]
+
+    def batch() -> Batch:
+        states = {pipe.name: pipe.state for pipe in observed if pipe.state.n_bytes}
+        return Batch(tuple(blocks), begin, end, read, states)
+
     begin: Checkpoint = tuple(start or _Place().checkpoint(0))
     blocks: list[Block | Rejection] = []
     size, end, read = 0, begin, 0
@@ -97,10 +114,10 @@ def read_batches(
             blocks.append(item)
             size += _OF_ONE + (len(item.data) if isinstance(item, Block) else 0)
         if blocks and (step is None or size >= settings.block_bytes):
-            yield Batch(tuple(blocks), begin, end, read)
+            yield batch()
             begin, blocks, size = end, [], 0
     if blocks:
-        yield Batch(tuple(blocks), begin, end, read)
+        yield batch()
 
 
 def _steps(
@@ -320,50 +337,11 @@ class _WholeRecords:
 # --- pipes: when a run is resumed, they must give what they gave before ----------------------------------------------
 
 
-class PipeState(NamedTuple):
-    """How many bytes a pipe has given, and their sum."""
-
-    n_bytes: int
-    sha256: str
-
-
-class Pipes:
-    """The pipes among sources: what is read of them is noted, and compared with what was read before.
-
-    Parameters
-    ----------
-    sources, before : sequence of Source, mapping of str to PipeState
-        What the run had read of each pipe, by its name, when it was broken off.
-    """
-
-    def __init__(self, sources: Sequence[Source], before: Mapping[str, PipeState]):
-        self._pipes = {
-            source.name: _Pipe(source, before.get(source.name)) for source in sources if source.kind == "pipe"
-        }
-        self._states: dict[Checkpoint, dict[str, PipeState]] = {}
-        #: The same, with the pipes among them observed.
-        self.sources = [
-            source._replace(open=self._pipes[source.name].open) if source.name in self._pipes else source
-            for source in sources
-        ]
-
-    def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Yield batches of the sources, and keep what had been read when each of them was cut."""
-        for batch in batches:
-            if self._pipes:
-                self._states[batch.end] = {name: pipe.state for name, pipe in self._pipes.items() if pipe.state.n_bytes}
-            yield batch
-
-    def at(self, end: Checkpoint) -> dict[str, PipeState]:
-        """Return what had been read when the batch with this end was cut; it is asked for once."""
-        return self._states.pop(end, {})
-
-
 class _Pipe:
     """One pipe, and the sum of what has been read of it."""
 
     def __init__(self, source: Source, before: PipeState | None):
-        self._source, self._before = source, before or PipeState(0, "")
+        self.name, self._open, self._before = source.name, source.open, before or PipeState(0, "")
         self._n, self._sha256 = 0, hashlib.sha256()
 
     @property
@@ -371,7 +349,7 @@ class _Pipe:
         return PipeState(self._n, self._sha256.hexdigest())
 
     def open(self) -> Stream:
-        inner = self._source.open()
+        inner = self._open()
         return Stream(lambda n: self._checked(inner.read(n)), lambda: self._n, inner.prompt, inner.close)
 
     def _checked(self, data: bytes) -> bytes:
@@ -379,7 +357,7 @@ class _Pipe:
         self._add(data[:left])
         if left and (not data or (left <= len(data) and self.state != self._before)):
             raise TextcatError(
-                f"{self._source.name} does not give what it gave when the run began: give the same again, or start "
+                f"{self.name} does not give what it gave when the run began: give the same again, or start "
                 "anew with --restart."
             )
         self._add(data[left:])

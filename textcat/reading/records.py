@@ -187,6 +187,13 @@ class Block(NamedTuple):
     decoded: bool = False  # the source was in an encoding such as UTF-16, and the data are UTF-8
 
 
+class PipeState(NamedTuple):
+    """How many bytes a pipe has given, and their sum."""
+
+    n_bytes: int
+    sha256: str
+
+
 class Batch(NamedTuple):
     """A stretch of the inputs, cut between records: part of a file, or many small files.
 
@@ -196,8 +203,8 @@ class Batch(NamedTuple):
     blocks: tuple[Block | Rejection, ...]  # the Rejections are of what could not even be cut into blocks
     start: Checkpoint
     end: Checkpoint
-    #: How many bytes of the inputs, as they are stored, are consumed up to its end.
-    read: int
+    read: int  # how many bytes of the inputs, as they are stored, are consumed up to its end
+    pipes: Mapping[str, PipeState] = {}  # what had been read of each observed pipe when it was cut, by its name
 
     @property
     def source(self) -> str:

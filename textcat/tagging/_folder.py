@@ -18,8 +18,7 @@ from typing import Any, BinaryIO
 from textcat import files
 from textcat.errors import TextcatError
 from textcat.files import UNFINISHED, Journal
-from textcat.reading.batches import PipeState
-from textcat.reading.records import Checkpoint
+from textcat.reading.records import Checkpoint, PipeState
 from textcat.tagging.output import OutputSettings, file_format
 from textcat.tagging.summary import Counts, RunState
 

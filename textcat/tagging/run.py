@@ -17,7 +17,7 @@ from textcat.errors import TextcatError
 from textcat.files import did_you_mean
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading.batches import Pipes, read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Rejection
 from textcat.reading.sources import Source, find, is_url
 from textcat.tagging._folder import ShardWriter, open_folder
@@ -176,14 +176,13 @@ def tag_to_folder(
         tally = _Tally(plan, state, progress)
         if state.finished:
             return tally.summary(state.shards)
-        pipes = Pipes(plan.sources, state.pipes)
-        batches = pipes.noted(read_batches(pipes.sources, plan.job.input, state.checkpoint))
+        batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         limits = {"max_records": settings.shard_records, "max_bytes": settings.shard_bytes}
         with closing(ShardWriter(out, state, plan.job.output, **limits)) as shards:
 
             def write(batch: Batch, tagged: TaggedBatch) -> None:
                 rejected = b"".join(map(encode_rejection, tagged.rejections))
-                shards.add(tagged.rows, rejected, tagged.counts, batch.end, batch.read, pipes.at(batch.end))
+                shards.add(tagged.rows, rejected, tagged.counts, batch.end, batch.read, batch.pipes)
 
             _tag(plan, settings, batches, write, tally)
             _warn_of_changes(plan)

@@ -17,8 +17,7 @@ from textcat.progress import bar_on
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.reading.batches import PipeState
-    from textcat.reading.records import Checkpoint
+    from textcat.reading.records import Checkpoint, PipeState
     from textcat.reading.sources import Source
 
 log = logging.getLogger(__name__)
