@@ -7,8 +7,7 @@ import gzip
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,6 @@ from textcat.errors import TextcatError
 from textcat.files import read_toml
 
 _PACKINGS: dict[str, Callable[..., Any]] = {"": open, ".bz2": bz2.open, ".gz": gzip.open}
-
 _USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0, 1]
 
 
@@ -45,11 +43,17 @@ Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels
 class _Source(NamedTuple):
     """What a data set is made of, and what it must come out as: an entry of ``datasets.toml``."""
 
-    files: tuple[str, ...]
+    files: Sequence[str]
     url: str
-    read: Callable[..., tuple[Any, ...]]  # takes the files' bytes; rows and labels, and those of a test part
-    shape: tuple[int, int]  # of both parts together
+    read: str  # "table" is `_read_table`, which takes the files' bytes: rows and labels, and those of a test part
+    shape: Sequence[int]  # of both parts together
     positives: int | None = None  # in training
+    options: Mapping[str, Any] = {}  # of the function
+
+
+_SOURCES = {
+    name: _Source(**facts) for name, facts in read_toml(Path(__file__).with_name("datasets.toml"), "table").items()
+}
 
 
 def names() -> list[str]:
@@ -62,17 +66,15 @@ def load(name: str) -> _Dataset:
 
     It is looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's cache;
     in either its files may lie in a folder ``uci``, ``libsvm``, ``usps``, ``covertype`` or ``rcv1`` or directly, plain
-    or packed (``.bz2``, ``.gz``).
-    MissingData if a file is in neither.
+    or packed (``.bz2``, ``.gz``). MissingData if a file is in neither.
     """
     paths, source = _paths(name), _SOURCES[name]
     try:
-        X, y, *test = source.read(*map(_unpacked, paths))
-        n_positives, shape = int(np.sum(y > 0)), (X.shape[0] + (len(test[1]) if test else 0), X.shape[1])
+        X, y, *test = globals()[f"_read_{source.read}"](*map(_unpacked, paths), **source.options)
+        n_positives, shape = int(np.sum(y > 0)), [X.shape[0] + (len(test[1]) if test else 0), X.shape[1]]
     except (ValueError, KeyError, IndexError, EOFError, OSError) as error:
-        raise TextcatError(
-            f"{paths[0]} is damaged or no file of {name} ({error}): get it anew from {source.url}"
-        ) from error
+        sentence = f"{paths[0]} is damaged or no file of {name} ({error}): get it anew from {source.url}"
+        raise TextcatError(sentence) from error
     if shape != source.shape or source.positives not in (None, n_positives):
         raise TextcatError(
             f"{paths[0]} is not the papers' {name}: it has {shape[0]} rows of {shape[1]} features, "
@@ -85,20 +87,27 @@ def load(name: str) -> _Dataset:
 
 def corpus(name: str) -> Corpus:
     """Open a corpus, such as ``reuters21578``, without fetching it; MissingData if it is not on disk."""
-    if sentence := _missing_corpus(name):
+    if sentence := missing(name):
         raise MissingData(sentence)
     return catalogue.open_corpus(name, download=False)
 
 
 def missing(name: str) -> str | None:
     """Return in a sentence what is missing of a data set or corpus, and where it may be put; None if all is there."""
-    if name not in _SOURCES and name in catalogue.cards():
-        return _missing_corpus(name)
-    try:
-        _paths(name)
-    except MissingData as error:
-        return str(error)
-    return None
+    if name not in catalogue.cards():
+        try:
+            _paths(name)
+        except MissingData as error:
+            return str(error)
+        return None
+    card = catalogue.card(name)
+    if catalogue.locate(card) is not None:
+        return None
+    how = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
+    return (
+        f"The corpus {name} is not here. {how} {card.files[0]} into the folder that the variable TEXTCAT_CORPORA names "
+        f"or into {_at_home(catalogue.cache_folder())}."
+    )
 
 
 def folders() -> list[Path]:
@@ -129,17 +138,6 @@ def _paths(name: str) -> list[Path]:
             )
         paths.append(path)
     return paths
-
-
-def _missing_corpus(name: str) -> str | None:
-    card = catalogue.card(name)
-    if catalogue.locate(card) is not None:
-        return None
-    how = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
-    return (
-        f"The corpus {name} is not here. {how} {card.files[0]} into the folder that the variable TEXTCAT_CORPORA names "
-        f"or into {_at_home(catalogue.cache_folder())}."
-    )
 
 
 def _at_home(folder: Path) -> str:
@@ -215,9 +213,8 @@ def _read_covertype(data: bytes) -> Rows:
 
 def _read_lyrl(vectors: bytes, qrels: bytes, topic: str) -> Rows:
     """Read vectors and topics as Lewis et al. (2004) give them: "did  fid:weight …" and "topic did 1"."""
-    ids, _, lines = zip(
-        *(line.partition(" ") for line in vectors.decode("ascii").splitlines() if line.strip()), strict=True
-    )
+    rows = (line.partition(" ") for line in vectors.decode("ascii").splitlines() if line.strip())
+    ids, _, lines = zip(*rows, strict=True)
     X, _ = _read_libsvm("".join(f"0 {line}\n" for line in lines).encode("ascii"), 47236)
     relevant = {row[1] for row in _fields(qrels, "") if row[0] == topic}
     return X, np.array([1 if name in relevant else -1 for name in ids])
@@ -231,26 +228,3 @@ def _read_usps(*files: bytes) -> tuple[Any, ...]:
     with np.load(io.BytesIO(files[0])) as arrays:
         x, y, x_test, y_test = (arrays[name] for name in ("train_x", "train_y", "test_x", "test_y"))
     return 2.0 * x.astype(np.float64) - 1, y, 2.0 * x_test.astype(np.float64) - 1, y_test
-
-
-_FUNCTIONS = (
-    _read_covertype,
-    _read_libsvm,
-    _read_lyrl,
-    _read_mushroom,
-    _read_sonar,
-    _read_table,
-    _read_usps,
-    _read_wbc,
-)
-_READERS: dict[str, Callable[..., Any]] = {each.__name__.removeprefix("_read_"): each for each in _FUNCTIONS}
-_SOURCES = {
-    name: _Source(
-        url=facts["url"],
-        shape=tuple(facts["shape"]),
-        positives=facts.get("positives"),
-        files=tuple(facts["files"]),
-        read=partial(_READERS[facts["read"]], **facts.get("with", {})),
-    )
-    for name, facts in read_toml(Path(__file__).with_name("datasets.toml"), "table").items()
-}
