@@ -144,7 +144,7 @@ def test_acq_of_reuters_is_learnt_as_the_page_says(reuters_archive):
 def test_the_plane_of_maximal_margin_is_halfway_between_two_rows():
     X, y = sp.csr_array([[1.0, 1.0], [4.0, 5.0], [9.0, 5.0]]), np.array([-1, 1, 1])
     plane = notes._libsvm_plane(X, y)
-    np.testing.assert_allclose(plane.w / np.linalg.norm(plane.w), [0.6, 0.8], rtol=1e-5)
+    np.testing.assert_allclose(plane.weights / np.linalg.norm(plane.weights), [0.6, 0.8], rtol=1e-5)
     assert plane.margin == pytest.approx(2.5, rel=1e-5)
     assert plane.margin <= plane.proven <= 2.5 * (1 + 1e-9) + 1e-9
 
@@ -156,7 +156,7 @@ def test_mirrored_rows_have_their_best_plane_through_the_origin_of_the_augmented
     rows, labels = notes._mirrored(sp.csr_array(X), y, 2.0)
     assert rows.shape == (60, 4)
     plane = notes._libsvm_plane(rows, labels)
-    assert abs(plane.b) < 1e-4
+    assert abs(plane.bias) < 1e-4
     # Our own certificate agrees.
     problem = Problem.from_labels(y, PDM(0.01), rho=2.0, max_epochs=10**7)
     (solution,) = solve(sp.csr_array(X), [problem], margins=True)
@@ -182,7 +182,7 @@ def test_the_perceptron_keeps_both_bounds_on_real_data(separable):
         assert figures["% of bound"] == pytest.approx(100 * figures["mistakes"] / figures["bound"])
         assert row.note == "", "the perceptron has converged"
     plane = notes._libsvm_plane(data.X, data.y)
-    assert abs(plane.b) <= notes.longest(data.X) * np.linalg.norm(plane.w), "the condition of the bound"
+    assert abs(plane.bias) <= notes.longest(data.X) * np.linalg.norm(plane.weights), "the condition of the bound"
     for name in ("R", "margin"):
         figure = through_origin.figures[name]
         if figure.published is not None:

@@ -162,8 +162,9 @@ def decimals(margin: float) -> int:
 
 def _train_once(data: _Dataset, rule: Rule, rho: float, lambda_: float, mini_epochs: int) -> tuple[Solution, float]:
     """Train on rows in the order of the file, with an active set; return the solution, and the seconds that takes."""
-    settings = {"rho": rho, "lambda_": lambda_, "mini_epochs": mini_epochs, "max_epochs": UNTIL_DONE}
-    problem = Problem.from_labels(data.y, rule, **settings)
+    problem = Problem.from_labels(
+        data.y, rule, rho=rho, lambda_=lambda_, mini_epochs=mini_epochs, max_epochs=UNTIL_DONE
+    )
     (solution,), seconds = _timed(lambda: solve(data.X, [problem], margins=True, n_jobs=1))
     return solution, seconds
 
@@ -237,8 +238,8 @@ EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7
 class _Plane(NamedTuple):
     """LIBSVM's plane: ``min y f(x)/‖w‖``, and the margin that is proven to be exceeded by no plane."""
 
-    w: np.ndarray
-    b: float
+    weights: np.ndarray
+    bias: float
     margin: float
     proven: float
 

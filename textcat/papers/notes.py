@@ -15,7 +15,7 @@ from textcat.margin.rules import PA
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
 from textcat.papers.experiments import Figure, Row, Settings, Task, _described
-from textcat.papers.micra import _libsvm_plane
+from textcat.papers.micra import _libsvm_plane, _Plane
 from textcat.papers.paum import _Vectors, _vectors
 
 # --- the toy table ---------------------------------------------------------------------------------------------------
@@ -55,10 +55,9 @@ def _learnt_rows(settings: Settings) -> list[Row]:
 
 def _classified(classifier: str, scores: np.ndarray, alpha: np.ndarray | None = None) -> list[Row]:
     rows = []
-    for k, (score, y) in enumerate(zip(scores, IS_PHYSICS, strict=True)):
-        figures = {"y": Figure(1 if score > 0 else -1, int(y)), "f(x)": Figure(float(score))}
-        of_alpha = {} if alpha is None else {"α": Figure(float(alpha[k]))}
-        rows.append(Row(f"{classifier}, D{k + 1}", figures | of_alpha))
+    for k, (score, y) in enumerate(zip(scores.tolist(), IS_PHYSICS.tolist(), strict=True)):
+        figures = {"y": Figure(1 if score > 0 else -1, y), "f(x)": Figure(float(score))}
+        rows.append(Row(f"{classifier}, D{k + 1}", figures if alpha is None else figures | {"α": Figure(alpha[k])}))
     return rows
 
 
@@ -112,11 +111,6 @@ class _Draw(NamedTuple):
         problems = [Problem.from_labels(self.y, PA(), rho=self.R, max_epochs=n) for n in n_epochs]
         return solve(self.X, problems, n_jobs=n_jobs)
 
-    def errors(self, planes: Sequence[tuple[np.ndarray | None, float]]) -> np.ndarray:
-        """Return the percentage of training and of test documents that each (w, b) misclassifies, (n_planes, 2)."""
-        parts = (self.X, self.y), (self.X_test, self.y_test)
-        return np.array([[_error(X, y, w, b) for X, y in parts] for w, b in planes])
-
 
 def _error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> float:
     """Return the percentage of rows that (w, b) misclassifies; f(x) = 0 counts as -1, as in the notes."""
@@ -128,10 +122,10 @@ def _counted(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
     return np.array([[solution.n_updates for solution in of_draw] for of_draw in solutions])
 
 
-def _errors(draws: Sequence[_Draw], solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
-    """Return the errors of each draw's solutions, shape (n_draws, n_solutions, 2)."""
-    each = zip(draws, solutions, strict=True)
-    return np.array([draw.errors([(solution.weights, solution.bias) for solution in own]) for draw, own in each])
+def _errors(draws: Sequence[_Draw], solutions: Sequence[Sequence[Solution | _Plane]]) -> np.ndarray:
+    """Return the errors of each draw's solutions on training and on test documents, (n_draws, n_solutions, 2)."""
+    each = [(((one.X, one.y), (one.X_test, one.y_test)), own) for one, own in zip(draws, solutions, strict=True)]
+    return np.array([[[_error(X, y, f.weights, f.bias) for X, y in parts] for f in own] for parts, own in each])
 
 
 def _document_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
@@ -162,7 +156,7 @@ def _epoch_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
 
 def _epoch_and_machine_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
     """Return the rows of epochs, and the errors of LIBSVM's machine with a hard margin; means over draws."""
-    errors = np.array([draw.errors([_libsvm_plane(draw.X, draw.y, tol=1e-3)[:2]]) for draw in draws])
+    errors = _errors(draws, [[_libsvm_plane(draw.X, draw.y, tol=1e-3)] for draw in draws])
     machine = Row("SVM, hard margin", _means({"% training": errors[:, :, 0], "% test": errors[:, :, 1]}, 0))
     return [*_epoch_rows(draws, n_jobs), machine]
 
