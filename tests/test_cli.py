@@ -19,7 +19,7 @@ import pytest
 
 import textcat
 from textcat import cli
-from textcat.cli.app import LEARNERS as LEARNER_NAMES
+from textcat.cli.common import LEARNERS as LEARNER_NAMES
 from textcat.margin.learners import LEARNERS
 from textcat.recipe import read_recipe, recipes
 

@@ -43,16 +43,10 @@ _MOST_TRIALS = 30  # of a study; a file has them all
 
 _BAND_LINES = (
     ("macro-averaged precision", "macro_average_precision", 3),
-    ("average sparsity", "average_sparsity", 0),
-    ("macro F1", "macro_f1", 3),
-    ("micro F1", "micro_f1", 3),
-)
-_ALL_BAND_LINES = (
-    _BAND_LINES[0],
     ("macro R-precision", "macro_r_precision", 3),
     ("macro P@10", "macro_precision_at_10", 3),
     ("macro nDCG", "macro_ndcg", 3),
-    _BAND_LINES[1],
+    ("average sparsity", "average_sparsity", 0),
     *(
         (f"{average} {title}", f"{average}_{title.lower()}", 3)
         for average in ("macro", "micro", "sample")
@@ -63,6 +57,7 @@ _ALL_BAND_LINES = (
     ("top-1 accuracy", "top_1_accuracy", 3),
 )
 _SHORT_TITLES = {"macro_average_precision": "MAP", "macro_f1": "macro F1", "micro_f1": "micro F1"}
+_IN_SHORT = {"average_sparsity", *_SHORT_TITLES}  # the measures that are printed unless all of them are asked for
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -232,7 +227,7 @@ def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[di
     def add(title: str, cell: Callable[[BandQuality], str]) -> None:
         rows.append({"": title, **{row.band: cell(row) for row in bands}})
 
-    for title, measure, decimals in _ALL_BAND_LINES if every_measure else _BAND_LINES:
+    for title, measure, decimals in (line for line in _BAND_LINES if every_measure or line[1] in _IN_SHORT):
         if measure != "average_sparsity" or any(row.average_sparsity is not None for row in bands):
             add(title, lambda row: _figure(getattr(row, measure), decimals, undefined="no topic"))  # noqa: B023
         if any(measure in row.intervals for row in bands):

@@ -1,35 +1,20 @@
-"""What all commands share: their options, how a corpus is opened, and how the program starts and ends."""
+"""How the program starts and ends: what it makes of mistakes, warnings, Ctrl-C, and streams that are closed."""
 
-import functools
-import inspect
 import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from typer import Argument, BadParameter, Option
+from typer import BadParameter, Option
 
 from textcat.errors import TextcatError
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from textcat.documents import Corpus
-    from textcat.progress import Stages
-    from textcat.reading.records import InputSettings
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 # What wrong usage raises, in every version of typer: those that bring their own click and those that need it installed.
 _UsageError: Any = BadParameter.__bases__[0]
-
-# The names of the learners, without the libraries that they need; a test compares them with the real ones.
-LEARNERS = ("alma", "cramma", "l-margitron", "micra", "pa", "pam", "paum", "pdm", "romma", "t-margitron")
 
 # Options of versions before 0.1, which are settings of the learner now.
 _FORMER = "tau tau-neg tau-pos kappa eta beta epsilon zeta b alpha delta rho lambda mini-epochs max-epochs seed"
@@ -53,185 +38,6 @@ def textcat(
     ] = False,
 ) -> None:
     """Train, evaluate and use rankers of documents by topic."""
-
-
-# --- options that several commands have ------------------------------------------------------------------------------
-
-
-def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
-    def complete(incomplete: str) -> list[str]:
-        from textcat.files import shipped
-
-        return sorted(path.stem for path in shipped(folder).glob("*.toml") if path.stem.startswith(incomplete))
-
-    return complete
-
-
-def number_of_jobs(jobs: int) -> int:
-    """Return the number of jobs; wrong usage if no work can be shared among so many."""
-    if jobs < 1 and jobs != -1:
-        raise BadParameter(f"{jobs} jobs do nothing; give 1 or more, or -1 for one a core")
-    return jobs
-
-
-complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipped("models")
-CorpusName = Annotated[
-    str,
-    Argument(
-        help="Name of a corpus, path of a card (.toml), or folder or archive of documents.",
-        autocompletion=complete_corpus,
-    ),
-]
-ModelFolder = Annotated[Path, Argument(help="Folder of a trained model.")]
-CorpusDir = Annotated[Path | None, Option(help="Folder in which corpora are looked for first.")]
-Jobs = Annotated[
-    int,
-    Option("--jobs", "-j", callback=number_of_jobs, help="Blocks of topics trained at the same time; -1: one a core."),
-]
-RecipeName = Annotated[
-    str, Option(help="Name of a shipped recipe, or path of a recipe file.", autocompletion=complete_recipe)
-]
-Learner = Annotated[
-    str | None,
-    Option(
-        help="Train by another learner than the recipe's.",
-        autocompletion=lambda incomplete: [name for name in LEARNERS if name.startswith(incomplete)],
-    ),
-]
-Bands = Annotated[
-    list[str] | None,
-    Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
-]
-AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
-LabelledOnly = Annotated[
-    bool, Option("--labelled-only", help="Leave out test documents that have none of the model's topics.")
-]
-PerTopic = Annotated[bool, Option("--topics", help="Print a row per topic, too.")]
-
-
-def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Return a decorator of commands, and of such functions: it replaces parameters by groups of options.
-
-    By the name of a parameter, a group is a function whose own parameters are options; what it returns for them is the
-    command's argument.
-    """
-    options = {name: inspect.signature(group).parameters for name, group in groups.items()}
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def run(**values: Any) -> Any:
-            for name, group in groups.items():
-                values[name] = group(**{option: values.pop(option) for option in options[name]})
-            return command(**values)
-
-        parameters = [
-            option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for name, parameter in inspect.signature(command).parameters.items()
-            for option in (options[name].values() if name in groups else [parameter])
-        ]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return run  # type: ignore[return-value]
-
-    return decorate
-
-
-def _input(*names: str, **settings: Any) -> Any:
-    return Option(*names, rich_help_panel="Input", **settings)
-
-
-def input_settings(
-    format_: Annotated[str, _input("--format", help="Format of all inputs, if name and content do not say.")] = "",
-    text_field: Annotated[
-        list[str] | None,
-        _input(help="Field or column of the text; several are joined in order.", show_default="text, or else body"),
-    ] = None,
-    id_field: Annotated[str, _input(help="Field or column of the id.")] = "id",
-    encoding: Annotated[
-        str, _input(help="Encoding of the inputs.", show_default="that of the format, mostly utf-8")
-    ] = "",
-    quote: Annotated[str, _input(help="Quotes in CSV and TSV: double, or none where they are characters.")] = "double",
-    lines: Annotated[bool, _input("--lines", help="Read a document a line from text files.")] = False,
-) -> "InputSettings":
-    """Return how inputs are read."""
-    from textcat.reading.records import InputSettings
-
-    if quote not in ("double", "none"):
-        raise BadParameter(f"--quote is 'double' or 'none', not {quote!r}")
-    settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=quote == "double", lines=lines)
-    return settings._replace(text_fields=tuple(text_field)) if text_field else settings
-
-
-@with_options(settings=input_settings)
-def corpus_reader(
-    settings: "InputSettings",
-    topics_field: Annotated[str, _input(help="Field or column of the topics.")] = "topics",
-    topics_separator: Annotated[
-        str, _input(help="What stands between topics in one text, such as ';'.", show_default="a text is one topic")
-    ] = "",
-    split_field: Annotated[str, _input(help="Field or column of the part: train, test or unused.")] = "split",
-    test_size: Annotated[
-        float | None,
-        _input(min=0, help="Set documents aside for test: a fraction or a number.", show_default="the corpus' own"),
-    ] = None,
-    test_seed: Annotated[int, _input(min=0, help="Another number sets other documents aside.")] = 0,
-    corpus_dir: CorpusDir = None,
-) -> Callable[..., "Corpus"]:
-    """Return a function that opens a corpus, given the stages of the command and its name, path or `Corpus.origin`."""
-    from textcat.reading.records import InputSettings
-
-    settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
-    asked = None if settings == InputSettings() else settings
-
-    def open_one(corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
-        from textcat.corpus.catalogue import open_corpus, reopen_corpus
-
-        with stages.stage("read") as bar:
-            if isinstance(corpus, str):
-                return open_corpus(
-                    corpus, corpus_dir, progress=bar, settings=asked, test_size=test_size, seed=test_seed
-                )
-            if asked or test_size is not None or test_seed:
-                raise BadParameter(
-                    "options of input go with a corpus that is named: the model's own is read as for its training"
-                )
-            return reopen_corpus(corpus, corpus_dir, bar)
-
-    return open_one
-
-
-def scheduler_address(
-    backend: Annotated[
-        str, Option(help="Who does the work: processes of this machine (local), or a Dask cluster (dask).")
-    ] = "local",
-    scheduler: Annotated[str, Option(help="Address of the Dask cluster's scheduler, such as tcp://host:8786.")] = "",
-) -> str:
-    """Return the address of the scheduler, "" if this machine does the work."""
-    if backend not in ("local", "dask"):
-        raise BadParameter(f"--backend is 'local' or 'dask', not {backend!r}")
-    if (backend == "dask") != bool(scheduler):
-        raise BadParameter("--backend dask and --scheduler ADDRESS go together")
-    return scheduler
-
-
-# --- where commands print --------------------------------------------------------------------------------------------
-
-
-def console(*, stderr: bool = False) -> "Console":
-    """Return standard output, or standard error, as a console."""
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False)
-
-
-def new_stages() -> "Stages":
-    """Return stages that are drawn on standard error while they run."""
-    from textcat.progress import Stages
-
-    return Stages(console(stderr=True))
-
-
-# --- how the program starts and ends ---------------------------------------------------------------------------------
 
 
 class _Interrupted(BaseException):

@@ -7,37 +7,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, BadParameter, Option
 
-from textcat.cli.app import (
-    AsJson,
-    CorpusDir,
-    CorpusName,
-    Jobs,
-    complete_corpus,
-    console,
-    corpus_reader,
-    new_stages,
-    with_options,
-)
+from textcat.cli import common
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
 
 
-def corpora(context: typer.Context, as_json: AsJson = False, corpus_dir: CorpusDir = None) -> None:
+def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: common.CorpusDir = None) -> None:
     """List the known corpora; fetch one, or show its counts."""
     if context.invoked_subcommand is not None:
         return
     from textcat.cli import _tables
     from textcat.corpus.catalogue import cards, locate
 
-    _tables.corpora(console(), [(card, locate(card, corpus_dir)) for card in cards().values()], as_json=as_json)
+    _tables.corpora(common.console(), [(card, locate(card, corpus_dir)) for card in cards().values()], as_json=as_json)
 
 
 def fetch(
     corpus: Annotated[
-        str, Argument(help="Name of a corpus, or path of a card (.toml).", autocompletion=complete_corpus)
+        str, Argument(help="Name of a corpus, or path of a card (.toml).", autocompletion=common.complete_corpus)
     ],
-    corpus_dir: CorpusDir = None,
+    corpus_dir: common.CorpusDir = None,
 ) -> None:
     """Find a corpus or download it, and check that it is complete."""
     from textcat.cli import _tables
@@ -48,27 +38,27 @@ def fetch(
     chosen = card(corpus)
     path = locate(chosen, corpus_dir)
     if path is None or path.parent == cache_folder():
-        with bar_on(console(stderr=True), chosen.name, shows="bytes") as progress:
+        with bar_on(common.console(stderr=True), chosen.name, shows="bytes") as progress:
             path = fetch_corpus(chosen, progress)
     else:
         verify(chosen, path)
-    _tables.fetched(console(), chosen, path)
+    _tables.fetched(common.console(), chosen, path)
 
 
-@with_options(read=corpus_reader)
-def show(corpus: CorpusName, read: "Callable[..., Corpus]", as_json: AsJson = False) -> None:
+@common.with_options(read=common.corpus_reader)
+def show(corpus: common.CorpusName, read: "Callable[..., Corpus]", as_json: common.AsJson = False) -> None:
     """Count a corpus' documents, topics and tokens."""
     from textcat import Tokens
     from textcat.cli import _tables
 
-    stages = new_stages()
+    stages = common.new_stages()
     documents = read(corpus, stages)
     with stages.stage("count tokens"):
         n_tokens = sum(
             int(Tokens().count(text for document in part for text in document.zones.values()).sum())
             for part in (documents.train, documents.test)
         )
-    _tables.corpus(console(), documents, n_tokens, as_json=as_json)
+    _tables.corpus(common.console(), documents, n_tokens, as_json=as_json)
 
 
 def reproduce(
@@ -78,8 +68,8 @@ def reproduce(
         bool, Option("--slow-baselines", help="Also run the baselines that take more than a few minutes.")
     ] = False,
     restart: Annotated[bool, Option("--restart", help="Run anew what had been run before, too.")] = False,
-    jobs: Jobs = -1,
-    as_json: AsJson = False,
+    jobs: common.Jobs = -1,
+    as_json: common.AsJson = False,
     out: Annotated[Path | None, Option(help="Also write a Markdown page per experiment to this folder.")] = None,
     results: Annotated[
         Path | None, Option(help="Folder in which results are kept.", show_default="the user's cache")
@@ -92,11 +82,11 @@ def reproduce(
 
     if everything and experiments:
         raise BadParameter("choose one of names and --all")
-    folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), new_stages()
+    folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), common.new_stages()
     known = known_experiments().values()
     if not (everything or experiments):
-        _tables.experiments(console(), [state(one, settings, folder) for one in known], as_json=as_json)
+        _tables.experiments(common.console(), [state(one, settings, folder) for one in known], as_json=as_json)
         return
     chosen = known if everything else find(experiments or [])
     ended = (run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
-    _tables.reproductions(console(), ended, out, as_json=as_json)
+    _tables.reproductions(common.console(), ended, out, as_json=as_json)

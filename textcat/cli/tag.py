@@ -2,23 +2,15 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, BadParameter, Option
 
-from textcat.cli.app import (
-    AsJson,
-    ModelFolder,
-    _Interrupted,
-    console,
-    input_settings,
-    number_of_jobs,
-    scheduler_address,
-    with_options,
-)
+from textcat.cli import common
+from textcat.cli.app import _Interrupted
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -51,9 +43,9 @@ def output_settings(
     return OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
 
 
-@with_options(read=input_settings, write=output_settings, scheduler=scheduler_address)
+@common.with_options(read=common.input_settings, write=output_settings, scheduler=common.scheduler_address)
 def tag(
-    model: ModelFolder,
+    model: common.ModelFolder,
     read: "InputSettings",
     write: "OutputSettings",
     scheduler: str,
@@ -69,7 +61,7 @@ def tag(
     stdout: Annotated[bool, Option("--stdout", help="Write to standard output, as without --out.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
     jobs: Annotated[
-        int, Option("--jobs", "-j", callback=number_of_jobs, help="Processes that tag; -1: one a core.")
+        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that tag; -1: one a core.")
     ] = -1,
     strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
     restart: Annotated[bool, Option("--restart", help="Remove what an earlier run has written to --out.")] = False,
@@ -88,45 +80,51 @@ def tag(
     from textcat.tagging import run
     from textcat.tagging.summary import progress_shown
 
+    def warn(rejection: "Rejection") -> None:
+        typer.echo(f"textcat: {run.describe_rejection(rejection)}", err=True)
+
     settings = run.RunSettings(jobs, scheduler, strict)
     # Progress is drawn on standard error, unless tags are printed on the same terminal.
-    drawn_on = None if quiet or (out is None and sys.stdout.isatty()) else console(stderr=True)
-    with _log_to(log), _resumable(out), progress_shown(drawn_on) as show:
-        plan = run.make_plan(model, inputs or ["-"], read._replace(lines=read.lines or by_line), write)
-        if out is None:
-            summary = run.tag_to_stream(plan, sys.stdout.buffer, settings, on_rejection=_print_rejection, progress=show)
-        else:
-            summary = run.tag_to_folder(plan, out, settings, restart=restart, progress=show)
+    drawn_on = None if quiet or (out is None and sys.stdout.isatty()) else common.console(stderr=True)
+    try:
+        with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
+            plan = run.make_plan(model, inputs or ["-"], read._replace(lines=read.lines or by_line), write)
+            if out is None:
+                summary = run.tag_to_stream(plan, sys.stdout.buffer, settings, on_rejection=warn, progress=show)
+            else:
+                summary = run.tag_to_folder(plan, out, settings, restart=restart, progress=show)
+    except _Interrupted:
+        raise _Interrupted("the same command, without --restart, resumes the run" if out else "") from None
     from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small
 
     # Behind the tags a summary stands only if asked for, or for people and several documents.
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
-        _tables.archive(console(stderr=out is None), summary, out, as_json=as_json)
+        _tables.archive(common.console(stderr=out is None), summary, out, as_json=as_json)
     raise typer.Exit(3 if summary.counts.rejected else 0)
 
 
-def topics(model: ModelFolder, as_json: AsJson = False) -> None:
+def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
     """List a model's topics with what training knows of each."""
     from textcat.cli import _tables
     from textcat.model import read_manifest
 
-    _tables.topics(console(), read_manifest(model), as_json=as_json)
+    _tables.topics(common.console(), read_manifest(model), as_json=as_json)
 
 
 def show(
-    model: ModelFolder,
+    model: common.ModelFolder,
     topic: Annotated[str | None, Option(help="Show the terms with the largest weights for this topic.")] = None,
     n: Annotated[int, Option("--terms", min=1, help="How many terms.")] = 20,
-    as_json: AsJson = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Show how a model was trained, or the terms that weigh most for a topic."""
     from textcat.cli import _tables
     from textcat.model import read_manifest, storage
 
     if topic is None:
-        _tables.model(console(), read_manifest(model), model, as_json=as_json)
+        _tables.model(common.console(), read_manifest(model), model, as_json=as_json)
     else:
-        _tables.topic_terms(console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
+        _tables.topic_terms(common.console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
 
 
 def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool) -> None:
@@ -142,13 +140,10 @@ def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, std
 
 
 @contextmanager
-def _log_to(path: Path | None) -> Iterator[None]:
+def _log_to(path: Path) -> Iterator[None]:
     """Add what the library logs of its work to a file, with the time."""
     import logging
 
-    if path is None:
-        yield
-        return
     log, handler = logging.getLogger("textcat.tagging"), logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     before = log.level
@@ -160,17 +155,3 @@ def _log_to(path: Path | None) -> Iterator[None]:
         log.setLevel(before)
         log.removeHandler(handler)
         handler.close()
-
-
-@contextmanager
-def _resumable(out: Path | None) -> Iterator[None]:
-    try:
-        yield
-    except _Interrupted:
-        raise _Interrupted("the same command, without --restart, resumes the run" if out else "") from None
-
-
-def _print_rejection(rejection: "Rejection") -> None:
-    from textcat.tagging.run import describe_rejection
-
-    typer.echo(f"textcat: {describe_rejection(rejection)}", err=True)

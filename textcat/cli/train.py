@@ -6,24 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from textcat.cli.app import (
-    AsJson,
-    Bands,
-    CorpusName,
-    Jobs,
-    LabelledOnly,
-    Learner,
-    ModelFolder,
-    PerTopic,
-    RecipeName,
-    complete_corpus,
-    complete_recipe,
-    console,
-    corpus_reader,
-    new_stages,
-    scheduler_address,
-    with_options,
-)
+from textcat.cli import common
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -38,8 +21,8 @@ Settings = Annotated[
 
 
 def changed_recipe(
-    recipe: RecipeName = "best",
-    learner: Learner = None,
+    recipe: common.RecipeName = "best",
+    learner: common.Learner = None,
     lang: Annotated[
         str | None, Option(help="Language of the documents, such as de: short for --set tokens.lang=LANG.")
     ] = None,
@@ -56,19 +39,19 @@ def changed_recipe(
     return chosen
 
 
-@with_options(recipe=changed_recipe, read=corpus_reader, scheduler=scheduler_address)
+@common.with_options(recipe=changed_recipe, read=common.corpus_reader, scheduler=common.scheduler_address)
 def train(
-    corpus: CorpusName,
+    corpus: common.CorpusName,
     recipe: "Recipe",
     read: "Callable[..., Corpus]",
     scheduler: str,
     out: Annotated[
         Path | None, Option(help="Folder to write the model to.", show_default="models/CORPUS-RECIPE")
     ] = None,
-    jobs: Jobs = -1,
-    band: Bands = None,
-    topics: PerTopic = False,
-    as_json: AsJson = False,
+    jobs: common.Jobs = -1,
+    band: common.Bands = None,
+    topics: common.PerTopic = False,
+    as_json: common.AsJson = False,
     store: Annotated[Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")] = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else by cross-validation, and save the model."""
@@ -77,7 +60,7 @@ def train(
     from textcat.model import storage
     from textcat.training.train import train_and_evaluate
 
-    stages = new_stages()
+    stages = common.new_stages()
     documents = read(corpus, stages)
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
@@ -85,22 +68,23 @@ def train(
         tagger = train_and_evaluate(documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    _tables.training(console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+    _tables.training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
-@with_options(read=corpus_reader)
+@common.with_options(read=common.corpus_reader)
 def evaluate(
-    model: ModelFolder,
+    model: common.ModelFolder,
     read: "Callable[..., Corpus]",
     corpus: Annotated[
-        str | None, Argument(help="The corpus; by default the one it was trained on.", autocompletion=complete_corpus)
+        str | None,
+        Argument(help="The corpus; by default the one it was trained on.", autocompletion=common.complete_corpus),
     ] = None,
-    topics: PerTopic = False,
-    band: Bands = None,
-    as_json: AsJson = False,
+    topics: common.PerTopic = False,
+    band: common.Bands = None,
+    as_json: common.AsJson = False,
     as_csv: Annotated[bool, Option("--csv", help="Print a row per topic as CSV.")] = False,
     trec: Annotated[Path | None, Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
-    labelled_only: LabelledOnly = False,
+    labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[
         int, Option(min=0, help="Print 95 % intervals from that many resamples of the documents, such as 1000.")
     ] = 0,
@@ -112,7 +96,7 @@ def evaluate(
 
     if as_json and as_csv:
         raise BadParameter("choose one of --json and --csv")
-    tagger, stages = storage.load(model), new_stages()
+    tagger, stages = storage.load(model), common.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if bootstrap:
@@ -124,21 +108,22 @@ def evaluate(
         export.write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
     form = "json" if as_json else "csv" if as_csv else ""
     if evaluation.scores is None and not form:
-        console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
-    _tables.quality(console(), evaluation, form=form, per_topic=topics, every_measure=True)
+        common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
+    _tables.quality(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
 
-@with_options(read=corpus_reader)
+@common.with_options(read=common.corpus_reader)
 def compare(
     models: Annotated[list[Path], Argument(help="Folders of two or more trained models.")],
     read: "Callable[..., Corpus]",
     corpus: Annotated[
-        str | None, Option(help="The corpus.", show_default="that of the first model", autocompletion=complete_corpus)
+        str | None,
+        Option(help="The corpus.", show_default="that of the first model", autocompletion=common.complete_corpus),
     ] = None,
-    topics: PerTopic = False,
-    band: Bands = None,
-    as_json: AsJson = False,
-    labelled_only: LabelledOnly = False,
+    topics: common.PerTopic = False,
+    band: common.Bands = None,
+    as_json: common.AsJson = False,
+    labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
 ) -> None:
     """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
@@ -148,7 +133,7 @@ def compare(
 
     if not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
-    taggers, stages = [storage.load(model) for model in models], new_stages()
+    taggers, stages = [storage.load(model) for model in models], common.new_stages()
     first = taggers[0]
     for tagger, model in zip(taggers, models, strict=True):
         if tagger.topics != first.topics:
@@ -156,14 +141,14 @@ def compare(
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
     evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
     compared = significance.compare(evaluations, n_resamples=bootstrap)
-    _tables.comparison(console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
+    _tables.comparison(common.console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
 
 
-@with_options(read=corpus_reader)
+@common.with_options(read=common.corpus_reader)
 def tune(
-    corpus: CorpusName,
+    corpus: common.CorpusName,
     read: "Callable[..., Corpus]",
-    recipe: RecipeName = "paum",
+    recipe: common.RecipeName = "paum",
     space: Annotated[
         Path | None, Option(help="File of the values to try; by default the margins of the study in the docs.")
     ] = None,
@@ -172,8 +157,8 @@ def tune(
     folds: Annotated[int, Option(min=2, help="Parts the training documents are split into.")] = 5,
     repeats: Annotated[int, Option(min=1, help="How many splits into folds to average over.")] = 1,
     seed: Annotated[int, Option(min=0, help="Seed of the first split into folds, and of the sampler.")] = 0,
-    jobs: Jobs = -1,
-    as_json: AsJson = False,
+    jobs: common.Jobs = -1,
+    as_json: common.AsJson = False,
     out: Annotated[
         Path | None, Option(help="Folder for the table, the best recipe, and the trials; the same study resumes there.")
     ] = None,
@@ -184,20 +169,20 @@ def tune(
     from textcat.training.selection import best
     from textcat.training.tune import study
 
-    start, stages = read_recipe(recipe), new_stages()
+    start, stages = read_recipe(recipe), common.new_stages()
     documents = read(corpus, stages)
     results = study(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
-    _tables.study(console(), results, best(results), stages, out, as_json=as_json)
+    _tables.study(common.console(), results, best(results), stages, out, as_json=as_json)
 
 
 def recipes(
     name: Annotated[
         str | None,
-        Argument(help="A recipe to print: its name or file; none: list them.", autocompletion=complete_recipe),
+        Argument(help="A recipe to print: its name or file; none: list them.", autocompletion=common.complete_recipe),
     ] = None,
-    as_json: AsJson = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """List the recipes, or print one as a file, every setting with its meaning, its type and its default."""
     from textcat.cli import _tables
@@ -205,9 +190,9 @@ def recipes(
     from textcat.recipe import recipes as shipped_recipes
 
     if name is None:
-        _tables.recipes(console(), [read_recipe(one) for one in shipped_recipes()], as_json=as_json)
+        _tables.recipes(common.console(), [read_recipe(one) for one in shipped_recipes()], as_json=as_json)
     else:
-        _tables.recipe(console(), read_recipe(name), as_json=as_json)
+        _tables.recipe(common.console(), read_recipe(name), as_json=as_json)
 
 
 def _test_corpus(
