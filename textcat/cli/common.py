@@ -71,6 +71,8 @@ LabelledOnly = Annotated[
 ]
 PerTopic = Annotated[bool, Option("--topics", help="Print a row per topic, too.")]
 
+_input = functools.partial(Option, rich_help_panel="Input")
+
 
 def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
     """Return a decorator of commands, and of such functions: it replaces parameters by groups of options.
@@ -97,10 +99,6 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
         return run  # type: ignore[return-value]
 
     return decorate
-
-
-def _input(*names: str, **settings: Any) -> Any:
-    return Option(*names, rich_help_panel="Input", **settings)
 
 
 def input_settings(

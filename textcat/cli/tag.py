@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, BadParameter, Option
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from textcat.reading.records import InputSettings, Rejection
     from textcat.tagging.output import OutputSettings
 
-
-def _output(*names: str, **settings: Any) -> Any:
-    return Option(*names, rich_help_panel="Output", **settings)
+_output = partial(Option, rich_help_panel="Output")
 
 
 def output_settings(

@@ -147,15 +147,10 @@ def run(
 
     Parameters
     ----------
-    experiment : Experiment
-    settings : Settings
-        `pictures` is chosen here: they are kept beside the results, and none is drawn without matplotlib.
-    folder : Path
-        Where results are kept.
-    restart : bool
-        Run all tasks, whatever is kept.
-    stages : Stages, optional
-        Times every task, and draws its bar.
+    experiment, settings, folder : Experiment, Settings, Path
+        Results and pictures are kept in the folder, whatever `pictures` says; none is drawn without matplotlib.
+    restart, stages : bool, Stages, optional
+        Whether to run all tasks, whatever is kept; what times every task, and draws its bar.
 
     Returns
     -------
@@ -163,7 +158,7 @@ def run(
     """
     if not _can_draw():
         _warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
-    stages, results = stages or Stages(), KeptResults(_path(experiment, folder))
+    stages, results = stages or Stages(), KeptResults(folder / f"{experiment.name}.jsonl")
     records, n_kept = [], 0
     for number, task in enumerate(experiment.tasks, start=1):
         record = None if restart else _kept(results, experiment, task, settings)
@@ -202,7 +197,7 @@ def state(experiment: Experiment, settings: Settings, folder: Path) -> _State:
     _State
     """
     sentences = {name: sentence for name in experiment.data if (sentence := missing(name)) is not None}
-    path = _path(experiment, folder)
+    path = folder / f"{experiment.name}.jsonl"
     if not path.exists():
         return _State(experiment, sentences, 0, None)
     results = KeptResults(path)
@@ -257,13 +252,8 @@ def _run(
 
 
 def _kept(results: KeptResults, experiment: Experiment, task: Task, settings: Settings) -> Mapping[str, Any] | None:
-    allowed = (True,) if settings.slow_baselines else (True, False)
-    kept = (results.get(_key(experiment, task, settings.n_jobs, slow)) for slow in allowed)
-    return next((record for record in kept if record is not None), None)
-
-
-def _path(experiment: Experiment, folder: Path) -> Path:
-    return folder / f"{experiment.name}.jsonl"
+    slow, quick = (results.get(_key(experiment, task, settings.n_jobs, slow)) for slow in (True, False))
+    return slow if settings.slow_baselines else slow or quick
 
 
 def _pictures(experiment: Experiment, task: Task, folder: Path) -> Path:

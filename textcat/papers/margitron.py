@@ -15,8 +15,6 @@ from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, facts, published
 from textcat.papers.micra import SLOW_NOTE, _libsvm_margin, _squared_radius, _train_once, decimals
 
-ACCURACY = 1e-3  # LIBSVM's
-MEMORY = 2000  # MB of kernel rows that LIBSVM may keep
 FIRST_B = 5  # b/R² of Table 4's first stage
 SECOND_EPSILON = 0.1
 STAGES_MINI_EPOCHS = 50  # of both of Table 4's stages, on every data set
@@ -135,7 +133,7 @@ def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bo
     svm, svm_seconds, notes = None, None, [case.note, SLOW_NOTE]
     if slow_baselines:
         data = load(case.data)
-        margin, svm_seconds = _libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
+        margin, svm_seconds = _libsvm_margin(data.X, data.y, case.delta)
         svm, notes = 1e3 * margin, [case.note]
     # Table 1 itself is lost; but without a bias the geometric margin is the directional one.
     t_printed, l_printed = (printed[0], printed[3]) if case.rho == 0 else (None, None)
@@ -153,22 +151,22 @@ def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bo
 
 def _fraction_rows(case: _Case, printed: Sequence[float]) -> list[Row]:
     """Return the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
-    labels = (
-        f"t-margitron, ε = {case.t_epsilon:g}, b = {case.t_b:g}·R²",
-        f"ℓ-margitron, ε = {case.l_epsilon:g}, b = {case.l_b:g}·R^(1+ε)",
-    )
-    limits = (1 - case.t_epsilon / 2, 1 / (1 + case.l_epsilon))
+    of_t, of_l = margitrons(case)
+    t_label = f"t-margitron, ε = {case.t_epsilon:g}, b = {case.t_b:g}·R²"
+    l_label = f"ℓ-margitron, ε = {case.l_epsilon:g}, b = {case.l_b:g}·R^(1+ε)"
     rows = []
-    for k, run in enumerate(margitrons(case)):
-        margin, estimate, limit = printed[3 * k : 3 * k + 3]
+    for run, label, our_limit, (margin, estimate, limit), note in (
+        (of_t, t_label, 1 - case.t_epsilon / 2, printed[:3], case.note),
+        (of_l, l_label, 1 / (1 + case.l_epsilon), printed[3:6], ""),
+    ):
         figures = {
             "10³γ'_d": Figure(1e3 * run.solution.directional_margin, margin, decimals(margin)),
             "estimate": Figure(run.estimate, estimate, 4),
-            "its limit": Figure(limits[k], limit, 4),
+            "its limit": Figure(our_limit, limit, 4),
             "certificate": Figure(run.solution.certificate, digits=4),
             "updates": Figure(run.solution.n_updates),
         }
-        rows.append(Row(f"{case.label}, {labels[k]}", figures, run.seconds, "" if k else case.note))
+        rows.append(Row(f"{case.label}, {label}", figures, run.seconds, note))
     return rows
 
 

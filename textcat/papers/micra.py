@@ -6,11 +6,12 @@ ICML 2007.
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,8 +28,6 @@ UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
 SLOW_NOTE = "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
 _LARGE = 5000  # rows that LIBSVM trains on in a moment
 _PRINTED = published()["micra"]
-
-Answer = TypeVar("Answer")
 
 # --- tables 1 to 4: updates for margins ------------------------------------------------------------------------------
 
@@ -173,11 +172,9 @@ def _train(data: _Dataset, case: _Case) -> tuple[Solution, float]:
     """Train red-MICRA, and return the seconds it takes; of three runs the least where one takes less than a second."""
     lambda_ = case.delta**2
     rule = MICRA(case.eta, case.beta * np.sqrt(_squared_radius(data.X, case.rho, lambda_)), EPSILON, ZETA)
-    solution, seconds = _train_once(data, rule, case.rho, lambda_, case.mini_epochs)
-    if seconds < 1:
-        again = [_train_once(data, rule, case.rho, lambda_, case.mini_epochs)[1] for _ in range(2)]
-        seconds = min(seconds, *again)
-    return solution, seconds
+    run = partial(_train_once, data, rule, case.rho, lambda_, case.mini_epochs)
+    solution, seconds = run()
+    return solution, seconds if seconds >= 1 else min(seconds, run()[1], run()[1])
 
 
 def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
@@ -213,15 +210,13 @@ def _large_row(data: _Dataset, case: _Case) -> Row:
 def cases(table: int) -> list[_Case]:
     """Return the rows of a table as the paper prints them."""
     printed = _PRINTED[f"table{table}"]
-    rows = [_Case(*row) for row in printed["rows"]]
-    return [case._replace(beta=printed["unit"] * case.beta) for case in rows]
+    return [case._replace(beta=printed["unit"] * case.beta) for case in itertools.starmap(_Case, printed["rows"])]
 
 
 def _case_row(case: _Case, settings: Settings) -> list[Row]:
     data = datasets.load(case.data)
-    if case.data == "covertype":
-        return [_large_row(data, case)]
-    return [_margin_row(data, case, slow_baselines=settings.slow_baselines)]
+    large = case.data == "covertype"
+    return [_large_row(data, case) if large else _margin_row(data, case, slow_baselines=settings.slow_baselines)]
 
 
 def _margins_table(number: int) -> Experiment:
@@ -272,7 +267,7 @@ def _libsvm_margin(
     return plane.margin, seconds
 
 
-def _apart(function: Callable[..., Answer], *arguments: Any) -> Answer:
+def _apart(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a process of its own, which Ctrl-C ends at once: a library that trains looks at no signal."""
     # A new process that starts from nothing (spawn) knows nothing of our threads and locks; and no pool, whose locks a
     # worker that is ended may take with it.

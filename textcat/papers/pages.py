@@ -35,8 +35,7 @@ def write(folder: Path, result: Result) -> Path:
 
     Parameters
     ----------
-    folder : Path
-    result : Result
+    folder, result : Path, Result
 
     Returns
     -------
@@ -120,15 +119,20 @@ def columns(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
     table = []
     for name in dict.fromkeys(name for row in rows for name in row.figures):
         figures = [row.figures.get(name) or Figure(None) for row in rows]
-        ours = [_printed(figure.ours, figure) for figure in figures]
+        ours = [_printed(figure.ours, f".{figure.digits}f") for figure in figures]
         if any(figure.published is not None for figure in figures):
-            printed = [_printed(figure.published, figure) for figure in figures]
+            printed = [_printed(figure.published, f".{figure.digits}f") for figure in figures]
             differences = list(map(_difference, ours, printed))
             table += [(f"{name}\npublished", printed), ("\nours", ours), ("\ndifference", differences)]
         else:
             table.append((f"\n{name}", ours))
     if any(row.seconds is not None for row in rows):
-        table.append(("\nseconds", [_duration(row.seconds) for row in rows]))
+        table.append(
+            (
+                "\nseconds",
+                [_printed(row.seconds, ".0f" if row.seconds and row.seconds >= 100 else ".2g") for row in rows],
+            )
+        )
     if known := notes(rows):
         table.append(("\nnote", [str(known.index(row.note) + 1) if row.note else "" for row in rows]))
     if all(head.startswith("\n") for head, _ in table):
@@ -136,8 +140,8 @@ def columns(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
     return [("", [row.label for row in rows]), *table]
 
 
-def _printed(value: float | None, figure: Figure) -> str:
-    return _NO_VALUE if value is None or math.isnan(value) else f"{value:.{figure.digits}f}"
+def _printed(value: float | None, form: str) -> str:
+    return _NO_VALUE if value is None or math.isnan(value) else f"{value:{form}}"
 
 
 def _difference(ours: str, published: str) -> str:
@@ -153,21 +157,14 @@ def _difference(ours: str, published: str) -> str:
     return f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
 
 
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return _NO_VALUE
-    return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.2g}"
-
-
 @contextmanager
 def drawing(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
     """Yield axes of matplotlib to draw on, and write them as SVG: the same to the byte from run to run, no date in it.
 
     Parameters
     ----------
-    path : Path
-    width, height : float
-        Of the figure, in inches.
+    path, width, height : Path, float, float
+        Sizes are in inches.
 
     Yields
     ------

@@ -5,6 +5,7 @@ Y. Li, H. Zaragoza, R. Herbrich, J. Shawe-Taylor, J. Kandola, The Perceptron Alg
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
@@ -34,6 +35,9 @@ from textcat.training.examples import Examples
 from textcat.training.selection import folds, out_of_fold_scores
 
 _PRINTED = published()["paum"]
+
+Rules = Rule | Sequence[Rule]  # one for all topics, or each topic's own
+Printed = Mapping[str, Any]  # a paper's figures
 
 # --- table 1: USPS's digits, with a Gaussian kernel -------------------------------------------------------------------
 
@@ -131,14 +135,11 @@ def _machines(kernel: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndar
     return alpha, bias
 
 
-def _usps_table() -> Experiment:
-    printed = _PRINTED["table1"]
-
-    def perceptron(name: str, settings: Settings) -> list[Row]:
-        return [_digits_row(kernels(), name, printed[name], settings.n_jobs)]
-
-    machine = Task("SVM", lambda _: [_digits_svm_row(kernels(), printed["SVM"])])
-    return _described("paum-table-1", ("usps",), *(Task(name, partial(perceptron, name)) for name in _ON_USPS), machine)
+def _usps_rows(name: str, settings: Settings) -> list[Row]:
+    printed = _PRINTED["table1"][name]
+    if name == "SVM":
+        return [_digits_svm_row(kernels(), printed)]
+    return [_digits_row(kernels(), name, printed, settings.n_jobs)]
 
 
 # --- the vectors of Reuters -------------------------------------------------------------------------------------------
@@ -181,9 +182,7 @@ class _Vectors:
         """How many training documents each topic has."""
         return np.diff(self.train_labels.indptr)
 
-    def solve(
-        self, rules: Rule | Sequence[Rule], n_jobs: int, lambda_: float = 1.0, max_epochs: int = 1000
-    ) -> list[Solution]:
+    def solve(self, rules: Rules, n_jobs: int, lambda_: float = 1.0, max_epochs: int = 1000) -> list[Solution]:
         """Train a ranker per topic, all by one rule or each by its own; ρ = 1 is the paper's R of such vectors."""
         rule_of = [rules] * len(self.topics) if isinstance(rules, Rule) else rules
         problems = [
@@ -201,9 +200,7 @@ class _Vectors:
         """Return the average precision of each topic on the test documents; nan for a topic that none of them has."""
         return average_precisions(self.test_labels, self.scores(self.test, solutions))
 
-    def figures(
-        self, quality: ArrayLike, sparsity: ArrayLike, published: Mapping[str, Any] | None = None
-    ) -> dict[str, Figure]:
+    def figures(self, quality: ArrayLike, sparsity: ArrayLike, published: Printed | None = None) -> dict[str, Figure]:
         """Return the means of average precisions and support sizes over each band's topics, beside the paper's."""
         return {
             f"{name} {band.name}": Figure(
@@ -238,23 +235,18 @@ def _gram(rows: sp.csr_matrix) -> np.ndarray:
 
 
 def _perceptron_row(
-    label: str,
-    vectors: _Vectors,
-    rules: Rule | Sequence[Rule],
-    n_jobs: int,
-    printed: Mapping[str, Any] | None = None,
-    note: str = "",
+    label: str, vectors: _Vectors, rules: Rules, n_jobs: int, printed: Printed | None = None, note: str = ""
 ) -> Row:
     """Train and test a perceptron per topic."""
     solutions, seconds = _timed(lambda: vectors.solve(rules, n_jobs))
     return Row(label, vectors.figures(vectors.quality(solutions), _support_sizes(solutions), printed), seconds, note)
 
 
-def _perceptron_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def _perceptron_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     return [_perceptron_row(name, vectors, rule, n_jobs, printed[name]) for name, rule in RULES.items()]
 
 
-def _svm_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def _svm_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Train and test LIBSVM's machine; the kernel matrix, computed once for all topics, counts as training."""
     (weights, support), seconds = _timed(_train_svm, vectors, _SVM_C)
     quality = average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
@@ -276,7 +268,7 @@ _PATIENCE = 1000
 _N_SEPARABLE = 77  # topics, in the paper
 
 
-def _separability_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def _separability_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Find the topics on which PA converges without λ, and compare λ = 0 with λ = 1 on them."""
     runs = [_timed(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]  # noqa: B023
     converged = np.array([solution.converged for solution in runs[0][0]])
@@ -309,15 +301,11 @@ def _inseparable_note(vectors: _Vectors, topics: Sequence[int]) -> str:
 
 def _contradicted_topics(vectors: _Vectors) -> set[int]:
     """Return the topics that one of two documents of the same vector, to the bit, has and the other one has not."""
-    rows, labels = vectors.train, vectors.train_labels.toarray()
-    number_of: dict[tuple[bytes, bytes], int] = {}
-    ends = zip(rows.indptr, rows.indptr[1:], strict=False)
-    keys = ((rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()) for start, end in ends)
-    group = np.array([number_of.setdefault(key, len(number_of)) for key in keys])
-    having = np.zeros((len(number_of), labels.shape[1]))
-    np.add.at(having, group, labels > 0)
-    mixed = (having > 0) & (having < np.bincount(group)[:, None])
-    return set(np.flatnonzero(mixed.any(axis=0)).tolist())
+    rows, alike = vectors.train, defaultdict(list)
+    for start, end, labels in zip(rows.indptr, rows.indptr[1:], vectors.train_labels.toarray() > 0, strict=False):
+        alike[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(labels)
+    mixed = [np.any(each, axis=0) & ~np.all(each, axis=0) for each in alike.values()]
+    return set(np.flatnonzero(np.any(mixed, axis=0)).tolist())
 
 
 # --- the choice of margins: by cross-validation, from prevalence, and by the training documents themselves ------------
@@ -334,7 +322,7 @@ _SCALE = 100.0
 _KAPPA = (-50.0, -10.0, 10.0, 50.0)
 
 
-def _grid(printed: Mapping[str, Any]) -> list[_Pair]:
+def _grid(printed: Printed) -> list[_Pair]:
     """Return the paper's pairs of margins."""
     return list(product(printed["tau_neg"], printed["tau_pos"]))
 
@@ -362,7 +350,7 @@ def _cross_validate(
     return np.nanmean(quality, axis=1)
 
 
-def _grid_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
+def _grid_rows(vectors: _Vectors, printed: Printed, n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
     """Rank the pairs of the grid by cross-validation on the topics with so many positives at least."""
     pairs, topics = _grid(printed), np.flatnonzero(vectors.sizes >= least).tolist()
     quality, seconds = _timed(lambda: _cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs))
@@ -382,18 +370,15 @@ def _grid_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int, least
     return rows
 
 
-def _prevalence_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def _prevalence_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Adapt τ₊ to the fraction of positives of each topic."""
-    prevalence = vectors.sizes / vectors.train.shape[0]
-    rows = []
-    for kappa in _KAPPA:
-        rules = [PAUM(_TAU_NEG, tau_pos) for tau_pos in prevalence_tau(prevalence, kappa, _SCALE)]
-        label = f"τ₋ = {_TAU_NEG:g}, τ₊ from prevalence, κ = {kappa:g}"
-        rows.append(_perceptron_row(label, vectors, rules, n_jobs))
-    return rows
+    label, prevalence = f"τ₋ = {_TAU_NEG:g}, τ₊ from prevalence, κ = ", vectors.sizes / vectors.train.shape[0]
+    taus = {kappa: prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
+    rules = {f"{label}{kappa:g}": [PAUM(_TAU_NEG, tau_pos) for tau_pos in tau] for kappa, tau in taus.items()}
+    return [_perceptron_row(name, vectors, of_topics, n_jobs) for name, of_topics in rules.items()]
 
 
-def _training_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def _training_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Choose margins by their average precision on the very documents that were trained on."""
     # Of equals, argmax takes the first; so the largest margins come first here, or the sparsest solutions below.
     pairs = sorted(_grid(printed), key=lambda pair: (pair[1], pair[0]), reverse=True)
@@ -522,7 +507,7 @@ def _figure_rows(vectors: _Vectors, topic: str, picture: Path | None) -> list[Ro
     return table
 
 
-def _chosen_rows(vectors: _Vectors, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def _chosen_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     return [_perceptron_row(_CHOSEN, vectors, RULES[_CHOSEN], n_jobs, _PRINTED["table2"][_CHOSEN])]
 
 
@@ -540,7 +525,7 @@ def _experiment(name: str, corpus: str, table: str, **rows_by_task: Callable[...
 
 _ADAPTATION = {_CHOSEN: _chosen_rows, "prevalence": _prevalence_rows, "training MAP": _training_rows}
 EXPERIMENTS = (
-    _usps_table(),
+    _described("paum-table-1", ("usps",), *(Task(name, partial(_usps_rows, name)) for name in _PRINTED["table1"])),
     _experiment("paum-table-2", _REUTERS, "table2", perceptrons=_perceptron_rows, SVM=_svm_rows),
     _experiment("paum-table-3", "rcv1", "table3", perceptrons=_perceptron_rows, SVM=_svm_rows),
     _experiment("paum-table-4", _REUTERS, "table4", PA=_separability_rows),
