@@ -7,10 +7,10 @@ import scipy.sparse as sp
 from textcat.margin.rules import PAM, PDM, LMargitron, TMargitron
 from textcat.papers import datasets, margitron
 from textcat.papers.datasets import MissingData, _Dataset
-from textcat.papers.experiments import Figure, Settings, published
+from textcat.papers.experiments import PUBLISHED, Figure, Settings
 from textcat.papers.margitron import CASES, _Case, _l_estimate, _second_b, _t_estimate, _train, _upper_bound
 
-PRINTED = published()["margitron"]
+PRINTED = PUBLISHED["margitron"]
 ADULT, WEB = CASES[:2]
 ADULT_R2, WEB_R2 = 15.0, 115.01
 TABLE_3 = [150.0, 0.5, 0.9, 150.0, 0.5, 0.8333]

@@ -9,10 +9,10 @@ from textcat.margin.rules import ALMA, MICRA, PAM, ROMMA
 from textcat.margin.solve import solve
 from textcat.papers import datasets, micra
 from textcat.papers.datasets import MissingData, _Dataset
-from textcat.papers.experiments import Figure, Settings, published
+from textcat.papers.experiments import PUBLISHED, Figure, Settings
 from textcat.papers.micra import _Case, _Run, _Setting
 
-PRINTED = published()["micra"]
+PRINTED = PUBLISHED["micra"]
 SHORT = 800_000  # updates, about half a second
 
 

@@ -21,7 +21,7 @@ from textcat.cli import _tables as tables
 from textcat.errors import TextcatError
 from textcat.papers import datasets, experiments, micra
 from textcat.papers.datasets import MissingData
-from textcat.papers.experiments import Experiment, Figure, Result, Row, Settings, Task, published
+from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Result, Row, Settings, Task
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 
@@ -386,7 +386,7 @@ def test_the_digest_of_the_code_changes_with_any_source(tmp_path, monkeypatch):
 
 
 def test_the_published_figures_are_there_for_every_table():
-    figures = published()
+    figures = PUBLISHED
     assert set(figures["micra"]) == {f"table{number}" for number in range(1, 9)}
     assert figures["paum"]["table2"]["PAUM(1,50)"]["map"] == [0.751, 0.924, 0.636]
     assert figures["micra"]["table1"]["micra"][-1] == [4.95, 8.37, 11610899]

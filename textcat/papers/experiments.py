@@ -33,6 +33,12 @@ _CODE = ("corpus", "documents.py", "evaluation", "features", "margin", "papers",
 _SOURCES = {".h", ".pxd", ".py", ".pyx", ".toml"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
+# What is known of each experiment (title, minutes, text, settings), and the published figures by paper and table:
+# PUBLISHED["micra"]["table1"]["perceptron"]. What a list holds, and in which unit, stands beside it in the file.
+FACTS, PUBLISHED = (
+    read_toml(Path(__file__).with_name(f"{name}.toml"), "table") for name in ("experiments", "published")
+)
+
 Answer = TypeVar("Answer")
 
 
@@ -103,27 +109,9 @@ class _State(NamedTuple):
     last_run: datetime | None  # when a task of it last ended, with this code or another
 
 
-def facts(name: str) -> dict[str, Any]:
-    """Return what ``experiments.toml`` says of an experiment: its title, minutes, text, and settings."""
-    return _read_toml("experiments")[name]
-
-
 def _described(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
-    own = facts(name)
+    own = FACTS[name]
     return Experiment(name, own["title"], tuple(data), own["minutes"], tasks, own.get("text", ""))
-
-
-def published() -> dict[str, Any]:
-    """Return the published figures by paper and table: ``published()["micra"]["table1"]["perceptron"]``.
-
-    What a list holds, and in which unit, stands beside it in ``published.toml``.
-    """
-    return _read_toml("published")
-
-
-@cache
-def _read_toml(name: str) -> dict[str, Any]:
-    return read_toml(Path(__file__).with_name(f"{name}.toml"), "table")
 
 
 def _timed(call: Callable[..., Answer], *arguments: Any) -> tuple[Answer, float]:

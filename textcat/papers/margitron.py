@@ -12,7 +12,7 @@ from textcat.margin.problems import Solution
 from textcat.margin.rules import PAM, LMargitron, Rule, TMargitron
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, facts, published
+from textcat.papers.experiments import FACTS, PUBLISHED, Experiment, Figure, Row, Settings, Task, _described
 from textcat.papers.micra import SLOW_NOTE, _libsvm_margin, _squared_radius, _train_once, decimals
 
 FIRST_B = 5  # b/R² of Table 4's first stage
@@ -45,7 +45,7 @@ class _Case(NamedTuple):
         return TMargitron(self.t_epsilon, self.t_b * R2), LMargitron(self.l_epsilon, l_b)
 
 
-CASES = [_Case(*case) for case in facts("margitron")["cases"]]
+CASES = [_Case(*case) for case in FACTS["margitron"]["cases"]]
 
 
 # --- what is proven --------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[R
 
 
 def _table(number: int, rows: Callable[[_Case, Any, Settings], list[Row]]) -> Experiment:
-    printed = published()["margitron"]["table4" if number == 4 else "table3"]
+    printed = PUBLISHED["margitron"]["table4" if number == 4 else "table3"]
     tasks = [Task(case.label, partial(rows, case, printed[case.label])) for case in CASES]
     return _described(f"margitron-table-{number}", [case.data for case in CASES], *tasks)
 

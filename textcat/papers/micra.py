@@ -21,13 +21,13 @@ from textcat.margin.rules import ALMA, MICRA, PAM, ROMMA, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, _timed, facts, published
+from textcat.papers.experiments import FACTS, PUBLISHED, Experiment, Figure, Row, Settings, Task, _described, _timed
 
 HARD = 1e5  # C so large that the margin is hard
 UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
 SLOW_NOTE = "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
 _LARGE = 5000  # rows that LIBSVM trains on in a moment
-_PRINTED = published()["micra"]
+_PRINTED = PUBLISHED["micra"]
 
 # --- tables 1 to 4: updates for margins ------------------------------------------------------------------------------
 
@@ -64,7 +64,7 @@ class _Run(NamedTuple):
         return solution.n_updates - isinstance(self.rule, MICRA)
 
 
-SETTINGS = {number: _Setting(**facts(f"micra-table-{number}")["setting"]) for number in (1, 2, 3, 4)}
+SETTINGS = {number: _Setting(**FACTS[f"micra-table-{number}"]["setting"]) for number in (1, 2, 3, 4)}
 
 
 def _squared_radius(X: sp.csr_array, rho: float, lambda_: float) -> float:

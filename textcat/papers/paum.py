@@ -29,12 +29,12 @@ from textcat.margin.rules import ALMA, PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import Experiment, Figure, Row, Settings, Task, _described, _timed, published
+from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Row, Settings, Task, _described, _timed
 from textcat.papers.micra import HARD
 from textcat.training.examples import Examples
 from textcat.training.selection import folds, out_of_fold_scores
 
-_PRINTED = published()["paum"]
+_PRINTED = PUBLISHED["paum"]
 
 Rules = Rule | Sequence[Rule]  # one for all topics, or each topic's own
 Printed = Mapping[str, Any]  # a paper's figures
@@ -481,8 +481,8 @@ def _crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) ->
     return min(sides) < 0 < max(sides)
 
 
-def _figure_rows(vectors: _Vectors, topic: str, picture: Path | None) -> list[Row]:
-    """Train on a topic, draw the slice if asked to, and return where each solution is, its margin and its angle."""
+def _figure_rows(vectors: _Vectors, topic: str, pictures: Path | None) -> list[Row]:
+    """Train on a topic, draw the slice if there is a folder, return where solutions are, their margins and angles."""
     rows, y = vectors.train.astype(np.float64), np.full(vectors.train.shape[0], -1)
     y[vectors.positives[vectors.topics.index(topic)]] = 1
     solutions, whole = _solutions(rows, y), sp.csr_array(sp.hstack([rows, np.ones((len(y), 1))], format="csr"))
@@ -490,8 +490,8 @@ def _figure_rows(vectors: _Vectors, topic: str, picture: Path | None) -> list[Ro
         raise TextcatError(f"The topic {topic!r} is inseparable, so it has no version space; choose another one.")
     plane = _plane(*(solutions[name] for name in _SPANNING))
     points = {name: (vector - plane[:, 0]) @ plane[:, 1:] for name, vector in solutions.items()}
-    if picture is not None:
-        _draw(picture, points, y[:, None] * (whole @ plane), y)
+    if pictures is not None:
+        _draw(pictures / "paum-figure-2.1.svg", points, y[:, None] * (whole @ plane), y)
     table = []
     for name, vector in solutions.items():
         outputs, (u, v) = y * (whole @ vector), points[name]
@@ -511,11 +511,6 @@ def _chosen_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     return [_perceptron_row(_CHOSEN, vectors, RULES[_CHOSEN], n_jobs, _PRINTED["table2"][_CHOSEN])]
 
 
-def _figure(settings: Settings) -> list[Row]:
-    picture = settings.pictures / "paum-figure-2.1.svg" if settings.pictures else None
-    return _figure_rows(_vectors(_REUTERS), _TOPIC, picture)
-
-
 def _experiment(name: str, corpus: str, table: str, **rows_by_task: Callable[..., list[Row]]) -> Experiment:
     def run(rows: Callable[..., list[Row]], settings: Settings) -> list[Row]:
         return rows(_vectors(corpus), _PRINTED[table], settings.n_jobs)
@@ -531,5 +526,9 @@ EXPERIMENTS = (
     _experiment("paum-table-4", _REUTERS, "table4", PA=_separability_rows),
     _experiment("paum-grid", _REUTERS, "grid", grid=_grid_rows),
     _experiment("paum-adaptation", _REUTERS, "grid", **_ADAPTATION),
-    _described("paum-figure-2.1", (_REUTERS,), Task(_TOPIC, _figure)),
+    _described(
+        "paum-figure-2.1",
+        (_REUTERS,),
+        Task(_TOPIC, lambda settings: _figure_rows(_vectors(_REUTERS), _TOPIC, settings.pictures)),
+    ),
 )
