@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import accumulate, islice
@@ -313,8 +313,19 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
     return f"<p>{escape(caption)}</p><table><tr>{columns}</tr>{''.join(lines)}</table>{below}"
 
 
-def check_documents(documents: object) -> None:
-    """Raise TextcatError if an argument is no stream of documents, but one text, one record or a table."""
+def stream_of(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
+    """Return a stream of documents, in which those that are dicts have been read.
+
+    Parameters
+    ----------
+    documents, text : iterable, str or sequence of str
+        Neither a text, nor a record, nor a table, which is a TextcatError; the fields are as `text` of
+        `Corpus.from_records`.
+
+    Returns
+    -------
+    iterator
+    """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
     if isinstance(documents, Mapping) or hasattr(documents, "zones"):
@@ -324,21 +335,12 @@ def check_documents(documents: object) -> None:
             "A table is no stream of documents, as it yields the names of its columns: "
             "give one column of texts, or records, as `frame.to_dict('records')` returns."
         )
-
-
-def texts_of_record(record: Mapping[str, Any], fields: str | Sequence[str], number: int) -> dict[str, str]:
-    """Return the texts of a record in memory, by their zones.
-
-    Parameters
-    ----------
-    record, fields, number : mapping of str to object, str or sequence of str, int
-        The fields are as `text` of `Corpus.from_records`; the number is for messages.
-
-    Returns
-    -------
-    dict of str to str
-    """
-    return _Record(record, number).zones(fields)
+    return (
+        Document("", _Record(document, number).zones(text))
+        if isinstance(document, Mapping) and not hasattr(document, "zones")
+        else document
+        for number, document in enumerate(documents, start=1)
+    )
 
 
 class _Record(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus, Document, check_documents, html_table, texts_of_record
+from textcat.documents import Corpus, html_table, stream_of
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
@@ -122,7 +122,7 @@ class Tagger:
         TextcatError
             If a table, a single text or a single record is given, or a dict has no text.
         """
-        documents = _stream(documents, text)
+        documents = stream_of(documents, text)
         if not np.dtype(self.features.dtype) == self.weights.dtype == self.bias.dtype == np.float32:
             return np.asarray(self.features.transform(documents) @ self.weights + self.bias)
         blocks = [product(*rows, self.weights, self.bias) for rows in self.features.row_blocks(documents)]
@@ -181,7 +181,7 @@ class Tagger:
         """
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
-        stream = iter(_stream(documents, text))
+        stream = stream_of(documents, text)
         batches = iter(lambda: list(islice(stream, batch)), [])
         return chain.from_iterable(self.tags_of(self.scores(documents)) for documents in batches)
 
@@ -274,7 +274,7 @@ class Tagger:
         -------
         list of Reason
         """
-        row = self.features.transform(_stream([document], "text"))
+        row = self.features.transform(stream_of([document], "text"))
         weights = self.weights[row.indices, self._column(topic)]
         contributions = row.data * weights
         strongest = np.argsort(-np.abs(contributions), kind="stable")[:n]
@@ -367,14 +367,3 @@ class Tagger:
     def relevant(self, corpus: Corpus) -> Any:
         """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""
         return Corpus(corpus.name, corpus.train, corpus.test, self.topics).labels(corpus.test)
-
-
-def _stream(documents: Records, text: str | Sequence[str]) -> Iterator[str | Zoned]:
-    """Return a stream of documents, in which those that are dicts have been read."""
-    check_documents(documents)
-    return (
-        document
-        if isinstance(document, str) or hasattr(document, "zones") or not isinstance(document, Mapping)
-        else Document("", texts_of_record(document, text, number))
-        for number, document in enumerate(documents, start=1)
-    )

@@ -15,7 +15,6 @@ from textcat.reading.records import UnreadableError
 from textcat.reading.streams import READ_ERRORS, STEP, Stream, _Part, of_file, shown, sought_in, unreadable
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
-_OUTSIDE = "leads out of the archive and is not read"
 _EXTENDED = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -36,6 +35,19 @@ def _safe_name(name: str) -> str:
     if not parts[0] or ".." in parts or parts[0].endswith(":"):
         return ""
     return "/".join(part for part in parts if part not in ("", ".")) or "."
+
+
+def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -> UnreadableError | None:
+    """Return why a file in an archive is not to be read, None if it is."""
+    if not safe_name:
+        fault, what = "leads out of the archive and is not read", "a path that leads out of the archive"
+    elif not is_file:
+        fault, what = "is a link or a device and not read", "a link or device"
+    elif encrypted:
+        fault, what = "is encrypted and not read: unpack the archive first", "an encrypted file"
+    else:
+        return None
+    return UnreadableError(fault, "unsafe", f"{what} ({name!r})")
 
 
 class _Entry(NamedTuple):
@@ -127,7 +139,8 @@ def zip_entries(stream: Stream) -> Iterator[_Entry]:
             _check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
             for index, (entry, part) in enumerate(_parts(archive.filelist, whole)):
                 name = _safe_name(entry.filename)
-                if fault := _zip_fault(name, entry):
+                is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG, stat.S_IFDIR)
+                if fault := _unsafe(name, entry.filename, is_file, bool(entry.flag_bits & 1)):
                     yield _refused(index, entry.filename, fault, part.end)
                 elif not entry.is_dir() and not hidden(name):
                     yield _Entry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
@@ -150,20 +163,6 @@ def _check_count(file: IO[bytes], n: int) -> None:
     end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
     if (end[4] - n) % (1 << 16):
         raise zipfile.BadZipFile(f"it counts {end[4]} files, but lists {n}")
-
-
-def _zip_fault(name: str, entry: zipfile.ZipInfo) -> UnreadableError | None:
-    if not name:
-        return _unsafe(_OUTSIDE, "a path that leads out of the archive", entry.filename)
-    if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return _unsafe("is a link or a device and not read", "a link or device", entry.filename)
-    if entry.flag_bits & 1:
-        return _unsafe("is encrypted and not read: unpack the archive first", "an encrypted file", entry.filename)
-    return None
-
-
-def _unsafe(fault: str, what: str, name: str) -> UnreadableError:
-    return UnreadableError(fault, "unsafe", f"{what} ({name!r})")
 
 
 def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) -> Stream:
@@ -208,7 +207,10 @@ def tar_entries(stream: Stream) -> Iterator[_Entry]:
             index = 0
             while (info := archive.next()) is not None:
                 name = _safe_name(info.name)
-                if fault := _tar_fault(name, info):
+                fault = _unsafe(name, info.name, info.isdir() or info.isreg())
+                if fault is None and info.issparse():
+                    fault = UnreadableError("has holes and is not read")
+                if fault is not None:
                     yield _refused(index, info.name, fault)
                 elif info.isreg() and not hidden(name):
                     yield _Entry(index, shown(name), partial(file.part, info.size, stream.consumed))
@@ -269,11 +271,3 @@ class _TarFile:
         self._place += len(data)
         self._offset += len(data)
         return data
-
-
-def _tar_fault(name: str, info: tarfile.TarInfo) -> UnreadableError | None:
-    if not name:
-        return _unsafe(_OUTSIDE, "a path that leads out of the archive", info.name)
-    if not (info.isdir() or info.isreg()):
-        return _unsafe("is a link or a device and not read", "a link or device", info.name)
-    return UnreadableError("has holes and is not read") if info.issparse() else None

@@ -57,9 +57,13 @@ class InputSettings(NamedTuple):
         """Return the error of a record of more bytes than records may have."""
         return UnreadableError(f"has {length} bytes and is not read, as a record may have {self.max_bytes} at most")
 
-    def titled(self, zones: dict[str, str]) -> dict[str, str]:
-        """Return title and body, but no empty title; with labels that, too, as all documents of a corpus have it."""
-        return zones if zones["title"] or self.labels is not None else {"body": zones["body"]}
+    def _titled(self, title: str, texts: Sequence[str]) -> dict[str, str]:
+        """Return title and body, but no empty title; with labels that, too, as all documents of a corpus have it.
+
+        Of several texts, those that are not empty stand on lines of their own.
+        """
+        body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
+        return {"title": title, "body": body} if title or self.labels is not None else {"body": body}
 
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
         """Return the zones with a text, at least an empty body; with labels all of them."""
@@ -89,9 +93,13 @@ class InputSettings(NamedTuple):
             )
         return text
 
+    def in_utf8(self) -> bool:
+        """Return whether the encoding is UTF-8."""
+        return not self.encoding or codecs.lookup(self.encoding).name == "utf-8"
+
     def without_mark(self, block: Block) -> tuple[bytes, int]:
         """Return the data without the byte order mark that a file in UTF-8 may start with, and the data's offset."""
-        if block.offset == 0 and block.data.startswith(codecs.BOM_UTF8) and is_utf8(self.encoding):
+        if block.offset == 0 and block.data.startswith(codecs.BOM_UTF8) and self.in_utf8():
             return block.data[3:], 3
         return block.data, block.offset
 
@@ -335,11 +343,6 @@ class _Format(NamedTuple):
                 yield _reject(settings, fault, block.source, subject, span.position, span.offset, known)
 
 
-def joined(texts: Sequence[str]) -> str:
-    """Return one text of several, those that are not empty on lines of their own."""
-    return texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
-
-
 def _not_in(encoding: str, place: object) -> UnreadableError:
     """Return the error of bytes that are no text in an encoding; the place is the number of the first of them."""
     return UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding")
@@ -354,12 +357,6 @@ def is_encoding(name: str) -> bool:
     except UnicodeError:
         pass  # it needs more than a byte
     return True
-
-
-@lru_cache(maxsize=8)
-def is_utf8(encoding: str) -> bool:
-    """Return whether a name, or "", means UTF-8."""
-    return not encoding or codecs.lookup(encoding).name == "utf-8"
 
 
 @lru_cache(maxsize=8)

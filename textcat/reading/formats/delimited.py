@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from textcat.reading.formats.text import _LineCutter
-from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span, joined
+from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Fields, _Format, _Span
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines
@@ -20,16 +20,11 @@ csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
 class _Row(NamedTuple):
-    """What separates a file's columns, how many there are, and which of them are read, -1 for none."""
+    """What separates a file's columns, their names, and those that are read."""
 
     separator: str
-    n: int
-    body: tuple[int, ...]
-    title: int
-    id: int
-    topics: int
-    split: int
-    date: int
+    names: list[str]
+    read: _Fields
 
 
 @lru_cache(maxsize=64)
@@ -44,10 +39,7 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
             # The first separator stands for all: its sentence names the whole line where it does not occur.
             seen = seen or _without_columns(line, separator, settings, fault)
             continue
-        title, body, *labels = settings.columns_among(names)
-        place = {name: i for i, name in enumerate(names)} | {"": -1}
-        places = [place[name] for name in (title, *labels)]
-        return _Row(separator, len(names), tuple(place[name] for name in body), *places)
+        return _Row(separator, names, settings.columns_among(names))
     raise UnreadableError(seen)
 
 
@@ -80,14 +72,17 @@ def _head(data: bytes, at_end: bool, quotes: bool) -> int:
 
 
 def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
-    separator, n, body, title, name, topics, split, date = _row(block.header, block.format, settings)
+    separator, names, read = _row(block.header, block.format, settings)
+    place, n = {name: i for i, name in enumerate(names)} | {"": -1}, len(names)
+    body = [place[name] for name in read.body]
+    title, name, topics, split, date = (place[name] for name in (read.title, *read[2:]))
 
     def parse(span: _Span) -> _Content:
         cells = _cells(settings.text_of(span), separator, settings)
         if len(cells) != n:
             raise UnreadableError(f"has {len(cells)} values where the header has {n}: mend it")
         cells.append("")  # that of a column there is none of
-        zones = settings.titled({"title": cells[title], "body": joined([cells[place] for place in body])})
+        zones = settings._titled(cells[title], [cells[place] for place in body])
         if settings.labels is None:
             return _Content(cells[name], zones)
         part = settings.part_in(cells[split].strip())
@@ -157,8 +152,8 @@ class _RowCutter(_LineCutter):
     """Cut behind rows, whose values may have line ends in quotes."""
 
     def __init__(self, header: bytes, form: str, settings: InputSettings) -> None:
-        which = _row(header, form, settings)
-        self._separator, self._n, self._quotes = which.separator.encode(), which.n, settings.quotes
+        row = _row(header, form, settings)
+        self._separator, self._n, self._quotes = row.separator.encode(), len(row.names), settings.quotes
         self._at_start, self._in_quotes = True, False  # of the row that is passed over
 
     def cut(self, data: bytes) -> int:

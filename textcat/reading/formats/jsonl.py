@@ -10,18 +10,7 @@ from typing import Any
 import orjson
 
 from textcat.reading.formats.text import _LineCutter, _lines
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    Record,
-    Rejection,
-    UnreadableError,
-    _Content,
-    _Format,
-    _Span,
-    is_utf8,
-    joined,
-)
+from textcat.reading.records import Block, InputSettings, Record, Rejection, UnreadableError, _Content, _Format, _Span
 
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
@@ -114,7 +103,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
 
     Such are also those that orjson takes otherwise than Python's json.
     """
-    if settings.labels is not None or not is_utf8(settings.encoding):
+    if settings.labels is not None or not settings.in_utf8():
         return None
     id_field, requires_id = settings.id_field, not settings.is_default("id_field")
     title_field = "" if settings.text_fields == ("title",) else "title"
@@ -195,8 +184,8 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
     if all(fields.get(field) is None for field in [*body, title]):
         first = settings.text_fields[0]
         raise UnreadableError(f"has no text: give it {first!r}, or 'title' and 'body', or name the field that holds it")
-    text = joined([_text(fields, field) for field in body])
-    return {"title": _text(fields, title) if title else "", "body": text}
+    parts = [_text(fields, field) for field in body]
+    return settings._titled(_text(fields, title) if title else "", parts)
 
 
 def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ...]:

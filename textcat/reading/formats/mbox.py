@@ -93,7 +93,7 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     try:
         message = email.message_from_bytes(_QUOTED_FROM.sub(rb"\1", span.data[separator.end() :]))
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8")
-        zones, name = settings.titled({"title": title, "body": body}), _header(message, "Message-ID")
+        zones, name = settings._titled(title, [body]), _header(message, "Message-ID")
         if settings.labels is None:
             return _Content(name, zones)
         # Unless a header is named that holds them, such as X-Gmail-Labels, the place of the file tells the topics.

@@ -9,17 +9,7 @@ from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
 from textcat.reading.compression import _check_ratio
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    UnreadableError,
-    _Content,
-    _Fields,
-    _Format,
-    _not_in,
-    _Span,
-    joined,
-)
+from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Fields, _Format, _not_in, _Span
 from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # of a batch
@@ -145,13 +135,13 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content
         title, texts = _text(titles[i], settings), [_text(column[i], settings) for column in bodies]
         if not title and all(text is None for text in texts):
             raise UnreadableError("has no text")
-        zones = {"title": title or "", "body": joined([text or "" for text in texts])}
+        zones = settings._titled(title or "", [text or "" for text in texts])
         length = sum(_length(text, settings) for text in zones.values())
         if length > settings.max_bytes:
             raise settings.too_long(length)
         name = _name(values[which.id][i], settings)
         if settings.labels is None:
-            return _Content(name, settings.titled(zones))
+            return _Content(name, zones)
         date, part = values[which.date][i], _text(values[which.split][i], settings) or ""
         topics = _topics(values[which.topics][i], settings)
         return _Content(name, zones, topics, "" if date is None else str(date), settings.part_in(part))
