@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from textcat.evaluation import significance
-from textcat.evaluation.ranking import Band, bands, evaluate
+from textcat.evaluation.ranking import Band, evaluate
 from textcat.evaluation.significance import MEASURES, _interval, _resampled, with_intervals
 
 TOPICS = ["acq", "corn", "rye"]
@@ -21,6 +21,10 @@ def sample(seed=0, n_documents=40, decimals=1):
     random = np.random.default_rng(seed)
     labels = random.random((n_documents, 3)) < [0.5, 0.2, 0.05]
     return np.round(random.normal(size=labels.shape) + labels, decimals).astype(np.float32), labels
+
+
+def evaluated(scores, labels, spec, threshold=0.0):
+    return evaluate(scores, labels, TOPICS, SIZES, 20, spec=spec, threshold=threshold)
 
 
 def naive_resamples(n_documents, n_resamples, seed):
@@ -41,8 +45,8 @@ def naive_average_precision(labels, scores, drawn):
 @pytest.mark.parametrize("decimals", [0, 6])
 def test_resamples_are_measured_as_the_documents_drawn(decimals):
     scores, labels = sample(decimals=decimals)
-    chosen = [Band("ALL", (0, 1, 2)), Band("LAST1", (2,))]
-    measured = _resampled(scores, sparse.csc_matrix(labels), chosen, threshold=[0.5, 0.0, 0.2], n_resamples=20, seed=3)
+    chosen, threshold = [Band("ALL", (0, 1, 2)), Band("LAST1", (2,))], [0.5, 0.0, 0.2]
+    measured = _resampled(evaluated(scores, sparse.csc_matrix(labels), ["ALL", "LAST1"], threshold), 20, seed=3)
     for resample, drawn in enumerate(naive_resamples(len(labels), 20, seed=3)):
         precision = [naive_average_precision(labels[:, t], scores[:, t], drawn.tolist()) for t in range(3)]
         # What is drawn twice counts twice in F1, as in an evaluation of these documents.
@@ -69,10 +73,10 @@ def test_with_every_document_drawn_once_a_resample_is_the_evaluation(seed):
 
 def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
     scores, labels = sample()
-    chosen = bands(TOPICS, SIZES, ["ALL", "TOP1"])
-    whole = _resampled(scores, labels, chosen, n_resamples=10)
+    evaluation = evaluated(scores, labels, ["ALL", "TOP1"])
+    whole = _resampled(evaluation, n_resamples=10)
     monkeypatch.setattr(significance, "_BLOCK", 3 * len(labels))
-    for name, values in _resampled(scores, labels, chosen, n_resamples=10).items():
+    for name, values in _resampled(evaluation, n_resamples=10).items():
         assert values.shape == (2, 10)
         np.testing.assert_allclose(values, whole[name], rtol=1e-12)
 
@@ -80,7 +84,7 @@ def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
 def test_the_seed_draws_the_documents():
     scores, labels = sample()
     first, again, other = (
-        _resampled(scores, labels, [Band("ALL", (0, 1))], n_resamples=10, seed=seed)["micro_f1"] for seed in (0, 0, 1)
+        _resampled(evaluated(scores, labels, "TOP2"), n_resamples=10, seed=seed)["micro_f1"] for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
@@ -100,7 +104,7 @@ def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
         return evaluate(scores, labels, TOPICS, SIZES, 20, spec="ALL").bands[0].micro_f1
 
     scores, labels = sample(n_documents=200, decimals=6)
-    low, high = _interval(0, _resampled(scores, labels, [Band("ALL", (0, 1, 2))])["micro_f1"][0])
+    low, high = _interval(0, _resampled(evaluated(scores, labels, "ALL"))["micro_f1"][0])
     spread = np.std([micro_f1(seed) for seed in range(300)])
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.2)
 

@@ -27,26 +27,20 @@ _ROUNDING = 1e-12
 _BLOCK = 1 << 24
 
 
-def _resampled(
-    scores: ArrayLike,
-    Y: Any,
-    chosen: Sequence[Band],
-    *,
-    threshold: ArrayLike = 0.0,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> dict[str, NDArray[np.float64]]:
+def _resampled(evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0) -> dict[str, NDArray[np.float64]]:
     """Return the `MEASURES` of bands, shape (n_bands, n_resamples), on bootstrap resamples of the documents.
 
     A resample has as many documents, drawn with replacement: the same ones for the same seed and number of documents,
     so values of two models can be subtracted. A topic that has lost all its positives in a resample is left out of its
     macro-averages there; they are nan where no topic of the band has a positive.
     """
-    positives, values = _checked(Y, scores)
-    given = sparse.csc_array(values > np.asarray(threshold))
+    if evaluation.scores is None or evaluation.threshold is None or evaluation.band_topics is None:
+        raise TextcatError("Only the figures of this evaluation were kept, and resampling needs the scores.")
+    positives, values = _checked(evaluation.relevant, evaluation.scores)
+    given = sparse.csc_array(values > evaluation.threshold)
     counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
     rankings = [_Ranking.of(column, of) for column, of in zip(values.T, _columns(positives), strict=True)]
-    topics_of_bands, blocks = [list(band.topics) for band in chosen], []
+    topics_of_bands, blocks = [list(band.topics) for band in evaluation.band_topics], []
     for drawn in _draws(len(values), n_resamples, seed):
         precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
         counts = _Decisions(*(entries @ drawn for entries in counted))
@@ -83,19 +77,12 @@ def with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int
     -------
     Evaluation
     """
-    values = _resampled_evaluation(evaluation, n_resamples, seed)
+    values = _resampled(evaluation, n_resamples, seed)
     rows = [
         replace(row, intervals={name: _bounds(getattr(row, name), values[name][place]) for name in MEASURES})
         for place, row in enumerate(evaluation.bands)
     ]
     return replace(evaluation, bands=tuple(rows))
-
-
-def _resampled_evaluation(evaluation: Evaluation, n_resamples: int, seed: int) -> dict[str, NDArray[np.float64]]:
-    scores, threshold, chosen = evaluation.scores, evaluation.threshold, evaluation.band_topics
-    if scores is None or threshold is None or chosen is None:
-        raise TextcatError("Only the figures of this evaluation were kept, and resampling needs the scores.")
-    return _resampled(scores, evaluation.relevant, chosen, threshold=threshold, n_resamples=n_resamples, seed=seed)
 
 
 def _bounds(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
@@ -231,7 +218,7 @@ def compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed:
         same_topics = [row.topic for row in other.topics] == [row.topic for row in first.topics]
         if not (same_bands and same_topics and other.test_documents == first.test_documents):
             raise TextcatError("Models can only be compared on the same documents, topics and bands.")
-    samples = [_resampled_evaluation(evaluation, n_resamples, seed) for evaluation in evaluations]
+    samples = [_resampled(evaluation, n_resamples, seed) for evaluation in evaluations]
     measures = (
         _measure(band, place, name, evaluations, samples, seed)
         for place, band in enumerate(first.band_topics or ())
