@@ -2,9 +2,10 @@
 
 from contextlib import closing
 
-from textcat.reading.records import Record, Rejection
+from textcat.reading.records import Batch, Record, Rejection
 from textcat.tagging._folder import ShardWriter, open_folder
-from textcat.tagging.output import ENCODERS, OutputSettings, encode_rejection
+from textcat.tagging._job import TaggedBatch
+from textcat.tagging.output import ENCODERS, OutputSettings
 from textcat.tagging.summary import Counts
 
 JSONL = OutputSettings()
@@ -15,14 +16,15 @@ LIMITS = {"max_records": 5, "max_bytes": 64 << 20}
 
 
 def batch(number, output):
-    """What became of a batch: the arguments of `ShardWriter.add`."""
+    """A batch and what became of it: the arguments of `ShardWriter.add`."""
     ids = [f"{number}-{i}" for i in range(PER_PIECE)]
     rejections = [Rejection("a.jsonl", number, f"It is broken ({ids.pop()}).")] if number % 2 else []
     records = [Record(id, "a.jsonl", number, {"body": ""}) for id in ids]
     block = ENCODERS[output.to](records, [[("wheat", 0.5, 0.9)]] * len(records))
     counts = Counts(PER_PIECE, len(records), len(rejections), 0)
     counts.topics["wheat"] = len(records)
-    return [block], b"".join(map(encode_rejection, rejections)), counts, (number + 1, 0), 10 * (number + 1)
+    tagged = TaggedBatch([block], rejections, counts, "here")
+    return Batch((), (number, 0), (number + 1, 0), 10 * (number + 1)), tagged
 
 
 def write(folder, n_pieces=8, output=JSONL, *, facts=FACTS, inputs=INPUTS, restart=False, **limits):

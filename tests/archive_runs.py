@@ -5,11 +5,10 @@ import random
 
 import textcat
 from textcat.reading.records import InputSettings
-from textcat.tagging.run import RunSettings, make_plan, tag_to_folder
+from textcat.tagging.run import OUTPUT, _make_plan, _tag_to_folder
 
 # So small that a run of some hundred documents has many batches and shards.
-READ = InputSettings(block_bytes=3000)
-RUN = RunSettings(jobs=1, shard_records=12)
+READ, SHARD_RECORDS = InputSettings(block_bytes=3000), 12
 BROKEN = ['{"id": "x"}', "{", '{"id": "nul", "text": "a\0b"}', '{"text": 5}']
 
 
@@ -25,9 +24,10 @@ def make_archive(path, n=200, seed=0):
     return path
 
 
-def run(model, inputs, out, settings=RUN, read=READ, **options):
+def run(model, inputs, out, read=READ, write=OUTPUT, *, jobs=1, scheduler="", strict=False, **options):
     """Tag inputs to a folder."""
-    return tag_to_folder(make_plan(model, [str(path) for path in inputs], read), out, settings, **options)
+    plan = _make_plan(model, inputs, read, write, jobs, scheduler, strict)
+    return _tag_to_folder(plan, out, max_records=SHARD_RECORDS, **options)
 
 
 def written(out):

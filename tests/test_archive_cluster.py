@@ -6,7 +6,7 @@ from functools import partial
 
 import archive_work
 import pytest
-from archive_runs import RUN, make_archive, run, written
+from archive_runs import make_archive, run, written
 from archive_work import batch
 from clusters import two_processes
 
@@ -45,7 +45,7 @@ def worker_ids(cluster):
 
 
 def test_a_cluster_writes_what_one_machine_does(model, archive, undisturbed, cluster, tmp_path):
-    summary = run(model, [archive], tmp_path / "out", RUN._replace(scheduler=cluster.scheduler_address))
+    summary = run(model, [archive], tmp_path / "out", scheduler=cluster.scheduler_address)
     assert written(tmp_path / "out") == undisturbed
     assert summary.counts.records == 300
 
@@ -58,7 +58,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_no_loss(model, archive, undist
         if len(seen) == 3:
             os.kill(victims[0], signal.SIGKILL)
 
-    run(model, [archive], tmp_path / "out", RUN._replace(scheduler=cluster.scheduler_address), progress=kill_one)
+    run(model, [archive], tmp_path / "out", scheduler=cluster.scheduler_address, progress=kill_one)
     assert written(tmp_path / "out") == undisturbed
     assert len(seen) > 10
     with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
@@ -76,7 +76,7 @@ def test_a_run_begun_by_one_machine_is_gone_on_with_by_a_cluster(model, archive,
 
     with pytest.raises(Broken):
         run(model, [archive], tmp_path / "out", progress=break_off)
-    summary = run(model, [archive], tmp_path / "out", RUN._replace(scheduler=cluster.scheduler_address))
+    summary = run(model, [archive], tmp_path / "out", scheduler=cluster.scheduler_address)
     assert written(tmp_path / "out") == undisturbed
     assert 0 < summary.before.counts.records < 300
 

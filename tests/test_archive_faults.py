@@ -270,11 +270,11 @@ def test_a_run_that_is_killed_at_random_moments_loses_and_doubles_nothing(model,
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from archive_runs import RUN, run
+from archive_runs import run
 from textcat.tagging import _workers as workers
 workers.IN_PROCESS_BYTES = 0
 print("begun", flush=True)
-run(sys.argv[2], [sys.argv[3]], __import__("pathlib").Path(sys.argv[4]), RUN._replace(jobs=2))
+run(sys.argv[2], [sys.argv[3]], __import__("pathlib").Path(sys.argv[4]), jobs=2)
 """
 
 

@@ -12,7 +12,7 @@ from functools import partial
 
 import archive_runs
 import pytest
-from archive_runs import READ, RUN, make_archive, run, written
+from archive_runs import READ, make_archive, run, written
 
 import textcat
 from textcat.errors import TextcatError
@@ -20,15 +20,15 @@ from textcat.tagging import _job as job
 from textcat.tagging import _workers as workers
 from textcat.tagging import summary as summary_module
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import OUTPUT, make_plan, tag_to_folder, tag_to_stream
+from textcat.tagging.run import OUTPUT, _make_plan, tag_to_stream
 from textcat.tagging.summary import (
     Counts,
     RunProgress,
     RunState,
     Summary,
+    _log_likelihood_ratio,
     clock,
     kind_of_reason,
-    log_likelihood_ratio,
     progress_shown,
 )
 
@@ -87,11 +87,10 @@ def rows(stream):
     return [json.loads(line) for line in stream.splitlines()]
 
 
-def to_stream(model, archive, settings=RUN, read=READ, write=OUTPUT):
+def to_stream(model, archive, read=READ, write=OUTPUT, **settings):
     stream, rejections = io.BytesIO(), []
-    summary = tag_to_stream(
-        make_plan(model, [str(path) for path in archive], read, write), stream, settings, on_rejection=rejections.append
-    )
+    settings = {"input_settings": read, "output_settings": write, "jobs": 1, **settings}
+    summary = tag_to_stream(model, archive, stream, on_rejection=rejections.append, **settings)
     return stream.getvalue(), rejections, summary
 
 
@@ -137,17 +136,17 @@ def test_the_length_of_pieces_changes_no_row(model, archive, undisturbed, block_
 
 def test_processes_write_what_the_process_itself_does(model, archive, undisturbed, out, monkeypatch):
     monkeypatch.setattr(workers, "IN_PROCESS_BYTES", 0)
-    summary = run(model, archive, out, RUN._replace(jobs=2))
+    summary = run(model, archive, out, jobs=2)
     assert written(out) == undisturbed
     assert summary.memory > 100e6
 
 
 def test_processes_write_the_parquet_that_the_process_itself_does(model, archive, out, monkeypatch):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    plan = make_plan(model, [str(archive[1])], READ._replace(block_bytes=1), OutputSettings("parquet"))
-    tag_to_folder(plan, out.with_name("alone"), RUN)
+    settings = READ._replace(block_bytes=1), OutputSettings("parquet")
+    run(model, archive[1:2], out.with_name("alone"), *settings)
     monkeypatch.setattr(workers, "IN_PROCESS_BYTES", 0)
-    tag_to_folder(plan, out, RUN._replace(jobs=2))
+    run(model, archive[1:2], out, *settings, jobs=2)
     assert written(out) == written(out.with_name("alone"))
 
 
@@ -170,9 +169,8 @@ def test_the_tags_are_those_of_the_settings(model, tagger, archive):
 
 def test_the_formats_hold_the_same(model, archive, undisturbed, out):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    inputs = [str(path) for path in archive]
     for to in ("csv", "parquet"):
-        tag_to_folder(make_plan(model, inputs, READ, OutputSettings(to)), out.with_name(to), RUN)
+        run(model, archive, out.with_name(to), write=OutputSettings(to))
     names = sorted(out.with_name("parquet").glob("part*"))
     assert [row for name in names for row in parquet.read_table(name).to_pylist()] == rows(undisturbed[1])
     flat = [
@@ -207,7 +205,7 @@ def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(mo
 def test_strict_stops_at_the_first_record_that_cannot_be_read(model, archive, out, undisturbed):
     _, bad = readable(archive)
     with pytest.raises(TextcatError) as error:
-        run(model, archive, out, RUN._replace(strict=True))
+        run(model, archive, out, strict=True)
     source, position = bad[0]
     assert str(error.value).startswith(f"{source}:{position}: ")
     run(model, archive, out)
@@ -315,7 +313,7 @@ def test_a_run_with_other_topics_or_another_least_probability_is_another_run(mod
     path = make_archive(tmp_path / "mine.jsonl", 20)
 
     def tag(**settings):
-        return tag_to_folder(make_plan(model, [str(path)], READ, OutputSettings(**settings)), out, RUN)
+        return run(model, [path], out, write=OutputSettings(**settings))
 
     tag()
     with pytest.raises(TextcatError, match="begun with no --topic, and now it is --topic gold, wheat: start anew"):
@@ -345,7 +343,7 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
         with pytest.raises(TextcatError, match=told):
             run(model, [path], out, read=READ._replace(**dict([options])))
     with pytest.raises(TextcatError, match="begun with no --top, and now it is --top 2"):
-        tag_to_folder(make_plan(model, [str(path)], READ, OutputSettings(top=2)), out, RUN)
+        run(model, [path], out, write=OutputSettings(top=2))
     path.write_text(path.read_text() + "\n")
     with pytest.raises(TextcatError, match=f"{path} has changed since {out} was begun"):
         run(model, [path], out)
@@ -360,7 +358,7 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
 
 
 def test_a_worker_that_sees_another_model_refuses(model, archive):
-    made = make_plan(model, [str(archive[0])], READ)
+    made = _make_plan(model, [str(archive[0])], READ)
     with pytest.raises(TextcatError, match="is not the model that this run has begun with"):
         job.tag_batch(made.job._replace(digest="other"), None)
     with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, and on .* there is .*: install it there"):
@@ -462,8 +460,8 @@ def test_g_squared_is_twice_the_sum_of_observed_times_log_of_observed_over_expec
     for k, n, other_k, other_n in [(10, 100, 5, 200), (0, 50, 20, 400), (300, 1000, 299, 1000)]:
         table = [[k, n - k], [other_k, other_n - other_k]]
         wanted = chi2_contingency(table, correction=False, lambda_="log-likelihood")
-        assert log_likelihood_ratio(k, n, other_k, other_n) == pytest.approx(wanted.statistic)
-    assert log_likelihood_ratio(0, 0, 1, 2) == 0
+        assert _log_likelihood_ratio(k, n, other_k, other_n) == pytest.approx(wanted.statistic)
+    assert _log_likelihood_ratio(0, 0, 1, 2) == 0
 
 
 def test_a_topic_drifts_if_its_rate_is_far_from_training_and_that_is_no_chance():

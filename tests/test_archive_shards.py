@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
@@ -11,7 +12,7 @@ from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 from textcat.errors import TextcatError
 from textcat.files import journal_line, read_journal
 from textcat.tagging._folder import ShardWriter, open_folder
-from textcat.tagging.output import OutputSettings
+from textcat.tagging.output import OutputSettings, encode_rejection
 
 JSONL = OutputSettings()
 
@@ -44,7 +45,7 @@ def refused(out, **changed):
 
 def test_the_shards_hold_what_became_of_the_pieces_in_their_order(out):
     write(out, 8)
-    batches = [batch(number, JSONL) for number in range(8)]
+    done = [batch(number, JSONL)[1] for number in range(8)]
     names, written = content(out)
     assert names == [
         ".lock",
@@ -53,10 +54,8 @@ def test_the_shards_hold_what_became_of_the_pieces_in_their_order(out):
         "_rejected.jsonl",
         *(f"part-0000{i}.jsonl" for i in range(4)),
     ]
-    rows, rejected = (
-        b"".join(b"".join(part) for part in parts) for parts in ([p[0] for p in batches], [[p[1]] for p in batches])
-    )
-    assert written == rows + rejected
+    rejections = [encode_rejection(rejection) for tagged in done for rejection in tagged.rejections]
+    assert written == b"".join([rows for tagged in done for rows in tagged.rows] + rejections)
 
 
 def test_a_shard_ends_with_the_piece_that_brings_it_to_its_size(out):
@@ -74,8 +73,8 @@ def test_where_all_is_rejected_there_is_no_shard_but_the_journal_goes_on(out):
         open_folder(out, FACTS, INPUTS) as state,
         closing(ShardWriter(out, state, JSONL, max_records=1, max_bytes=1 << 20)) as shards,
     ):
-        _, rejected, counts, *_ = batch(1, JSONL)
-        shards.add([], rejected, counts, (1, 0), 10)
+        first, tagged = batch(1, JSONL)
+        shards.add(first, replace(tagged, rows=[]))
         shards.add(*batch(2, JSONL))
         shards.finish()
     assert [entry.get("shard") for entry in read_journal(out / "_journal.jsonl").lines[1:]] == [

@@ -17,8 +17,8 @@ if sys.argv[3] == "lean":
 from textcat import InputSettings, OutputSettings
 from textcat.reading.batches import read_batches
 from textcat.tagging._job import tag_batch
-from textcat.tagging.run import make_plan
-plan = make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(sys.argv[4]))
+from textcat.tagging.run import _make_plan
+plan = _make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(sys.argv[4]))
 (tagged,) = [tag_batch(plan.job, batch) for batch in read_batches(plan.sources, plan.job.input)]
 print(tagged.rows, len(tagged.rejections))
 print(*sorted(name for name, module in sys.modules.items() if name.startswith(("pandas", "spacy.cli"))))

@@ -10,7 +10,7 @@ import threading
 import zipfile
 
 import pytest
-from archive_runs import RUN, make_archive, run, written
+from archive_runs import make_archive, run, written
 from test_cli import COMMAND, environment
 
 from textcat.errors import TextcatError
@@ -173,18 +173,17 @@ def test_a_server_that_is_gone_midway_is_named_and_the_run_resumes(model, server
     for letter in "abc":
         server.put(f"whole/{letter}.jsonl", b"".join(b'{"text": "wheat harvest %d"}\n' % i for i in range(600)))
     run(model, ["s3://news/whole"], tmp_path / "undisturbed")
-    strict = RUN._replace(strict=True)
     with pytest.raises(TextcatError) as error:
-        run(model, ["s3://news/whole"], tmp_path / "out", strict, progress=goes)
+        run(model, ["s3://news/whole"], tmp_path / "out", strict=True, progress=goes)
     assert re.match(
         r"s3://news/whole/[bc].jsonl: The file.* cannot be read \(ConnectionClosedError: ", str(error.value)
     )
     with pytest.raises(
         TextcatError, match=r"^s3://news/whole cannot be read \(Connection was closed.*\): check the addr"
     ):
-        run(model, ["s3://news/whole"], tmp_path / "out", strict)
+        run(model, ["s3://news/whole"], tmp_path / "out", strict=True)
     server.is_gone = False
-    summary = run(model, ["s3://news/whole"], tmp_path / "out", strict)
+    summary = run(model, ["s3://news/whole"], tmp_path / "out", strict=True)
     assert 0 < summary.before.counts.records < summary.counts.records == 1800
     assert written(tmp_path / "out") == written(tmp_path / "undisturbed")
 

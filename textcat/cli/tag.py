@@ -82,16 +82,17 @@ def tag(
     def warn(rejection: "Rejection") -> None:
         typer.echo(f"textcat: {run.describe_rejection(rejection)}", err=True)
 
-    settings = run.RunSettings(jobs, scheduler, strict)
+    how: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
+    how |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
     # Progress is drawn on standard error, unless tags are printed on the same terminal.
     drawn_on = None if quiet or (out is None and sys.stdout.isatty()) else common.console(stderr=True)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
-            plan = run.make_plan(model, inputs or ["-"], read._replace(lines=read.lines or by_line), write)
+            how["progress"], paths = show, inputs or ["-"]
             if out is None:
-                summary = run.tag_to_stream(plan, sys.stdout.buffer, settings, on_rejection=warn, progress=show)
+                summary = run.tag_to_stream(model, paths, sys.stdout.buffer, on_rejection=warn, **how)
             else:
-                summary = run.tag_to_folder(plan, out, settings, restart=restart, progress=show)
+                summary = run.tag_archive(model, paths, out, restart=restart, **how)
     except _Interrupted:
         raise _Interrupted("the same command, without --restart, resumes the run" if out else "") from None
     from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import zip_longest
 from pathlib import Path
@@ -18,8 +18,9 @@ from typing import Any, BinaryIO
 from textcat import files
 from textcat.errors import TextcatError
 from textcat.files import UNFINISHED, Journal
-from textcat.reading.records import Checkpoint, PipeState
-from textcat.tagging.output import OutputSettings, file_format
+from textcat.reading.records import Batch, PipeState
+from textcat.tagging._job import TaggedBatch
+from textcat.tagging.output import OutputSettings, encode_rejection, file_format
 from textcat.tagging.summary import Counts, RunState
 
 FORMAT = 1
@@ -203,7 +204,9 @@ class ShardWriter:
     the input alone has a say, not the clock.
     """
 
-    def __init__(self, folder: Path, state: RunState, output: OutputSettings, *, max_records: int, max_bytes: int):
+    def __init__(
+        self, folder: Path, state: RunState, output: OutputSettings, max_records: int = 16384, max_bytes: int = 1 << 26
+    ):
         self._folder, self._format, self._suffix = folder, file_format(output), output.suffix
         self._max_records, self._max_bytes = max_records, max_bytes
         self.number = state.shards
@@ -212,25 +215,17 @@ class ShardWriter:
         self._rejected = _AppendedFile(folder / REJECTED, state.rejected_bytes)
         self._begin()
 
-    def add(
-        self,
-        rows: Iterable[bytes],
-        rejected: bytes,
-        counts: Counts,
-        checkpoint: Checkpoint,
-        read: int,
-        pipes: Mapping[str, PipeState] | None = None,
-    ) -> None:
-        """Write what became of a batch that ends at a checkpoint; a disk that fails raises a TextcatError."""
+    def add(self, batch: Batch, tagged: TaggedBatch) -> None:
+        """Write what became of a batch; a disk that fails raises a TextcatError."""
         with _errors_as_sentences(self._folder):
-            for some in rows:
+            for some in tagged.rows:
                 if not self._n_bytes:
                     self._shard.write(self._format.begin())
                 self._shard.write(self._format.add(some))
                 self._n_bytes += len(some)
-            self._rejected.write(rejected)
-            self._counts.add(counts)
-            self._position: Line = {"cursor": checkpoint, "read": read, "pipes": pipes or {}}
+            self._rejected.write(b"".join(map(encode_rejection, tagged.rejections)))
+            self._counts.add(tagged.counts)
+            self._position: Line = {"cursor": batch.end, "read": batch.read, "pipes": batch.pipes}
             if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
                 self._end()
 

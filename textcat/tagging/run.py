@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
 from textcat.errors import TextcatError
@@ -23,7 +23,7 @@ from textcat.reading.sources import Source, find, is_url
 from textcat.tagging._folder import ShardWriter, open_folder
 from textcat.tagging._job import Job, TaggedBatch, process_name, tag_batch
 from textcat.tagging._workers import open_workers, ordered_map
-from textcat.tagging.output import OutputSettings, check_output, encode_rejection, file_format, library_versions
+from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
 from textcat.tagging.summary import Counts, RunProgress, RunState, ShowProgress, Summary
 
 log = logging.getLogger(__name__)
@@ -31,34 +31,22 @@ log = logging.getLogger(__name__)
 INPUT, OUTPUT = InputSettings(), OutputSettings()
 _MAX_LOGGED = 100  # inputs whose formats are logged
 
-_Write: TypeAlias = Callable[[Batch, TaggedBatch], None]
 
-
-class Plan(NamedTuple):
-    """What a run is to do."""
+class _Plan(NamedTuple):
+    """What a run is to do, and how; of the rows, how it is done changes no byte."""
 
     job: Job
     sources: Sequence[Source]
     manifest: dict[str, Any]  # of the model
+    jobs: int
+    scheduler: str
+    strict: bool
 
     @property
     def total(self) -> int | None:
         """Bytes of all sources, as they are stored; None if that is not known of one."""
         sizes = [source.size for source in self.sources if source.size is not None]
         return sum(sizes) if len(sizes) == len(self.sources) else None
-
-
-class RunSettings(NamedTuple):
-    """How a run is done; of the rows, none of it changes a byte."""
-
-    jobs: int = -1  # batches worked on at the same time; -1: one a core
-    scheduler: str = ""  # the address of a Dask cluster that does the work
-    strict: bool = False  # stop at the first record that cannot be read
-    shard_records: int = 16_384  # when a shard ends, see `ShardWriter`
-    shard_bytes: int = 64 << 20
-
-
-RUN = RunSettings()
 
 
 def tag_archive(
@@ -116,29 +104,59 @@ def tag_archive(
     >>> import textcat
     >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
     """
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    plan = make_plan(model, [os.fspath(path) for path in paths], input_settings, output_settings)
-    settings = RunSettings(jobs, scheduler, strict)
-    return tag_to_folder(plan, Path(out).expanduser(), settings, restart=restart, progress=progress)
+    plan = _make_plan(model, inputs, input_settings, output_settings, jobs, scheduler, strict)
+    return _tag_to_folder(plan, Path(out).expanduser(), restart=restart, progress=progress)
 
 
-def make_plan(
+def tag_to_stream(
     model: str | os.PathLike[str],
-    inputs: Sequence[str],
-    input_settings: InputSettings = INPUT,
-    output_settings: OutputSettings = OUTPUT,
-) -> Plan:
-    """Find the inputs and the model, and raise a TextcatError if they and the settings do not go together.
+    inputs: Iterable[str | os.PathLike[str]],
+    stream: BinaryIO,
+    *,
+    on_rejection: Callable[[Rejection], None],
+    progress: ShowProgress | None = None,
+    **settings: Any,
+) -> Summary:
+    """Tag the inputs into a stream, which is flushed after each batch; Parquet, which is written last, is refused.
 
     Parameters
     ----------
-    model, inputs, input_settings, output_settings
+    model, inputs, progress, **settings
         As for `tag_archive`; the input ``-`` is standard input.
+    stream, on_rejection : BinaryIO, callable
+        The latter is called with each Rejection.
 
     Returns
     -------
-    Plan
+    Summary
     """
+    plan = _make_plan(model, inputs, **settings)
+    if plan.job.output.to == "parquet":
+        raise TextcatError("Parquet cannot be read before it ends: write it to a folder, with --out.")
+    _log_plan(plan, "standard output")
+    form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
+    stream.write(form.begin())
+    with closing(_tagged(plan, read_batches(plan.sources, plan.job.input), tally)) as results:
+        for _, tagged in results:
+            stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
+            stream.flush()
+            for rejection in tagged.rejections:
+                on_rejection(rejection)
+    stream.write(form.end())
+    stream.flush()
+    return tally.summary(0)
+
+
+def _make_plan(
+    model: str | os.PathLike[str],
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    input_settings: InputSettings = INPUT,
+    output_settings: OutputSettings = OUTPUT,
+    jobs: int = -1,
+    scheduler: str = "",
+    strict: bool = False,
+) -> _Plan:
+    """Find the inputs and the model, and raise a TextcatError if they and the settings do not go together."""
     check_output(output_settings)
     manifest = read_manifest(model)
     for topic in output_settings.topics:
@@ -152,23 +170,14 @@ def make_plan(
         )
     folder = str(Path(model).expanduser().resolve())
     job = Job(folder, manifest[SUM], version("spacy"), input_settings, output_settings)
-    return Plan(job, find(inputs, input_settings), manifest)
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    return _Plan(job, find([os.fspath(path) for path in paths], input_settings), manifest, jobs, scheduler, strict)
 
 
-def tag_to_folder(
-    plan: Plan, out: Path, settings: RunSettings = RUN, *, restart: bool = False, progress: ShowProgress | None = None
+def _tag_to_folder(
+    plan: _Plan, out: Path, *, restart: bool = False, progress: ShowProgress | None = None, **limits: int
 ) -> Summary:
-    """Tag the inputs into a folder of shards; a run that was interrupted resumes.
-
-    Parameters
-    ----------
-    plan, out, settings, restart, progress
-        As for `tag_archive`, which has the same errors, too.
-
-    Returns
-    -------
-    Summary
-    """
+    """Tag the inputs into a folder of shards, with limits of them as for `ShardWriter`."""
     _check_apart(plan, out)
     _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
@@ -177,62 +186,15 @@ def tag_to_folder(
         if state.finished:
             return tally.summary(state.shards)
         batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
-        limits = {"max_records": settings.shard_records, "max_bytes": settings.shard_bytes}
-        with closing(ShardWriter(out, state, plan.job.output, **limits)) as shards:
-
-            def write(batch: Batch, tagged: TaggedBatch) -> None:
-                rejected = b"".join(map(encode_rejection, tagged.rejections))
-                shards.add(tagged.rows, rejected, tagged.counts, batch.end, batch.read, batch.pipes)
-
-            _tag(plan, settings, batches, write, tally)
+        with (
+            closing(ShardWriter(out, state, plan.job.output, **limits)) as shards,
+            closing(_tagged(plan, batches, tally)) as results,
+        ):
+            for batch, tagged in results:
+                shards.add(batch, tagged)
             _warn_of_changes(plan)
             shards.finish()
         return tally.summary(shards.number)
-
-
-def tag_to_stream(
-    plan: Plan,
-    stream: BinaryIO,
-    settings: RunSettings = RUN,
-    *,
-    on_rejection: Callable[[Rejection], None],
-    progress: ShowProgress | None = None,
-) -> Summary:
-    """Tag the inputs into a stream, which is flushed after each batch.
-
-    Parameters
-    ----------
-    plan, settings, stream : Plan, RunSettings, BinaryIO
-    on_rejection : callable
-        Is called with each Rejection.
-    progress : callable, optional
-        As for `tag_archive`.
-
-    Returns
-    -------
-    Summary
-
-    Raises
-    ------
-    TextcatError
-        If the format of the output is Parquet, or a record cannot be read and `settings` are strict.
-    """
-    if plan.job.output.to == "parquet":
-        raise TextcatError("Parquet cannot be read before it ends: write it to a folder, with --out.")
-    _log_plan(plan, "standard output")
-    form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
-
-    def write(_: Batch, tagged: TaggedBatch) -> None:
-        stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
-        stream.flush()
-        for rejection in tagged.rejections:
-            on_rejection(rejection)
-
-    stream.write(form.begin())
-    _tag(plan, settings, read_batches(plan.sources, plan.job.input), write, tally)
-    stream.write(form.end())
-    stream.flush()
-    return tally.summary(0)
 
 
 def describe_rejection(rejection: Rejection) -> str:
@@ -241,16 +203,17 @@ def describe_rejection(rejection: Rejection) -> str:
     return f"{where}: {rejection.reason}"
 
 
-def _tag(plan: Plan, settings: RunSettings, batches: Iterable[Batch], write: _Write, tally: _Tally) -> None:
+def _tagged(plan: _Plan, batches: Iterable[Batch], tally: _Tally) -> Generator[tuple[Batch, TaggedBatch]]:
+    """Yield what becomes of batches, and count each after it has been written."""
     with (
-        open_workers(settings.jobs, plan.total, settings.scheduler) as workers,
+        open_workers(plan.jobs, plan.total, plan.scheduler) as workers,
         closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results,
     ):
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
-            if settings.strict and tagged.rejections:
+            if plan.strict and tagged.rejections:
                 raise TextcatError(f"{describe_rejection(tagged.rejections[0])} That is the end, as --strict asks.")
-            write(batch, tagged)
+            yield batch, tagged
             tally.add(batch, tagged)
 
 
@@ -266,7 +229,7 @@ def _check_counts(job: Job, batch: Batch, tagged: TaggedBatch) -> None:
 class _Tally:
     """What a run has done so far."""
 
-    def __init__(self, plan: Plan, before: RunState, progress: ShowProgress | None):
+    def __init__(self, plan: _Plan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
         self._counts = Counts()
         self._counts.add(before.counts)
@@ -297,7 +260,7 @@ class _Tally:
         return max(time.monotonic() - self._started, 0.0), sum(memory.values())
 
 
-def _facts(plan: Plan) -> dict[str, Any]:
+def _facts(plan: _Plan) -> dict[str, Any]:
     """Return what the output depends on beside the inputs, by its names for people."""
     read, write = plan.job.input, plan.job.output
     return {
@@ -323,7 +286,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _check_apart(plan: Plan, out: Path) -> None:
+def _check_apart(plan: _Plan, out: Path) -> None:
     """Raise an error if the run would read what it writes."""
     for source in plan.sources:
         if source.kind != "pipe" and not is_url(source.name):
@@ -332,7 +295,7 @@ def _check_apart(plan: Plan, out: Path) -> None:
                 raise TextcatError(f"{out} and the input {source.name} lie in each other: write to a folder elsewhere.")
 
 
-def _log_plan(plan: Plan, where: str) -> None:
+def _log_plan(plan: _Plan, where: str) -> None:
     n = len(plan.sources)
     log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), plan.job.model, where)
     for source in plan.sources[:_MAX_LOGGED]:
@@ -340,7 +303,7 @@ def _log_plan(plan: Plan, where: str) -> None:
             log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)
 
 
-def _warn_of_changes(plan: Plan) -> None:
+def _warn_of_changes(plan: _Plan) -> None:
     """Warn of inputs that are not what they were when the run began: what came late may not have been read."""
     for source in plan.sources:
         try:

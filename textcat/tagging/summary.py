@@ -73,25 +73,16 @@ class Drift(NamedTuple):
     topic: str
     rate: float  # fraction of the archive's documents above the topic's threshold
     prevalence: float  # fraction of the training documents that have it
-    g: float  # how far that is from chance, see `log_likelihood_ratio`
+    g: float  # how far that is from chance, see `_log_likelihood_ratio`
 
 
-def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
+def _log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
     """Return G² = 2·Σ observed·ln(observed / expected) over the table of two samples, with and without a feature.
 
-    Where both are drawn from the same population, it has a χ² distribution with one degree of freedom, and other than
-    Pearson's statistic also where a feature is rare. Source: T. Dunning, Accurate methods for the statistics of
-    surprise and coincidence, Computational Linguistics 19 (1993).
-
-    Parameters
-    ----------
-    k, n, other_k, other_n : int
-        In each sample, the documents that have the feature, and all.
-
-    Returns
-    -------
-    float
-        0 where a sample is empty.
+    Of the samples' `n` documents `k` have it; 0 where a sample is empty. Where both are drawn from the same population,
+    it has a χ² distribution with one degree of freedom, and other than Pearson's statistic also where a feature is
+    rare. Source: T. Dunning, Accurate methods for the statistics of surprise and coincidence, Computational Linguistics
+    19 (1993).
     """
     if not n or not other_n:
         return 0.0
@@ -147,7 +138,7 @@ class Summary(NamedTuple):
         for topic, size in sizes.items():
             n, tagged = self.counts.topics[topic], self.counts.tagged
             rate, prevalence = n / max(tagged, 1), size / train_documents
-            g = log_likelihood_ratio(n, tagged, size, train_documents)
+            g = _log_likelihood_ratio(n, tagged, size, train_documents)
             p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # that a χ² of one degree of freedom is at least so large
             if max(rate, prevalence) > _RATIO * min(rate, prevalence) and p < _P / len(sizes):
                 drifts.append(Drift(topic, rate, prevalence, g))
