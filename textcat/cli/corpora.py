@@ -31,17 +31,12 @@ def fetch(
 ) -> None:
     """Find a corpus or download it, and check that it is complete."""
     from textcat.cli import _tables
-    from textcat.corpus.catalogue import cache_folder, card, locate, verify
-    from textcat.corpus.catalogue import fetch as fetch_corpus
+    from textcat.corpus import catalogue
     from textcat.progress import bar_on
 
-    chosen = card(corpus)
-    path = locate(chosen, corpus_dir)
-    if path is None or path.parent == cache_folder():
-        with bar_on(common.console(stderr=True), chosen.name, shows="bytes") as progress:
-            path = fetch_corpus(chosen, progress)
-    else:
-        verify(chosen, path)
+    chosen = catalogue.card(corpus)
+    with bar_on(common.console(stderr=True), chosen.name, shows="bytes") as progress:
+        path = catalogue.fetch(chosen, progress, corpus_dir)
     _tables.fetched(common.console(), chosen, path)
 
 

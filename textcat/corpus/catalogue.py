@@ -28,7 +28,7 @@ from textcat.reading.streams import STEP, Stream
 if TYPE_CHECKING:
     from textcat.progress import Bar
 
-__all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "reopen_corpus", "verify"]
+__all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "reopen_corpus"]
 
 _log = logging.getLogger(__name__)
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
@@ -79,48 +79,35 @@ def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def verify(card: Card, path: Path) -> None:
-    """Read a corpus through without parsing it; raise a TextcatError if a file is cut off, missing, or its sum differs.
+def fetch(card: Card, progress: Bar | None = None, corpus_dir: str | Path | None = None) -> Path:
+    """Find a corpus on disk, or download it into the user's cache, and return its path; all of it is read and verified.
+
+    A copy in the cache that is damaged is fetched again. A download gets its name only after it is verified, so a half
+    one is never taken for a corpus. The licence is logged. A TextcatError says what is wrong with the files, what went
+    wrong at each mirror, or that the card names none.
 
     Parameters
     ----------
-    card, path : Card, Path
-        What the corpus is, and where it lies.
-    """
-    contents = _Contents(card, str(path))
-    read_documents([path], card.settings(), card.wanted, contents.verify)
-    contents.check_complete()
-
-
-def fetch(card: Card, progress: Bar | None = None) -> Path:
-    """Download a corpus into the user's cache, unless a whole copy is there already, and return its path.
-
-    The download gets its name only after it is verified, so a half one is never taken for a corpus. The licence is
-    logged. A TextcatError says what went wrong at each mirror, or that the card names none.
-
-    Parameters
-    ----------
-    card, progress : Card, Bar
-        The bar draws the download, see `textcat.progress.bar_on`.
+    card, progress, corpus_dir : Card, Bar, str or Path
+        The bar draws the download, see `textcat.progress.bar_on`; the folder is as for `locate`.
 
     Returns
     -------
     Path
     """
-    target = cache_folder() / card.files[0]
-    cached = next((path for file in card.files if (path := cache_folder() / file).exists()), None)
-    if cached is not None:
+    path = locate(card, corpus_dir)
+    if path is not None:
         try:
-            verify(card, cached)
-            return cached
+            _verify(card, path)
+            return path
         except TextcatError as error:
-            if not card.urls:
+            if not card.urls or path.parent != cache_folder():
                 raise
             _log.warning("%s It is fetched again.", error)
     if not card.urls:
         raise TextcatError(f"The card of {card.name} names no URL to download from. {_by_hand(card)}")
     _log.info("%s. %s", card.title, card.licence)
-    failures = []
+    target, failures = cache_folder() / card.files[0], []
     for url in card.urls:
         try:
             _download(card, url, target, progress)
@@ -350,6 +337,13 @@ class _Contents:
             raise TextcatError(f"{self._data} {fault}.")
 
 
+def _verify(card: Card, path: Path) -> None:
+    """Read a corpus through without parsing it; raise a TextcatError for a file cut off, missing, or of another sum."""
+    contents = _Contents(card, str(path))
+    read_documents([path], card.settings(), card.wanted, contents.verify)
+    contents.check_complete()
+
+
 def _download(card: Card, url: str, target: Path, progress: Bar | None) -> None:
     from pooch import HTTPDownloader
     from pooch.downloaders import choose_downloader
@@ -364,7 +358,7 @@ def _download(card: Card, url: str, target: Path, progress: Bar | None) -> None:
         if isinstance(download, HTTPDownloader):
             download.kwargs["timeout"] = _TIMEOUT
         download(url, str(partial), None)
-        verify(card, partial)
+        _verify(card, partial)
         os.replace(partial, target)
 
 
