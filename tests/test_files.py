@@ -86,9 +86,9 @@ def test_results_are_kept_and_found_again(tmp_path):
     path = tmp_path / "new" / "results.jsonl"
     kept = KeptResults(path)
     assert kept.get("a") is None
-    kept.add("a", {"figure": 0.5})
-    kept.add("b", {"figure": 1})
-    kept.add("a", {"figure": 0.75})
+    kept["a"] = {"figure": 0.5}
+    kept["b"] = {"figure": 1}
+    kept["a"] = {"figure": 0.75}
     again = KeptResults(path)
     assert again.get("a") == kept.get("a") == {"key": "a", "figure": 0.75}
     assert again.get("b") == {"key": "b", "figure": 1}
@@ -98,12 +98,12 @@ def test_a_result_whose_line_is_broken_or_changed_is_none_and_the_others_stay(tm
     path = tmp_path / "results.jsonl"
     kept = KeptResults(path)
     for key in "abc":
-        kept.add(key, {"figure": 1})
+        kept[key] = {"figure": 1}
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], lines[1].replace("1", "2", 1), "[", lines[2][:20]]))
     resumed = KeptResults(path)
     assert [resumed.get(key) is not None for key in "abc"] == [True, False, False]
-    resumed.add("c", {"figure": 3})
+    resumed["c"] = {"figure": 3}
     assert KeptResults(path).get("c") == {"key": "c", "figure": 3}
 
 
@@ -116,7 +116,7 @@ def test_lines_without_a_checksum_are_those_of_an_earlier_version(tmp_path):
 def test_without_a_file_results_are_kept_in_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kept = KeptResults(None)
-    kept.add("a", {"figure": 1})
+    kept["a"] = {"figure": 1}
     assert kept.get("a") == {"key": "a", "figure": 1}
     assert list(tmp_path.iterdir()) == []
 

@@ -17,10 +17,7 @@ _SECONDS = 20  # to wait for a scheduler
 def connect(address: str) -> Any:
     """Return a `distributed.Client` of a scheduler, such as "tcp://host:8786", whose workers can do our work.
 
-    Raises
-    ------
-    TextcatError
-        If Dask is not installed, no scheduler answers, it has no worker, or a worker has not this version of textcat.
+    A TextcatError says if Dask is not installed, no scheduler answers, or it has no worker or one of another textcat.
     """
     try:
         from distributed import Client
@@ -45,10 +42,7 @@ def connect(address: str) -> Any:
 def on_cluster(address: str) -> Iterator[None]:
     """Send what joblib is given in a block to the cluster of a scheduler's address; "": this machine does it.
 
-    Raises
-    ------
-    TextcatError
-        As `connect`; or if work was given up because the workers that had it were lost, again and again.
+    A TextcatError is raised as by `connect`, or if work was given up because its workers were lost, again and again.
     """
     if not address:
         yield

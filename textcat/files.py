@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, Union, get_args, get_origin
 
@@ -31,7 +30,6 @@ UNFINISHED = ".part"  # ends the name of a file that is still being written
 _PACKAGE = Path(__file__).parent
 _EXCHANGE, _CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2(2)
 _ATTEMPTS = 100  # to open the files of a folder that others keep replacing
-_PARTS_PER_WRITE = 10_000
 _CHECKSUM = "crc32"  # of the other entries of a journal's line
 
 
@@ -445,23 +443,6 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file whole or not at all, so that it outlasts a loss of power.
-
-    Parameters
-    ----------
-    path, parts : Path, iterable of bytes
-    """
-    unfinished = path.with_name(path.name + UNFINISHED)
-    parts = iter(parts)
-    with create(unfinished) as file:
-        while data := b"".join(islice(parts, _PARTS_PER_WRITE)):
-            write(file, data)
-        sync(file)
-    rename(unfinished, path)
-    sync_folder(path.parent)
-
-
 # --- journals --------------------------------------------------------------------------------------------------------
 
 
@@ -516,13 +497,7 @@ class KeptResults:
         """Return the result of a key, if there is one."""
         return self._results.get(key)
 
-    def add(self, key: str, result: Mapping[str, Any]) -> None:
-        """Add a result to those that are kept.
-
-        Parameters
-        ----------
-        key, result : str, mapping of str to object
-        """
+    def __setitem__(self, key: str, result: Mapping[str, Any]) -> None:
         line = {"key": key, **result}
         self._results[key] = line
         if self._path is None:

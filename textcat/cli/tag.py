@@ -80,7 +80,7 @@ def tag(
     from textcat.tagging.summary import progress_shown
 
     def warn(rejection: "Rejection") -> None:
-        typer.echo(f"textcat: {run.describe_rejection(rejection)}", err=True)
+        typer.echo(f"textcat: {rejection}", err=True)
 
     how: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
     how |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}

@@ -235,7 +235,7 @@ def _run(
     }
     plain = json.loads(json.dumps(record, default=lambda number: number.item()))  # a numpy number
     if whole:
-        results.add(_key(experiment, task, settings.n_jobs, settings.slow_baselines), plain)
+        results[_key(experiment, task, settings.n_jobs, settings.slow_baselines)] = plain
     return plain
 
 

@@ -182,6 +182,9 @@ class Rejection(NamedTuple):
     offset: int = -1
     length: int = -1
 
+    def __str__(self) -> str:
+        return f"{self.source}{f':{self.position}' if self.position else ''}: {self.reason}"
+
 
 class Block(NamedTuple):
     """Whole records of one source and one format, as they stand in it."""

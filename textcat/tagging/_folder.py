@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,6 +32,7 @@ _OWN_NAMES = re.compile(
     rf"|part-\d{{5,}}\.(?:jsonl|csv|parquet)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 _MARK = "textcat archive"
+_PARTS_PER_WRITE = 10_000
 _ANEW = "start anew with --restart, or name another folder"
 
 Line = dict[str, Any]
@@ -84,9 +85,9 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
             if file.name != JOURNAL:  # which is replaced
                 files.remove(file)
         files.sync_folder(path)
-        files.write_whole(path / INPUTS, map(_line_of_input, inputs))
+        _write_whole(path / INPUTS, map(_line_of_input, inputs))
         header = {_MARK: FORMAT, "facts": facts, "inputs": _sha256_of(path / INPUTS)}
-        files.write_whole(path / JOURNAL, [files.journal_line(header)])
+        _write_whole(path / JOURNAL, [files.journal_line(header)])
         files.sync_folder(path.parent)
         return RunState(Counts())
     header, *entries = journal.lines
@@ -96,6 +97,16 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
     state = _last_state(path, entries)
     _remove_unfinished(path, state, journal.length, {entry.get("shard") for entry in entries})
     return state
+
+
+def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
+    unfinished, parts = path.with_name(path.name + UNFINISHED), iter(parts)
+    with files.create(unfinished) as file:
+        while data := b"".join(islice(parts, _PARTS_PER_WRITE)):
+            files.write(file, data)
+        files.sync(file)
+    files.rename(unfinished, path)
+    files.sync_folder(path.parent)
 
 
 def _own_journal(path: Path) -> Journal | None:

@@ -197,12 +197,6 @@ def _tag_to_folder(
         return tally.summary(shards.number)
 
 
-def describe_rejection(rejection: Rejection) -> str:
-    """Return what could not be read, and why, in a line."""
-    where = f"{rejection.source}:{rejection.position}" if rejection.position else rejection.source
-    return f"{where}: {rejection.reason}"
-
-
 def _tagged(plan: _Plan, batches: Iterable[Batch], tally: _Tally) -> Generator[tuple[Batch, TaggedBatch]]:
     """Yield what becomes of batches, and count each after it has been written."""
     with (
@@ -212,7 +206,7 @@ def _tagged(plan: _Plan, batches: Iterable[Batch], tally: _Tally) -> Generator[t
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
             if plan.strict and tagged.rejections:
-                raise TextcatError(f"{describe_rejection(tagged.rejections[0])} That is the end, as --strict asks.")
+                raise TextcatError(f"{tagged.rejections[0]} That is the end, as --strict asks.")
             yield batch, tagged
             tally.add(batch, tagged)
 

@@ -142,7 +142,7 @@ class _Study:
         different = [alike[0] for alike in new.values()]
         measured = cross_validate(self.corpus, different, **self.split, n_jobs=self.n_jobs, advance=self.advance)
         for trial, (key, alike) in zip(measured, new.items(), strict=True):
-            self.kept.add(key, {**asdict(trial), "recipe": trial.recipe.as_dict()})
+            self.kept[key] = {**asdict(trial), "recipe": trial.recipe.as_dict()}
             yield from (replace(trial, recipe=recipe) for recipe in alike)
 
     def suggested(self, space: _Space, start: Recipe, n: int) -> Iterator[Trial]:
