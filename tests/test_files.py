@@ -18,7 +18,6 @@ from textcat.files import (
     journal_line,
     parse_value,
     read_journal,
-    replacing,
     similar_files,
     write_atomically,
 )
@@ -27,25 +26,26 @@ from textcat.files import (
 def test_a_file_is_replaced_whole(tmp_path):
     path = tmp_path / "new" / "result.json"
     write_atomically(path, "old\n")
-    with replacing(path) as file:
-        file.write("new\n")
-        file.flush()
+
+    def lines():
+        yield "new\n"
         assert path.read_text() == "old\n"
+
+    write_atomically(path, lines())
     assert path.read_bytes() == b"new\n"
     assert [file.name for file in path.parent.iterdir()] == ["result.json"]
 
 
-def fail_while_writing(path):
-    with replacing(path) as file:
-        file.write("half of")
-        raise KeyboardInterrupt
+def interrupted():
+    yield "half of"
+    raise KeyboardInterrupt
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "result.json"
     write_atomically(path, "old\n")
     with pytest.raises(KeyboardInterrupt):
-        fail_while_writing(path)
+        write_atomically(path, interrupted())
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
 

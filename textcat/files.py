@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO, Union, get_args, get_origin
+from typing import Any, BinaryIO, NamedTuple, Union, get_args, get_origin
 
 from textcat.errors import TextcatError
 
@@ -165,13 +165,16 @@ def _kinds(annotation: Any) -> Iterator[tuple[Any, str, Any]]:
 # --- a file that is replaced whole -----------------------------------------------------------------------------------
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Open a temporary sibling of a file for writing, and rename it to the file when the block ends well.
+def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
+    """Write a temporary sibling of a text file, and rename it to the file, which is replaced whole or stays as it was.
 
-    If the block raises, the sibling is removed and the file stays as it was. What is there but is no regular file (a
-    pipe, ``/dev/stdout``) cannot be renamed over and is written directly. A TextcatError says if that cannot be done.
-    Parent folders are made, the encoding is UTF-8, and lines end in a line feed on every system.
+    What is there but is no regular file (a pipe, ``/dev/stdout``) cannot be renamed over and is written directly. A
+    TextcatError says if that cannot be done. Parent folders are made, the encoding is UTF-8, and lines end in a line
+    feed on every system.
+
+    Parameters
+    ----------
+    path, text : path, str or iterable of str
     """
     path = Path(path)
     direct = path.exists() and not path.is_file()
@@ -185,24 +188,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[TextIO]:
         raise TextcatError(_cannot_write_in(path.parent, error)) from error
     try:
         with file:
-            yield file
+            file.writelines([text] if isinstance(text, str) else text)
         if not direct:
             os.replace(target, path)
     except BaseException:
         if not direct:
             target.unlink(missing_ok=True)
         raise
-
-
-def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file whole, or not at all, as `replacing` does.
-
-    Parameters
-    ----------
-    path, text : path, str
-    """
-    with replacing(path) as file:
-        file.write(text)
 
 
 def _cannot_write_in(folder: Path, error: OSError) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, TopicQuality
-from textcat.files import replacing
+from textcat.files import write_atomically
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
@@ -107,12 +107,13 @@ def write_trec(
     positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
     run, qrels = Path(folder, "run.txt"), Path(folder, "qrels.txt")
-    with replacing(run) as file:
-        file.writelines(_run_lines(values, documents, queries, _trec_names([run_name], "run")[0]))
-    with replacing(qrels) as file:
-        for query, start, end in zip(queries, positives.indptr, positives.indptr[1:], strict=False):
-            relevant = sorted(positives.indices[start:end])
-            file.writelines(f"{query} 0 {documents[document]} 1\n" for document in relevant)
+    write_atomically(run, _run_lines(values, documents, queries, _trec_names([run_name], "run")[0]))
+    relevant = (
+        f"{query} 0 {documents[document]} 1\n"
+        for query, start, end in zip(queries, positives.indptr, positives.indptr[1:], strict=False)
+        for document in sorted(positives.indices[start:end])
+    )
+    write_atomically(qrels, relevant)
     return run, qrels
 
 
