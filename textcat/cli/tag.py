@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, BadParameter, Option
@@ -88,11 +88,11 @@ def tag(
     drawn_on = None if quiet or (out is None and sys.stdout.isatty()) else common.console(stderr=True)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
-            how["progress"], paths = show, inputs or ["-"]
+            inputs, how["progress"] = inputs or ["-"], show
             if out is None:
-                summary = run.tag_to_stream(model, paths, sys.stdout.buffer, on_rejection=warn, **how)
+                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **how)
             else:
-                summary = run.tag_archive(model, paths, out, restart=restart, **how)
+                summary = run.tag_archive(model, inputs, out, restart=restart, **how)
     except _Interrupted:
         raise _Interrupted("the same command, without --restart, resumes the run" if out else "") from None
     from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small
