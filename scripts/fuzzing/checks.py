@@ -12,7 +12,7 @@ from typing import Any
 from textcat.reading import formats
 from textcat.reading.batches import read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, is_like_ascii
-from textcat.reading.sources import Source, by_name
+from textcat.reading.sources import Source, _by_name
 from textcat.reading.streams import _exact_encoding, _of_pipe, of_file
 
 Item = Record | Rejection
@@ -44,7 +44,7 @@ def source(name: str, data: bytes, settings: InputSettings, way: int = 0) -> Sou
     """Make a source of bytes: a file (0), one that cannot be sought in (1), or a pipe (2)."""
     kind, opened = _STREAMS[way]
     size = None if kind == "pipe" else len(data)
-    return Source(name, kind, by_name(name, settings), size, 0, 1, lambda: opened(data))
+    return Source(name, kind, _by_name(name, settings), size, 0, 1, lambda: opened(data))
 
 
 def check_sources(sources: Sequence[Source], settings: InputSettings) -> tuple[list[Batch], list[Item]]:

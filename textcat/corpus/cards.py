@@ -13,7 +13,7 @@ from textcat.errors import TextcatError
 from textcat.files import describe_type, did_you_mean, has_type, read_toml, shipped
 from textcat.reading.formats import rcv1
 from textcat.reading.records import InputSettings, LabelSettings
-from textcat.reading.sources import by_name
+from textcat.reading.sources import named_format
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "encoding")
 #: The options of each reader. The readers are formats, but that texts are read by folders, and json may be lines, too.
@@ -90,7 +90,7 @@ def _holds_documents(reader: str, name: str) -> bool:
         return "/" in name
     if reader == "json":
         return name.lower().endswith(".json")
-    return by_name(name, InputSettings(lines=reader == "lines")).format == reader
+    return named_format(name) == ("text" if reader == "lines" else reader)
 
 
 _TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in ("name", "folder", "depth")}

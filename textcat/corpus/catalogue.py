@@ -20,7 +20,7 @@ from textcat.corpus.descriptions import read_descriptions
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.files import similar_files
-from textcat.reading.batches import DamagedError, file_names, folders_of, read_documents, shared_depth
+from textcat.reading.batches import DamagedError, folders_of, read_documents, shared_depth
 from textcat.reading.records import InputSettings
 from textcat.reading.sources import is_url, matches
 from textcat.reading.streams import STEP, Stream
@@ -220,7 +220,8 @@ def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
 def _guess_card(data: str, settings: InputSettings | None) -> Card:
     """Describe data that has no card, by the names of its files."""
     settings = settings or InputSettings()
-    names = file_names([data], settings)
+    names: list[str] = []
+    read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
     described = _descriptions_among(names)
     names = [name for name in names if name != described]
     reader = "folders" if settings.format == "text" else settings.format or _reader_of(names, settings)

@@ -403,7 +403,7 @@ def read_documents(
     settings : InputSettings
     wanted : callable, optional
         Takes the name of a file inside its input, without the ending of a compressed one; if it returns False, the file
-        is passed over. Archives are always opened.
+        is passed over; the ``append`` of a list thus lists all files and reads none. Archives are always opened.
     opened : callable, optional
         Takes the name and the stream of a wanted file; returns the stream to read in its place, or None.
 
@@ -463,24 +463,6 @@ def _read_labelled(
                     yield item.format, record
         except _RefusedError as refusal:
             raise _error(refusal, source, walk) from None
-
-
-def file_names(inputs: Iterable[str | PathLike[str]], settings: InputSettings) -> list[str]:
-    """Return the names of all files inside inputs and their archives.
-
-    Parameters
-    ----------
-    inputs, settings
-        As for `read_documents`.
-
-    Returns
-    -------
-    list of str
-    """
-    names: list[str] = []
-    for _ in _read_labelled(inputs, settings, names.append):  # which returns nothing, so that no file is read
-        pass
-    return names
 
 
 def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:

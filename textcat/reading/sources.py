@@ -74,24 +74,19 @@ class _Guess(NamedTuple):
     by: str
 
 
-def by_name(name: str, settings: InputSettings) -> _Guess:
-    """Return the format that a name tells; but of what is no archive, that of the settings if they have one.
-
-    Parameters
-    ----------
-    name : str
-    settings : InputSettings
-
-    Returns
-    -------
-    _Guess
-    """
+def named_format(name: str) -> str:
+    """Return the format that a name tells, "zip" or "tar" of an archive; "" if it tells none."""
     if is_archive(name):
-        return _Guess("zip" if name.lower().endswith(ARCHIVES["zip"]) else "tar", "name")
-    if settings.format:
-        return _Guess(_or_lines(settings.format, settings), "option")
-    form = _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
-    return _Guess(_or_lines(form, settings), "name" if form else "")
+        return "zip" if name.lower().endswith(ARCHIVES["zip"]) else "tar"
+    return _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
+
+
+def _by_name(name: str, settings: InputSettings) -> _Guess:
+    """Return the format that a name tells; but of what is no archive, that of the settings if they have one."""
+    given = "" if is_archive(name) else settings.format
+    form = given or named_format(name)
+    by = "option" if given else "name" if form else ""
+    return _Guess("lines" if form == "text" and settings.lines else form, by)
 
 
 def _by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
@@ -107,12 +102,12 @@ def _by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
         form = "json" if head.startswith(b"[") else "jsonl"
     if form or not stream.prompt:
         return _Guess(form, "content" if form else "")
-    return _Guess(_or_lines("text", settings), "default")  # what is typed is a text
+    return _Guess("lines" if settings.lines else "text", "default")  # what is typed is a text
 
 
 def _format_of(stream: Stream, name: str, settings: InputSettings, form: str = "") -> str:
     """Return the format of a file, `form` if it is known; raise UnreadableError if neither name nor content tell it."""
-    form = form or by_name(name, settings).format or _by_content(stream, name, settings).format
+    form = form or _by_name(name, settings).format or _by_content(stream, name, settings).format
     if not form:
         raise UnreadableError("is not read, as neither name nor content tell its format: name it with --format")
     # An array of objects is often called JSON Lines.
@@ -139,10 +134,6 @@ def plain_name(name: str) -> str:
 def is_archive(name: str) -> bool:
     """Return whether a name is that of a zip or tar."""
     return name.lower().endswith(_ARCHIVE_ENDINGS)
-
-
-def _or_lines(form: str, settings: InputSettings) -> str:
-    return "lines" if form == "text" and settings.lines else form
 
 
 def _by_columns(head: bytes, settings: InputSettings) -> str:
@@ -255,7 +246,7 @@ def _local(path: str, settings: InputSettings) -> Source:
 
 
 def _pipe(name: str, reading: Callable[[], Stream], settings: InputSettings) -> Source:
-    return Source(name, "pipe", by_name(name, settings), None, None, 1, reading)
+    return Source(name, "pipe", _by_name(name, settings), None, None, 1, reading)
 
 
 def _folder(name: str, path: str) -> Source:
@@ -270,7 +261,7 @@ def _folder(name: str, path: str) -> Source:
 
 
 def _guess(name: str, reading: Callable[[], Stream], settings: InputSettings) -> _Guess:
-    guess = by_name(name, settings)
+    guess = _by_name(name, settings)
     if guess.format:
         return guess
     try:
