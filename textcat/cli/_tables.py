@@ -1,7 +1,4 @@
-"""Results of the commands → tables for people, or JSON for programs.
-
-Each command has a function here that prints its results; `show` prints all tables.
-"""
+"""Results of the commands → tables for people, or JSON for programs: a function for each command."""
 
 from __future__ import annotations
 

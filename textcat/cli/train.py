@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from textcat.progress import Stages
     from textcat.recipe import Recipe
 
-Settings = Annotated[
-    list[str] | None, Option("--set", help="Change a setting of the recipe, as in learner.tau_pos=50. May be repeated.")
-]
-
 
 def changed_recipe(
     recipe: common.RecipeName = "best",
@@ -26,7 +22,10 @@ def changed_recipe(
     lang: Annotated[
         str | None, Option(help="Language of the documents, such as de: short for --set tokens.lang=LANG.")
     ] = None,
-    settings: Settings = None,
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", help="Change a setting of the recipe, as in learner.tau_pos=50. May be repeated."),
+    ] = None,
 ) -> "Recipe":
     """Return a recipe with the changes that options ask for."""
     from textcat.recipe import read_recipe

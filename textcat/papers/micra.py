@@ -116,10 +116,9 @@ def _update_rows(data: _Dataset, setting: _Setting, printed: Mapping[str, Any], 
     for run, solution in zip(runs, _solutions_of(data, runs, n_jobs, setting.rho, setting.lambda_), strict=True):
         count = run.count(solution)
         more = run.updates - count
+        margin = 10**setting.power * solution.directional_margin
         figures = {
-            f"10{SUPERSCRIPT[setting.power]}γ'_d": Figure(
-                10**setting.power * solution.directional_margin, run.margin, 5 - setting.power
-            ),
+            f"10{SUPERSCRIPT[setting.power]}γ'_d": Figure(margin, run.margin, 5 - setting.power),
             setting.updates: Figure(count / setting.unit if setting.unit > 1 else count, run.updates, run.digits),
         }
         rows.append(Row(run.label, figures, note=setting.note.format(more=f"{more:+g}") if more else ""))

@@ -24,13 +24,13 @@ from textcat.papers.paum import _Vectors, _vectors
 COUNTS = np.array([[1, 2, 0, 0, 2, 0, 2], [0, 0, 0, 3, 0, 1, 1], [0, 2, 1, 0, 0, 0, 3], [0, 0, 1, 1, 1, 1, 1]])
 IS_PHYSICS = np.array([1, -1, 1, -1])
 GIVEN_W, GIVEN_B = np.array([2, 3, -1, -3, -1, -1, 0]), 1
+GAMMA = float(np.min(IS_PHYSICS * (COUNTS @ GIVEN_W + GIVEN_B)) / np.linalg.norm(GIVEN_W))  # its margin
 
 
 def _given_rows(settings: Settings) -> list[Row]:
     """Classify the four documents with the given (w, b)."""
-    scores = COUNTS @ GIVEN_W + GIVEN_B
-    margin = Figure(float(np.min(IS_PHYSICS * scores) / np.linalg.norm(GIVEN_W)), digits=2)
-    return [*_classified("given (w, b)", scores), Row("given (w, b), all", {"margin": margin})]
+    rows = _classified("given (w, b)", COUNTS @ GIVEN_W + GIVEN_B)
+    return [*rows, Row("given (w, b), all", {"margin": Figure(GAMMA, digits=2)})]
 
 
 def _learnt_rows(settings: Settings) -> list[Row]:
@@ -41,11 +41,10 @@ def _learnt_rows(settings: Settings) -> list[Row]:
     assert solution.weights is not None
     alpha = np.zeros(len(IS_PHYSICS))
     alpha[solution.support] = np.abs(solution.alpha)
-    gamma = np.min(IS_PHYSICS * (COUNTS @ GIVEN_W + GIVEN_B)) / np.linalg.norm(GIVEN_W)
     whole = {
         "margin": Figure(solution.margin, digits=2),
         "mistakes": Figure(solution.n_updates),
-        "bound": Figure(float((2 * R / gamma) ** 2), digits=1),
+        "bound": Figure(float((2 * R / GAMMA) ** 2), digits=1),
     }
     w = ", ".join(f"{weight:g}" for weight in solution.weights)
     note = f"w = ({w}), b = {solution.bias:g}, after {solution.n_epochs} epochs. γ is the given (w, b)'s margin."

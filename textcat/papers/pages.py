@@ -15,6 +15,7 @@ from typing import Any
 
 from textcat import papers
 from textcat.errors import TextcatError, install_hint
+from textcat.evaluation.export import markdown_table
 from textcat.files import write_atomically
 from textcat.papers.experiments import Experiment, Figure, Result, Row, machine
 
@@ -46,13 +47,12 @@ def write(folder: Path, result: Result) -> Path:
     write_atomically(path, _page(result, _prose(path, result.experiment)))
     for picture in result.pictures:
         shutil.copyfile(picture, folder / picture.name)
-    lines = [
-        f"| [{name}]({name}.md) | {experiment.title} |\n"
+    rows = [
+        {"experiment": f"[{name}]({name}.md)", "what it shows": experiment.title}
         for name, experiment in papers.known_experiments().items()
         if (folder / f"{name}.md").exists()
     ]
-    index = f"{_INDEX}\n| experiment | what it shows |\n| --- | --- |\n{''.join(lines)}"
-    write_atomically(folder / "README.md", index)
+    write_atomically(folder / "README.md", f"{_INDEX}\n{markdown_table(rows)}")
     return path
 
 
