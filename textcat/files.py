@@ -468,30 +468,26 @@ def read_journal(path: Path) -> Journal | None:
     return Journal(lines, sum(len(data) + 1 for data in ended[:n]), damaged)
 
 
-class KeptResults:
+class KeptResults(dict[str, dict[str, Any]]):
     """Results in a file of JSON lines (or in memory), by key, so that work that was interrupted resumes.
 
     A line that is not whole is passed over: its result is computed again.
     """
 
     def __init__(self, path: Path | None):
+        super().__init__()
         self._path = path
-        self._results: dict[str, dict[str, Any]] = {}
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         for data in path.read_bytes().split(b"\n") if path.exists() else []:
             line = _parse_line(data, may_lack_checksum=True)  # as lines of earlier versions do
             if line is not None and "key" in line:
-                self._results[line["key"]] = line
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        """Return the result of a key, if there is one."""
-        return self._results.get(key)
+                super().__setitem__(line["key"], line)
 
     def __setitem__(self, key: str, result: Mapping[str, Any]) -> None:
         line = {"key": key, **result}
-        self._results[key] = line
+        super().__setitem__(key, line)
         if self._path is None:
             return
         with open(self._path, "ab+", buffering=0) as file:

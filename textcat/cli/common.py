@@ -156,7 +156,7 @@ def corpus_reader(
                 raise BadParameter(
                     "options of input go with a corpus that is named: the model's own is read as for its training"
                 )
-            return reopen_corpus(corpus, corpus_dir, bar)
+            return reopen_corpus(corpus, corpus_dir=corpus_dir, progress=bar)
 
     return open_one
 

@@ -177,26 +177,22 @@ def open_corpus(
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
 
 
-def reopen_corpus(
-    origin: Mapping[str, Any], corpus_dir: str | Path | None = None, progress: Bar | None = None
-) -> Corpus:
+def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     """Open a corpus again, as that of a model that has been loaded; raise a TextcatError if that is not possible.
 
     Parameters
     ----------
-    origin, corpus_dir, progress
-        `Corpus.origin` or `Tagger.origin`, also as JSON gives it back; the others as for `open_corpus`.
+    origin, **options
+        `Corpus.origin` or `Tagger.origin`, also as JSON gives it back; the others are options of `open_corpus`.
 
     Returns
     -------
     Corpus
     """
-    arguments = dict(origin)
     try:
-        values = arguments.pop("settings", {}).items()
+        values = origin.get("settings", {}).items()
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values}
-        arguments["settings"] = InputSettings(**settings)
-        return open_corpus(**arguments, corpus_dir=corpus_dir, progress=progress)
+        return open_corpus(**{**origin, "settings": InputSettings(**settings)}, **options)
     except (TypeError, AttributeError) as error:
         message = "The model does not say how to open the corpus it was trained on: name the corpus."
         raise TextcatError(message) from error
