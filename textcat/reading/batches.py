@@ -44,7 +44,6 @@ _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
 _BY_PLACE = frozenset({"text", "lines", "mbox"})  # formats whose topics are told by where their files lie
 
-
 _Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
 _Opened: TypeAlias = Callable[[str, Stream], Stream | None]
 
@@ -174,12 +173,10 @@ class _Walk:
             return
         try:
             with closing(open_stored()) as stored:
-                stream = _unpacked(stored, name)
-                if self._opened is not None and is_document:
-                    opened = self._opened(inside, stream)
-                    if opened is None:
-                        return
-                    stream = opened
+                unpacked = _unpacked(stored, name)
+                stream = self._opened(inside, unpacked) if self._opened is not None and is_document else unpacked
+                if stream is None:
+                    return
                 form = _format_of(stream, name, self._settings, form)
                 if form not in ARCHIVES:
                     yield from _documents(stream, Block(inside, form, b""), self._settings, place, name)
@@ -429,16 +426,13 @@ def read_documents(
             if not topics:
                 continue
         if (other := seen.setdefault(record.id, pair)) is not pair:
-            places = f"in {_place_of(*other)} and in {_place_of(*pair)}"
+            twins = (other, pair)
+            places = [f"in {one.source}" if form in WHOLE else f"in {one.source}:{one.position}" for form, one in twins]
             name = ", ".join(map(str, inputs))
-            raise TextcatError(f"{name} has two documents {record.id!r}, {places}: remove one of them.")
+            raise TextcatError(f"{name} has two documents {record.id!r}, {' and '.join(places)}: remove one of them.")
         part = record.split or _part_by_place(record.source, form)
         documents.append(Document(record.id, record.zones, topics, record.date, part))
     return documents
-
-
-def _place_of(form: str, record: Record) -> str:
-    return record.source if form in WHOLE else f"{record.source}:{record.position}"
 
 
 def _read_labelled(

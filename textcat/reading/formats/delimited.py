@@ -34,21 +34,17 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
     for separator in SEPARATORS[form]:
         try:
             names = [name.strip() for name in _cells(line, separator, settings)]
+        except UnreadableError as error:
+            field = settings.text_fields[0]
+            seen = seen or f"has no column {field!r} (its header {error}): name the texts' with --text-field"
+            continue
+        try:
             settings.texts_among(names)
         except UnreadableError as fault:
-            # The first separator stands for all: its sentence names the whole line where it does not occur.
-            seen = seen or _without_columns(line, separator, settings, fault)
-            continue
-        return _Row(separator, names, settings.columns_among(names))
+            seen = seen or str(fault)  # of the first separator, which names the whole line where it does not occur
+        else:
+            return _Row(separator, names, settings.columns_among(names))
     raise UnreadableError(seen)
-
-
-def _without_columns(line: str, separator: str, settings: InputSettings, fault: UnreadableError) -> str:
-    try:
-        _cells(line, separator, settings)
-    except UnreadableError as error:
-        return f"has no column {settings.text_fields[0]!r} (its header {error}): name the texts' with --text-field"
-    return str(fault)
 
 
 def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:

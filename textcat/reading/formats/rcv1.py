@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
 from xml.parsers import expat
@@ -62,7 +61,10 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
         date = _attribute(story, "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
     except _FaultError as error:
         raise UnreadableError(f"is no story of RCV1 ({error}): mend the file or get it again{error.remedy}") from None
-    zones = settings.filled(_zones(story.texts))
+    texts = story.texts
+    # The title is the headline, with the name of a country before it.
+    title = " ".join(texts["headline"]) or " ".join(texts["title"])
+    zones = settings.filled({"title": title, "dateline": " ".join(texts["dateline"]), "body": "\n".join(texts["p"])})
     if settings.labels is None:
         return _Content(name, zones)
     return _Content(name, zones, *_labels(story, int(name), date, settings.labels))
@@ -114,12 +116,6 @@ def _with_ancestors(topic: str) -> list[str]:
         code = chain[-1]
         chain.append(code[:-1] if code[1:].isdigit() and len(code) > 3 else f"{code[0]}CAT")
     return chain
-
-
-def _zones(texts: Mapping[str, list[str]]) -> dict[str, str]:
-    # The title is the headline, with the name of a country before it.
-    title = " ".join(texts["headline"]) or " ".join(texts["title"])
-    return {"title": title, "dateline": " ".join(texts["dateline"]), "body": "\n".join(texts["p"])}
 
 
 class _Story:
