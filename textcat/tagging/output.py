@@ -24,32 +24,16 @@ TermsOf: TypeAlias = Callable[[Record, str], Mapping[str, float]]
 
 
 class OutputSettings(NamedTuple):
-    """What is written of each document, and how.
+    """What is written of each document, and how."""
 
-    Parameters
-    ----------
-    to : {"jsonl", "csv", "parquet"}
-    compress : {"", "zst"}
-        Not for Parquet, which is compressed in itself.
-    top : int, optional
-        That many topics, those of highest score, in place of those above their thresholds.
-    everything : bool
-        All topics.
-    explain : int
-        So many terms that speak for each topic; for JSON Lines only.
-    topics : tuple of str
-        Only these topics of the model; () is all of them.
-    min_probability : float, optional
-        Topics of at least this probability, in [0, 1], in place of those above their thresholds; of the `top` topics,
-        if these are asked for. For models with calibrated probabilities only.
-    """
-
-    to: str = "jsonl"
-    compress: str = ""
-    top: int | None = None
-    everything: bool = False
-    explain: int = 0
-    topics: tuple[str, ...] = ()
+    to: str = "jsonl"  # or csv, or parquet
+    compress: str = ""  # or zst; not for Parquet, which is compressed in itself
+    top: int | None = None  # that many topics, those of highest score, in place of those above their thresholds
+    everything: bool = False  # all topics
+    explain: int = 0  # so many terms that speak for each topic; for JSON Lines only
+    topics: tuple[str, ...] = ()  # only these topics of the model; () is all of them
+    #: Topics of at least this probability, in [0, 1], in place of those above their thresholds; of the `top` topics, if
+    #: these are asked for. For models with calibrated probabilities only.
     min_probability: float | None = None
 
     @property
