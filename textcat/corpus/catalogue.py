@@ -165,8 +165,7 @@ def open_corpus(
         path = Path(data or name_or_path).expanduser()
         origin["name_or_path"] = str(name_or_path) if stays else os.path.abspath(path)
         if settings is not None:
-            defaults = InputSettings()._asdict()
-            origin["settings"] = {key: value for key, value in settings._asdict().items() if value != defaults[key]}
+            origin["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
     if not data:
         located = locate(described, corpus_dir)
         if located is None and not (download and described.urls):
