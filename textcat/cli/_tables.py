@@ -141,9 +141,9 @@ def _facts(console: Console, facts: Mapping[str, Any]) -> None:
             _say(console, f"{name:{width}}  {value}")
 
 
-def _print_json(console: Console, value: Any) -> None:
+def _print_json(console: Console, value: Any, indent: int = 1) -> None:
     known = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
-    console.file.write(json.dumps(known, ensure_ascii=False, indent=1) + "\n")
+    console.file.write(json.dumps(known, ensure_ascii=False, indent=indent) + "\n")
 
 
 def _rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
@@ -567,4 +567,4 @@ def reproductions(console: Console, results: Iterable[Result], out: Path | None,
         kept = f"; {result.n_kept} of {len(result.experiment.tasks)} tasks had been run before" if result.n_kept else ""
         _say(console, f"\n{result.seconds:.1f} s{kept}\n{page}")
     if as_json:
-        console.file.write(pages.to_json(ended))
+        _print_json(console, pages.as_objects(ended), indent=2)

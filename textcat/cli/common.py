@@ -153,9 +153,8 @@ def corpus_reader(
                     corpus, corpus_dir, progress=bar, settings=asked, test_size=test_size, seed=test_seed
                 )
             if asked or test_size is not None or test_seed:
-                raise BadParameter(
-                    "options of input go with a corpus that is named: the model's own is read as for its training"
-                )
+                why = "the model's own is read as for its training"
+                raise BadParameter(f"options of input go with a corpus that is named: {why}")
             return reopen_corpus(corpus, corpus_dir=corpus_dir, progress=bar)
 
     return open_one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -69,10 +68,13 @@ def _page(result: Result, prose: str) -> str:
     date = f"{result.finished:%Y-%m-%d %H:%M} UTC"
     seconds = f"{result.seconds:.0f} s in all, reading of the data included" if result.seconds >= 1 else ""
     facts = {"date": date, "time": seconds or "under 1 s in all", **machine()}
+    heads, cells = zip(*columns(result.rows), strict=True)
+    lines = [[head.replace("\n", " ").strip() for head in heads], ["---", *["---:"] * (len(heads) - 1)]]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *zip(*cells, strict=True)])
     sections = [
         f"# {result.experiment.title}",
         prose,
-        _markdown(result.rows) if result.rows else "",
+        table if result.rows else "",
         "\n".join(f"{number}. {note}" for number, note in enumerate(notes(result.rows), start=1)),
         "\n\n".join(f"![{each.stem}]({each.name})" for each in result.pictures if each.name not in prose),
         f"## How it was run\n\n```text\n$ {result.command}\n```",
@@ -81,15 +83,9 @@ def _page(result: Result, prose: str) -> str:
     return "\n\n".join(filter(None, sections)) + "\n"
 
 
-def _markdown(rows: Sequence[Row]) -> str:
-    heads, cells = zip(*columns(rows), strict=True)
-    lines = [[head.replace("\n", " ").strip() for head in heads], ["---", *["---:"] * (len(heads) - 1)]]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *zip(*cells, strict=True)])
-
-
-def to_json(results: Sequence[Result]) -> str:
-    """Return results as a JSON array, an object per experiment; what is not known is ``null``."""
-    objects = [
+def as_objects(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return results as JSON has them, an object per experiment."""
+    return [
         {
             "experiment": result.experiment.name,
             "title": result.experiment.title,
@@ -102,8 +98,6 @@ def to_json(results: Sequence[Result]) -> str:
         }
         for result in results
     ]
-    known = json.loads(json.dumps(objects), parse_constant=lambda _: None)  # NaN is no number in JSON
-    return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
