@@ -49,10 +49,8 @@ def show(corpus: common.CorpusName, read: "Callable[..., Corpus]", as_json: comm
     stages = common.new_stages()
     documents = read(corpus, stages)
     with stages.stage("count tokens"):
-        n_tokens = sum(
-            int(Tokens().count(text for document in part for text in document.zones.values()).sum())
-            for part in (documents.train, documents.test)
-        )
+        texts = (text for document in (*documents.train, *documents.test) for text in document.zones.values())
+        n_tokens = int(Tokens().count(texts).sum())
     _tables.corpus(common.console(), documents, n_tokens, as_json=as_json)
 
 
