@@ -4,21 +4,23 @@ Everywhere, a document gets a topic if ``score > threshold``, and a threshold li
 score that is to pass and the next lower one. Scores have to be those that new documents would get: out-of-fold scores.
 The strategies bear the names that Yang ("A study on thresholding strategies for text categorization", SIGIR 2001) gave
 them. A topic without a positive in the sample gets the threshold +inf. Thresholds have the type of the scores, and `Y`
-and `scores` are those of `textcat.evaluation.metrics`.
+and `scores` are those of `textcat.evaluation.metrics`, but that a document whose score for a topic is nan is not in the
+topic's sample.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.evaluation.metrics import _checked, _each_topic, _Places
+from textcat.evaluation.metrics import _checked, _Places
 
 _MAX_STEPS = 100
 _SMALLEST_STEP = 1e-8  # of a and b, over standardised scores
+_MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # the loss of a cell's mean is off by less than 1e-5 of it
 _RIDGE = 1e-12  # keeps the Newton step finite where all scores of a topic are equal
 
 
@@ -54,11 +56,11 @@ def s_cut_fbr(scores: ArrayLike, Y: Any, fbr: float = 0.1) -> NDArray[Any]:
     -------
     ndarray of shape (n_topics,)
     """
-    _, values = _checked(Y, scores)
-    best = np.array([_f1(_Places.of(*topic)).max(initial=0.0) for topic in _each_topic(Y, scores)])
     thresholds = s_cut(scores, Y)
-    highest = values.max(axis=0) if len(values) else thresholds
-    return np.where((best < fbr) & np.isfinite(thresholds), highest, thresholds)
+    for topic, (column, is_positive) in enumerate(_samples(scores, Y)):
+        if is_positive.any() and _f1(_Places.of(column[is_positive], column)).max() < fbr:
+            thresholds[topic] = column.max()
+    return thresholds
 
 
 def precision_cut(scores: ArrayLike, Y: Any, precision: float) -> NDArray[Any]:
@@ -101,9 +103,9 @@ def p_cut(scores: ArrayLike, prevalence: ArrayLike) -> NDArray[Any]:
         +inf where no document is to pass.
     """
     values = np.asarray(scores)
-    counts = np.rint(np.asarray(prevalence) * len(values)).astype(int)
-    ranked = np.sort(values, axis=0)
-    return np.array([_under_rank(column, k) for column, k in zip(ranked.T, counts, strict=True)], values.dtype)
+    ranked = [np.sort(column[~np.isnan(column)]) for column in values.T]
+    counts = [int(np.rint(part * len(column))) for part, column in zip(np.asarray(prevalence), ranked, strict=True)]
+    return np.array([_under_rank(column, k) for column, k in zip(ranked, counts, strict=True)], values.dtype)
 
 
 def r_cut(scores: ArrayLike, k: int) -> NDArray[np.bool_]:
@@ -154,11 +156,21 @@ def _per_topic(scores: ArrayLike, Y: Any, choose: Callable[[_Places], int | None
     It is enough to look there: a lower cut that reaches no further positive lets errors pass only.
     """
     dtype, thresholds = np.asarray(scores).dtype, []
-    for at_positives, column in _each_topic(Y, scores):
-        places = _Places.of(at_positives, column)
-        chosen = choose(places) if len(at_positives) else None
+    for column, is_positive in _samples(scores, Y):
+        places = _Places.of(column[is_positive], column)
+        chosen = choose(places) if is_positive.any() else None
         thresholds.append(np.inf if chosen is None else _under_rank(np.sort(column), int(places.retrieved[chosen])))
     return np.array(thresholds, dtype if dtype.kind == "f" else np.float64)
+
+
+def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[np.bool_]]]:
+    """Yield for each topic the scores of the documents in its sample, and which of them are positive."""
+    values = np.asarray(scores)
+    positives, _ = _checked(Y, np.nan_to_num(values, nan=0.0))
+    for topic, column in enumerate(values.T):
+        is_positive, in_sample = np.zeros(len(column), bool), ~np.isnan(column)
+        is_positive[positives.indices[positives.indptr[topic] : positives.indptr[topic + 1]]] = True
+        yield column[in_sample], is_positive[in_sample]
 
 
 def _under_rank(ranked: NDArray[Any], k: int) -> Any:
@@ -227,24 +239,56 @@ class Calibration:
         -------
         Calibration
         """
-        positives, values = _checked(Y, scores)
-        if not len(values):
+        samples = [_standardised(*sample) for sample in _samples(scores, Y)]
+        if not all(len(sample.z) for sample in samples):
             raise ValueError("Probabilities cannot be learnt without a document.")
-        z = np.array(values.T, np.float64, order="C")
-        mean, deviation = z.mean(axis=1), z.std(axis=1)
-        deviation[deviation == 0] = 1
-        z = (z - mean[:, np.newaxis]) / deviation[:, np.newaxis]
-        n_positives = np.diff(positives.indptr)
-        # Platt's labels, of shape (n_topics, n_documents)
-        right, wrong = (n_positives + 1) / (n_positives + 2), 1 / (len(values) - n_positives + 2)
-        targets = np.where(positives.toarray().T, right[:, np.newaxis], wrong[:, np.newaxis])
+        n, n_positives, mean, deviation = np.array([sample[3:] for sample in samples]).reshape(-1, 4).T
         own_part = n_positives / np.maximum(n_positives + shrinkage, 1)
-        own = np.array([_sigmoid(*topic) for topic in zip(z, targets, strict=True)]).reshape(-1, 2)
-        priors = scipy.special.logit((n_positives + 0.5) / (len(values) + 1))
-        shared = _sigmoid(z, targets, priors[:, np.newaxis], (1 - own_part)[:, np.newaxis])
+        own = np.array([_sigmoid(sample.z, sample.target, 0.0, sample.weight) for sample in samples]).reshape(-1, 2)
+        priors = scipy.special.logit((n_positives + 0.5) / (n + 1))
+        z, targets, weights = (np.concatenate([sample[k] for sample in samples] or [np.empty(0)]) for k in range(3))
+        sizes = [len(sample.z) for sample in samples]
+        shared = _sigmoid(z, targets, np.repeat(priors, sizes), weights * np.repeat(1 - own_part, sizes))
         a = own_part * own[:, 0] + (1 - own_part) * shared[0]
         b = own_part * own[:, 1] + (1 - own_part) * (shared[1] + priors)
         return cls(a / deviation, b - a * mean / deviation)
+
+
+class _Standardised(NamedTuple):
+    """A topic's sample: scores of mean 0 and deviation 1, Platt's labels, and how many documents each stands for."""
+
+    z: NDArray[np.float64]
+    target: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    n: int
+    n_positives: int
+    mean: float
+    deviation: float
+
+
+def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
+    """Standardise a sample; where there are many negatives, those of nearly the same score become one of their mean."""
+    scores = scores.astype(np.float64)
+    n, n_positives = len(scores), int(is_positive.sum())
+    mean, deviation = (scores.mean(), scores.std()) if n else (0.0, 1.0)
+    z = (scores - mean) / (deviation or 1.0)
+    negatives, weight = z[~is_positive], np.ones(n - n_positives)
+    if len(negatives) > _MANY_NEGATIVES:
+        lowest = negatives.min()
+        cell = ((negatives - lowest) * _CELLS_PER_DEVIATION).astype(np.int64)
+        count, total = np.bincount(cell), np.bincount(cell, weights=negatives)
+        weight = count[count > 0].astype(np.float64)
+        negatives = total[count > 0] / weight
+    right, wrong = (n_positives + 1) / (n_positives + 2), 1 / (n - n_positives + 2)
+    return _Standardised(
+        np.concatenate([z[is_positive], negatives]),
+        np.concatenate([np.full(n_positives, right), np.full(len(negatives), wrong)]),
+        np.concatenate([np.ones(n_positives), weight]),
+        n,
+        n_positives,
+        mean,
+        deviation or 1.0,
+    )
 
 
 def _sigmoid(
@@ -308,8 +352,8 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
     values = np.asarray(scores)
     thresholds = []
     for column, p in zip(values.T, np.asarray(probabilities, np.float64).T, strict=True):
-        order = np.argsort(column, kind="stable")
-        ranked, passed = column[order], np.arange(1, len(column) + 1)
+        order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # nan comes last
+        ranked, passed = column[order], np.arange(1, len(order) + 1)
         expected = np.cumsum(p[order][::-1])
         f1 = 2 * expected / (passed + (expected[-1] if len(expected) else 0))
         f1[:-1][ranked[::-1][:-1] == ranked[::-1][1:]] = 0  # no threshold is between equal scores
@@ -350,7 +394,7 @@ def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) 
         case "scut-fbr":
             return s_cut_fbr(scores, Y), calibration
         case "pcut":
-            return p_cut(scores, np.asarray(_checked(Y, scores)[0].mean(axis=0)).ravel()), calibration
+            return p_cut(scores, [is_positive.mean() for _, is_positive in _samples(scores, Y)]), calibration
         case "expected-f1":
             return expected_f1_cut(scores, calibration.probabilities(scores)), calibration
     raise ValueError(f"No strategy {strategy!r}; known: {', '.join(STRATEGIES)}")

@@ -26,7 +26,8 @@ from textcat.model.tagger import Tagger
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.examples import make_examples
-from textcat.training.selection import folds, out_of_fold_scores
+from textcat.training.held_out import held_out_scores
+from textcat.training.selection import folds
 
 _N_FOLDS = 5
 _CROSS_VALIDATED = "training documents, by cross-validation"
@@ -101,7 +102,7 @@ def train(
     if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
         with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
             fold_of = folds(labels, tags.folds, seed=0)
-            scores = out_of_fold_scores(examples, learner, fold_of, progress=advance)
+            scores = held_out_scores(examples, learner, fold_of, progress=advance)
             thresholds, calibration = choose(tags.strategy, scores, labels, tags.probability)
     units = _units(learner)
     weights = np.ascontiguousarray(learner.coef_.T)

@@ -1,0 +1,94 @@
+"""Scores of documents by rankers that were not trained on them, for less than training each topic without each fold."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import textcat
+from textcat.training import held_out
+from textcat.training.examples import Examples
+from textcat.training.held_out import held_out_scores
+from textcat.training.selection import folds, out_of_fold_scores
+
+
+@pytest.fixture(scope="module")
+def newswire():
+    corpus = textcat.open_corpus("newswire")
+    labels = corpus.labels(corpus.train).tocsc()
+    return textcat.Recipe("plain").make_features().fit_transform(corpus.train), labels
+
+
+@pytest.mark.parametrize(
+    "learner", [textcat.PAUM(1.0, 20.0, lambda_=0.5), textcat.PA(lambda_=0.5), textcat.Romma(lambda_=0.5)], ids=repr
+)
+def test_with_all_rows_and_all_folds_they_are_those_of_training_each_topic_without_each_fold(
+    newswire, learner, monkeypatch
+):
+    rows, labels = newswire
+    monkeypatch.setattr(held_out, "_LEAST", labels.shape[0])
+    monkeypatch.setattr(held_out, "_ENOUGH", labels.shape[0])
+    fold_of = folds(labels, 3, 0)
+    examples = Examples(rows, labels)
+    scores = held_out_scores(examples, learner.fit(rows, labels), fold_of)
+    np.testing.assert_allclose(scores, out_of_fold_scores(examples, learner, fold_of), rtol=1e-4, atol=1e-4)
+
+
+def test_rows_that_never_cause_an_update_change_nothing(newswire, monkeypatch):
+    """A ranker trained on its support and its positives alone is the whole ranker."""
+    rows, labels = newswire[0].astype(np.float64), newswire[1]
+    learner = textcat.PAUM(1.0, 20.0, lambda_=0.5).fit(rows, labels)
+    monkeypatch.setattr(held_out, "_OF_SUPPORT", 0)
+    monkeypatch.setattr(held_out, "_OF_DOCUMENTS", 0)
+    monkeypatch.setattr(held_out, "_LEAST", 0)
+    topics = held_out._Topics(Examples(rows, labels), learner, np.full(labels.shape[0], 9))  # no document in fold 0
+    scores = learner.decision_function(rows)
+    for topic in range(labels.shape[1]):
+        kept = topics._deciding(topic, scores[:, topic])
+        features, solutions = topics.without_folds(topic, scores[:, topic])
+        assert len(kept) < labels.shape[0]
+        np.testing.assert_array_equal(kept[solutions[0].support], learner.solutions_[topic].support)
+        np.testing.assert_allclose(solutions[0].weights, learner.coef_[topic][features], atol=1e-12)
+        assert not np.delete(learner.coef_[topic], features).any()
+
+
+def test_a_topic_of_many_positives_is_judged_by_some_folds_and_a_rare_one_by_all(newswire, monkeypatch):
+    rows, labels = newswire
+    monkeypatch.setattr(held_out, "_ENOUGH", 10)
+    learner = textcat.PAUM().fit(rows, labels)
+    fold_of = folds(labels, 5, 0)
+    scores = held_out_scores(Examples(rows, labels), learner, fold_of)
+    for column, n_positives in zip(scores.T, labels.sum(axis=0).A1, strict=True):
+        n_judging = min(5, -(-50 // n_positives))
+        assert set(fold_of[~np.isnan(column)]) == set(range(int(n_judging)))
+
+
+@pytest.mark.parametrize("topics", [1, 3])
+def test_they_are_the_same_to_the_bit_with_many_jobs_few_topics_at_a_time_and_rows_on_disk(
+    newswire, topics, monkeypatch, tmp_path
+):
+    rows, labels = newswire
+    fold_of = folds(labels, 3, 0)
+    learner = textcat.PAUM(lambda_=0.1, n_jobs=1).fit(rows, labels)
+    alone = held_out_scores(Examples(rows, labels), learner, fold_of)
+    monkeypatch.setattr(held_out, "_TOPICS", topics)
+    monkeypatch.setattr(held_out, "_DOCUMENTS", 7)
+    stored = textcat.write_rows(tmp_path / "rows", [sp.csr_matrix(rows)])
+    finished = []
+    many = textcat.PAUM(lambda_=0.1, n_jobs=3).fit(rows, labels)
+    scores = held_out_scores(Examples(stored, labels), many, fold_of, progress=finished.append)
+    np.testing.assert_array_equal(scores, alone)
+    assert finished == [3] * labels.shape[1]
+
+
+def test_rows_after_the_documents_are_examples_in_every_fold_but_left_out_where_it_is_said(newswire):
+    rows, labels = newswire
+    n = labels.shape[0] - 10
+    left_out = sp.csc_matrix(
+        (np.arange(labels.shape[0]) >= n).astype(np.int8)[:, np.newaxis] * np.ones(labels.shape[1], np.int8)
+    )
+    fold_of = folds(labels[:n], 3, 0)
+    whole = textcat.PAUM().fit(rows, labels, left_out=left_out)
+    scores = held_out_scores(Examples(rows, labels, left_out), whole, fold_of)
+    alone = held_out_scores(Examples(rows[:n], labels[:n]), textcat.PAUM().fit(rows[:n], labels[:n]), fold_of)
+    assert scores.shape == (n, labels.shape[1])
+    np.testing.assert_allclose(scores, alone, atol=1e-4)
