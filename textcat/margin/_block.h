@@ -24,6 +24,7 @@ typedef struct B(block) {
     /* A lane that is presented rows by itself is taken out of the lanes for that time, so that its numbers lie together. */
     int alone;  /* whether all of it is out, as no other lane has work */
     int set_is_out; /* whether its weights and the alpha of its active set are */
+    int in_place;   /* whether the active set in work is so small that its lane is not taken out */
     REAL *W_alone, *alpha_alone; /* per column; per row */
     int64_t *set; /* the active set in work, n_set rows in the order of presentation */
     ptrdiff_t n_set;
@@ -344,25 +345,28 @@ static inline void B(update)(B(block) *s, ptrdiff_t i, int l, REAL f, REAL *rest
 #define ADD_ROW(columns, times, times_next)                                                                            \
     {                                                                                                                  \
         for (; ACCUMULATORS == 2 && p + 2 <= end; p += 2) {                                                            \
-            f += times W[columns[p]];                                                                                  \
-            g += times_next W[columns[p + 1]];                                                                         \
+            f += times W[(ptrdiff_t)columns[p] * stride];                                                              \
+            g += times_next W[(ptrdiff_t)columns[p + 1] * stride];                                                     \
         }                                                                                                              \
-        UNROLL_4 for (; p < end; p++) f += times W[columns[p]];                                                        \
+        UNROLL_4 for (; p < end; p++) f += times W[(ptrdiff_t)columns[p] * stride];                                    \
         if (ACCUMULATORS == 2) f += g;                                                                                 \
     }
 
-/* Present n rows to lane l, which has been taken out: those of a list, or those that come after `first` where it is NULL. */
-static int64_t B(present_alone)(B(block) *s, int l, const int64_t *rows, ptrdiff_t first, ptrdiff_t n)
+/* Present n rows to lane l: those of a list, or those that come after `first` where it is NULL. The weights, and the rows'
+ * coefficients, lie `stride` apart: 1 where the lane has been taken out, LANES where it has not. */
+static inline int64_t B(present_to)(B(block) *s, int l, const int64_t *rows, ptrdiff_t first, ptrdiff_t n, REAL *const W,
+                                    REAL *const alphas, const ptrdiff_t stride)
 {
     const unsigned bit = 1u << l;
     const uint16_t *const narrow = s->x->narrow;
     const int32_t *const wide = s->x->wide;
-    const REAL *const data = s->x->data, *const W = s->W_alone, *const lone2 = s->x->lone2;
+    const REAL *const data = s->x->data, *const lone2 = s->x->lone2;
     const REAL lambda = s->lambda[l];
     int64_t updates = 0;
     for (ptrdiff_t k = first; k < first + n; k++) {
         const ptrdiff_t i = rows ? rows[k] : k;
         if (s->left_out[i] & bit) continue;
+        REAL *const alpha = &alphas[i * stride];
         const int64_t end = s->x->indptr[i + 1];
         int64_t p = s->x->indptr[i];
         REAL f = 0, g = 0;
@@ -373,9 +377,9 @@ static int64_t B(present_alone)(B(block) *s, int l, const int64_t *rows, ptrdiff
         else
             ADD_ROW(wide, data[p] *, data[p + 1] *)
         f += s->bias[l];
-        f += (lambda + (lone2 ? lone2[i] : 0)) * s->alpha_alone[i];
+        f += (lambda + (lone2 ? lone2[i] : 0)) * *alpha;
         if (s->positive[i] & bit ? f <= s->upper[l] : f >= s->lower[l]) {
-            B(update)(s, i, l, f, s->W_alone, 1, &s->alpha_alone[i]);
+            B(update)(s, i, l, f, W, stride, alpha);
             updates++;
         }
     }
@@ -384,25 +388,40 @@ static int64_t B(present_alone)(B(block) *s, int l, const int64_t *rows, ptrdiff
 
 #undef ADD_ROW
 
+static int64_t B(present_alone)(B(block) *s, int l, const int64_t *rows, ptrdiff_t first, ptrdiff_t n)
+{
+    return B(present_to)(s, l, rows, first, n, s->W_alone, s->alpha_alone, 1);
+}
+
+static int64_t B(present_in_place)(B(block) *s, int l, const int64_t *rows, ptrdiff_t n)
+{
+    return B(present_to)(s, l, rows, 0, n, s->W + l, s->alpha + l, LANES);
+}
+
 /* Present the active set once to the lowest lane that has passes to come; returns the number of rows. */
 static ptrdiff_t B(mini_epoch)(B(block) *s)
 {
     const int l = B(lowest)(s->revisiting);
     lane *z = &s->lanes[l];
     if (z->mini_left == z->mini_epochs) { /* the first of its passes: gather the set */
+        int64_t entries = 0;
         s->n_set = 0;
         for (ptrdiff_t position = 0; position < s->x->n_rows; position++) {
             const ptrdiff_t i = s->order ? s->order[position] : position;
             if (!(s->in_set[i] & (1u << l))) continue;
             s->in_set[i] &= (uint16_t)~(1u << l);
             s->set[s->n_set++] = i;
+            entries += s->x->indptr[i + 1] - s->x->indptr[i];
         }
+        /* Taking a lane out and putting it back touches every column twice. */
+        s->in_place = !s->alone && z->mini_epochs * entries < 2 * s->x->n_columns;
     }
-    if (!s->alone && !s->set_is_out) {
+    if (!s->alone && !s->set_is_out && !s->in_place) {
         B(take_out)(s, l);
         s->set_is_out = 1;
     }
-    const int64_t updates = B(present_alone)(s, l, s->set, 0, s->n_set);
+    const int64_t updates = s->in_place ? B(present_in_place)(s, l, s->set, s->n_set)
+                                        : B(present_alone)(s, l, s->set, 0, s->n_set);
     if (!--z->mini_left || !updates) {
         if (s->set_is_out) B(put_back)(s, l);
         s->set_is_out = 0;

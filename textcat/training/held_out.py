@@ -26,7 +26,7 @@ from textcat.training.examples import Examples
 # Chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
 # Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
 _OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
-_ENOUGH = 60  # held-out positives from which a topic's threshold is chosen, where it has so many
+_ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
 
 _TOPICS = 64  # whose weights lie side by side while documents are scored
 _DOCUMENTS = 65_536  # that are scored together
@@ -61,20 +61,28 @@ def held_out_scores(
         for start in range(0, n_topics, _TOPICS):
             chunk = np.arange(start, min(start + _TOPICS, n_topics))
             of_whole = _scored(topics.rows, np.arange(n_documents), learner.coef_[chunk].T)
+            tasks = [
+                pool.submit(topics.without_folds, topic, column)
+                for topic, column in zip(chunk, of_whole.T, strict=True)
+            ]
             rankers = []
-            for of_folds in pool.map(topics.without_folds, chunk, of_whole.T):
-                rankers.append(of_folds)
-                if progress:
-                    progress(len(documents))
+            try:
+                for task in tasks:
+                    rankers.append(task.result())
+                    if progress:
+                        progress(len(documents))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)  # the others would otherwise be trained before anyone hears of it
+                raise
             for fold, held_out in enumerate(documents):
                 judged = [k for k, (_, solutions) in enumerate(rankers) if fold < len(solutions)]
-                weights = np.zeros((topics.rows.shape[1], len(judged)), scores.dtype)
+                weights = np.zeros((len(judged), topics.rows.shape[1]), scores.dtype)
                 bias = np.empty(len(judged), scores.dtype)
-                for column, k in enumerate(judged):
+                for row, k in enumerate(judged):
                     features, solution = rankers[k][0], rankers[k][1][fold]
-                    weights[features, column] = np.asarray(solution.weights) / solution.unit
-                    bias[column] = solution.bias / solution.unit
-                scores[np.ix_(held_out, chunk[judged])] = _scored(topics.rows, held_out, weights) + bias
+                    weights[row][features] = np.asarray(solution.weights) / solution.unit
+                    bias[row] = solution.bias / solution.unit
+                scores[np.ix_(held_out, chunk[judged])] = _scored(topics.rows, held_out, weights.T) + bias
     return scores
 
 
@@ -105,7 +113,9 @@ class _Topics:
         positives = self._positives[topic]
         kept = self._deciding(topic, scores)
         rows, features = _without_empty_columns(self.rows[kept])
-        fold, is_positive = self._fold_of[kept], np.isin(kept, positives, assume_unique=True)
+        is_positive = np.zeros(self.rows.shape[0], bool)
+        is_positive[positives] = True
+        fold, is_positive = self._fold_of[kept], is_positive[kept]
         n_judging = int(np.clip(-(-self._n_folds * _ENOUGH // max(len(positives), 1)), 1, self._n_folds))
         problems = [
             Problem(
