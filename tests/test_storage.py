@@ -19,7 +19,8 @@ from textcat.evaluation.thresholds import Calibration
 from textcat.model import MODEL, ModelError, read_manifest
 from textcat.model.storage import check_target, load, save
 
-FILES = ["bias.npy", "calibration.npy", "idf.npy", "manifest.json", "thresholds.npy", "vocabulary.json", "weights.npy"]
+FILES = [f"{name}.npy" for name in ("bias", "calibration", "idf", "thresholds", "weights")]
+FILES = sorted([*FILES, "manifest.json", "tokenizer.json", "vocabulary.json"])
 
 
 @pytest.fixture(scope="module")

@@ -95,10 +95,10 @@ def tag(
                 summary = run.tag_archive(model, inputs, out, restart=restart, **how)
     except _Interrupted:
         raise _Interrupted("the same command, without --restart, resumes the run" if out else "") from None
-    from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small
-
     # Behind the tags a summary stands only if asked for, or for people and several documents.
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
+        from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small
+
         _tables.archive(common.console(stderr=out is None), summary, out, as_json=as_json)
     raise typer.Exit(3 if summary.counts.rejected else 0)
 

@@ -16,6 +16,7 @@ import numpy as np
 import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
 
+from textcat.evaluation._sigmoid import expit
 from textcat.evaluation.metrics import _checked, _Places
 
 _MAX_STEPS = 100
@@ -204,7 +205,7 @@ class Calibration:
 
     def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Turn scores of shape (n_documents, n_topics) into probabilities in [0, 1], float64."""
-        return scipy.special.expit(np.asarray(scores, np.float64) * self.a + self.b)
+        return expit(np.asarray(scores, np.float64) * self.a + self.b)
 
     def of_topics(self, topics: NDArray[Any]) -> "Calibration":
         """Return the curves of some topics, given by their places."""

@@ -347,6 +347,15 @@ cdef class Tables:
                 return answer
         return NO
 
+    cdef bint may_end(self, const String* string, Py_ssize_t point) noexcept nogil:
+        """Return whether an alternative that looks back may match at the point."""
+        cdef int c = code(string, point - 1)
+        cdef int j
+        for j in range(self.starts[c], self.starts[c + 1]):
+            if self.meets(self.table.data.alternatives + self.listed.data.ints[j], string, point) != NO:
+                return True
+        return False
+
     cdef Answer widest(self, const String* string, int* width) noexcept nogil:
         """Find the widest alternative that ends the string: the leftmost match, as all matches end there."""
         cdef int c = code(string, string.length - 1)
@@ -354,8 +363,10 @@ cdef class Tables:
         cdef Answer answer, best = NO
         cdef const Alternative* each
         width[0] = 0
-        if c == c"\n" or not self.readable:  # `$` also matches before a line's end
+        if not self.readable:
             return PERHAPS
+        if c == c"\n":  # `$` also matches before a line's end
+            return PERHAPS if self.may_end(string, string.length) or self.may_end(string, string.length - 1) else NO
         for j in range(self.starts[c], self.starts[c + 1]):
             each = self.table.data.alternatives + self.listed.data.ints[j]
             answer = self.meets(each, string, string.length)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from textcat.features._token_cache import DEPTH, Infixes, Prefixes, SpanCutter, Suffixes
 
@@ -32,6 +32,7 @@ MAX_ALTERNATIVES = 4096
 
 _Node = tuple[Any, Any]
 _Masks = tuple[int, ...]
+_Alternatives: TypeAlias = "Sequence[_Alternative] | None"  # None: of a regex that must always be run
 _Role = Literal["prefix", "suffix", "infix"]
 _GROUPS = ("BRANCH", "SUBPATTERN", "ATOMIC_GROUP", "MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _ZERO_WIDTH = ("ASSERT", "ASSERT_NOT", "AT")
@@ -75,16 +76,18 @@ class _AffixTables(NamedTuple):
     infixes: Infixes
     url_match: Callable[[str], Any] | None
     token_match: Callable[[str], Any] | None
+    alternatives: tuple[_Alternatives, _Alternatives, _Alternatives]  # of prefixes, suffixes and infixes
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> _AffixTables:
         """Read the regexes of a tokenizer."""
+        asked = tokenizer.prefix_search, tokenizer.suffix_search, tokenizer.infix_finditer
+        prefixes = _readable(tokenizer.prefix_search, "search", "prefix")
+        suffixes = _readable(tokenizer.suffix_search, "search", "suffix")
+        infixes = _readable(tokenizer.infix_finditer, "finditer", "infix")
+        alternatives = prefixes, suffixes, infixes
         return cls(
-            Prefixes(tokenizer.prefix_search, _readable(tokenizer.prefix_search, "search", "prefix")),
-            Suffixes(tokenizer.suffix_search, _readable(tokenizer.suffix_search, "search", "suffix")),
-            Infixes(tokenizer.infix_finditer, _readable(tokenizer.infix_finditer, "finditer", "infix")),
-            _url_guard(tokenizer.url_match),
-            tokenizer.token_match,
+            *_tables(asked, alternatives), _url_guard(tokenizer.url_match), tokenizer.token_match, alternatives
         )
 
     def rebuild(self, tokenizer: Tokenizer, vocab: Vocab, rules: dict[str, Any] | None = None) -> Tokenizer:
@@ -101,8 +104,34 @@ class _AffixTables(NamedTuple):
         )
 
     def cutter(self, specials: set[str]) -> SpanCutter:
-        """Return what cuts spans by these tables alone, given what may be no run of tokens of a span."""
-        return SpanCutter(self.prefixes, self.suffixes, self.infixes, self.token_match is not None, specials)
+        """Return what cuts spans by these tables alone; for the parameter see `span_cutter`."""
+        return span_cutter(self.alternatives, self.token_match is not None, specials)
+
+
+def span_cutter(alternatives: Sequence[_Alternatives], whole: bool, specials: set[str]) -> SpanCutter:
+    """Return what cuts spans by tables alone.
+
+    Parameters
+    ----------
+    alternatives : sequence
+        Those of prefixes, suffixes and infixes.
+    whole : bool
+        Whether something may keep a span whole that has affixes, as spaCy's `token_match`.
+    specials : set of str
+        What may be no run of tokens of a span.
+
+    Returns
+    -------
+    SpanCutter
+    """
+    return SpanCutter(*_tables((None, None, None), alternatives), whole, specials)
+
+
+def _tables(asked: Sequence[Any], alternatives: Sequence[_Alternatives]) -> tuple[Prefixes, Suffixes, Infixes]:
+    """Return the tables of prefixes, suffixes and infixes, with the functions that are asked where they cannot tell."""
+    kinds = (Prefixes, Suffixes, Infixes)
+    prefixes, suffixes, infixes = (kind(*each) for kind, *each in zip(kinds, asked, alternatives, strict=True))
+    return prefixes, suffixes, infixes
 
 
 def _pattern_of(function: Callable[..., Any] | None, method: str) -> re.Pattern[str] | None:

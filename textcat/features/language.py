@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.features._token_cache import WordTable
-from textcat.features.affixes import _AffixTables
+from textcat.features.affixes import _AffixTables, span_cutter
+from textcat.features.tables import SEPARATOR, LanguageTables, read_tables
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
 
-_SEPARATOR = "\n"
 _SPANS_PER_DOC = 50_000
 _MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
 _PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
@@ -43,46 +43,86 @@ class _Boundary(NamedTuple):
     first: str
 
 
-class _Language:
-    """A blank spaCy language, by a code such as "en", that tokenizes, and nothing more."""
+class _Attributes(NamedTuple):
+    """What spaCy says of a token."""
 
-    def __init__(self, lang: str) -> None:
+    lower: Callable[[str], str]
+    is_alpha: Callable[[str], Any]
+    is_space: Callable[[str], Any]
+    is_stop: Callable[[str], Any]
+    stop_words: Collection[str] | None  # in lower case; None if the others are not the usual functions
+
+
+def _usual_attributes(stop_words: Collection[str]) -> _Attributes:
+    # What does no more than a method of strings costs several times as much in spaCy.
+    return _Attributes(
+        str.lower, str.isalpha, str.isspace, lambda token: token.lower() in stop_words, stop_words
+    )
+
+
+def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
+    """Return attributes for spaCy's functions, by the numbers of the attributes."""
+    from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
+    from spacy.lang import lex_attrs
+
+    is_stop = get[IS_STOP]
+    others = get[LOWER], get[IS_ALPHA], get[IS_SPACE]
+    usual = isinstance(is_stop, partial) and is_stop.func is lex_attrs.is_stop and set(is_stop.keywords) == {"stops"}
+    if usual and others == (lex_attrs.lower, lex_attrs.is_alpha, lex_attrs.is_space):
+        return _usual_attributes(is_stop.keywords["stops"])
+    return _Attributes(*others, is_stop, None)
+
+
+class _Language:
+    """A blank spaCy language, by a code such as "en", that tokenizes, and nothing more.
+
+    Given its tables, it imports spaCy only for the first span that these cannot answer.
+    """
+
+    def __init__(self, lang: str, tables: LanguageTables | None = None) -> None:
+        self._lang = lang
+        self._nlp: Any = None  # None until spaCy is needed
+        self.tables = tables or self._read()
+        # Tokenizers of another kind (Chinese, Japanese) do not work on spans between white space.
+        self.splits_at_space = self.tables is not None
+        if self.tables is not None:
+            self._take(self.tables)
+
+    def _read(self) -> LanguageTables | None:
         from spacy.tokenizer import Tokenizer
 
-        self._lang = lang
-        self._nlp = _blank_tokenizer(lang)
-        self.attributes: dict[int, Callable[[str], Any]] = self._nlp.vocab.lex_attr_getters
-        # Tokenizers of another kind (Chinese, Japanese) do not work on spans between white space.
-        self.splits_at_space = type(self._nlp.tokenizer) is Tokenizer
-        if self.splits_at_space:
-            self._read_tokenizer()
-
-    def _read_tokenizer(self) -> None:
-        from spacy.attrs import ORTH, intify_attrs
-
+        self._nlp = _blank_tokenizer(self._lang)
+        self.attributes = attributes = _read_attributes(self._nlp.vocab.lex_attr_getters)
+        if type(self._nlp.tokenizer) is not Tokenizer:
+            return None
         # Each new lexeme would be put through some twenty attributes of which three are ever asked for.
         self._nlp.vocab.lex_attr_getters = {}
-        rules = self._nlp.tokenizer.rules
-        # The special cases as the tokenizer's own matcher has them: cut by affixes alone.
         self._affixes = _AffixTables.of(self._nlp.tokenizer)
-        bare = self._affixes.rebuild(self._nlp.tokenizer, self._nlp.vocab, rules={})
-        cuts = [[token.text for token in bare(rule)] for rule in rules]
-        self._cutter = self._affixes.cutter({*rules, *map("".join, cuts)})
-        # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
-        results = [[intify_attrs(part)[ORTH] for part in parts] for parts in rules.values()]
-        self._recut = tuple(rule for rule, cut, result in zip(rules, cuts, results, strict=True) if cut != result)
+        return read_tables(self._lang, self._nlp, self._affixes, attributes.stop_words)
+
+    def _take(self, tables: LanguageTables) -> None:
+        if self._nlp is None:
+            self.attributes = _usual_attributes(tables.stop_words or ())
+        cuts = tables.cuts.values()
+        self._cutter = span_cutter(tables.alternatives, tables.whole, {*tables.cuts, *map("".join, cuts)})
         self.longest_special = max(map(len, cuts), default=0)  # in tokens
         self._boundaries: dict[tuple[str, str], set[_Boundary]] = defaultdict(set)
         for cut in cuts:
             for i in range(1, len(cut)):
                 boundary = _Boundary("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
                 self._boundaries[boundary.last[-1], boundary.first[0]].add(boundary)
-        alone = [token.text for token in self._nlp.tokenizer(_SEPARATOR)] == [_SEPARATOR]
-        self._joinable = alone and not any(_SEPARATOR in cut for cut in cuts if len(cut) > 1)
+        # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
+        self._recut, self._joinable, self._specials = tables.recut, tables.joinable, tables.tokens
+
+    def _opened(self) -> SpacyLanguage:
+        if self._nlp is None:
+            opened = open_language(self._lang)
+            self._nlp, self._affixes = opened._nlp, opened._affixes
+        return self._nlp
 
     def trim(self) -> None:
         """Drop spaCy's tables of strings if they are large: they grow with every new one, memory zone or not."""
-        if len(self._nlp.vocab) >= _MAX_LEXEMES:
+        if self._nlp is not None and len(self._nlp.vocab) >= _MAX_LEXEMES:
             self.renew()
 
     def renew(self) -> None:
@@ -129,9 +169,11 @@ class _Language:
         if not len(others):
             return tokens, lengths
         positions = np.cumsum(lengths)[others].tolist()
+        by_spacy = self._cut(spans[i] for i in others.tolist() if spans[i] not in self._specials)
         merged: list[str] = []
         start = 0
-        for i, stop, cut in zip(others.tolist(), positions, self._cut(spans[i] for i in others.tolist()), strict=True):
+        for i, stop in zip(others.tolist(), positions, strict=True):
+            cut = self._specials.get(spans[i]) or next(by_spacy)
             merged += tokens[start:stop]
             merged += cut
             lengths[i], start = len(cut), stop
@@ -148,9 +190,10 @@ class _Language:
         return self._tokens(replace_surrogates(text))
 
     def _tokens(self, text: str) -> list[str]:
-        with self._nlp.memory_zone():
-            orths, positions = np.unique(self._nlp.make_doc(text).to_array("ORTH"), return_inverse=True)
-            strings = [self._nlp.vocab.strings[orth] for orth in orths.tolist()]
+        nlp = self._opened()
+        with nlp.memory_zone():
+            orths, positions = np.unique(nlp.make_doc(text).to_array("ORTH"), return_inverse=True)
+            strings = [nlp.vocab.strings[orth] for orth in orths.tolist()]
         return [strings[position] for position in positions.tolist()]
 
     def _cut(self, spans: Iterable[str]) -> Iterator[list[str]]:
@@ -170,10 +213,10 @@ class _Language:
         """Tokenize many spans as the lines of one text."""
         if not spans:
             return
-        tokens = self._tokens(_SEPARATOR.join(spans))
+        tokens = self._tokens(SEPARATOR.join(spans))
         start = 0
         for _ in range(len(spans) - 1):
-            stop = tokens.index(_SEPARATOR, start)
+            stop = tokens.index(SEPARATOR, start)
             yield tokens[start:stop]
             start = stop + 1
         yield tokens[start:]
@@ -182,8 +225,22 @@ class _Language:
 _read_language = lru_cache(_Language)
 
 
-def open_language(lang: str) -> _Language:
-    """Return a language with tables of strings of its own; the rest, which never changes, is read once a process."""
+def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
+    """Return a language with tables of strings of its own; the rest, which never changes, is read once a process.
+
+    Parameters
+    ----------
+    lang : str
+        A language code that `spacy.blank` takes.
+    tables : LanguageTables, optional
+        Those of the installed spaCy, which then is imported only for what they cannot answer.
+
+    Returns
+    -------
+    _Language
+    """
+    if tables is not None:
+        return _Language(lang, tables)
     language = copy(_read_language(lang))
     language.renew()
     return language

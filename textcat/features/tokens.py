@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, fields
-from functools import partial
 from itertools import count, filterfalse, repeat
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
 from textcat.features.language import _Boundary, open_language, replace_surrogates, singular, words_with_singular
+from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
 _BATCH_CHARACTERS = 4_000_000
@@ -90,6 +90,14 @@ class Tokens:
         self._prepared()
         return self
 
+    def tables(self) -> LanguageTables | None:
+        """Return the tables that answer most spans without spaCy; None for a language that has none, as Chinese."""
+        return self._prepared().tables
+
+    def use_tables(self, tables: LanguageTables) -> None:
+        """Import spaCy only for what these tables, of the installed spaCy, cannot answer."""
+        self._tables = tables
+
     def tokenize(self, text: str) -> list[str]:
         """Return all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
         counter = self._prepared()
@@ -137,7 +145,9 @@ class Tokens:
         with _CREATING:
             counter = self.__dict__.get("_counter")
             if counter is None or counter.settings != settings:
-                counter = self._counter = _TermCounter(settings)
+                tables = self.__dict__.get("_tables")
+                fitting = tables if tables is not None and tables.lang == self.lang else None
+                counter = self._counter = _TermCounter(settings, fitting)
             return counter
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -166,28 +176,20 @@ _DEFAULTS = {each.name: each.default for each in fields(Tokens)}
 class _TermCounter:
     """The language, the token cache, and the ids of all terms met, for one choice of the parameters of `Tokens`."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
-        from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
-        from spacy.lang import lex_attrs
-
-        # What does no more than a method of strings costs several times as much.
-        same: dict[Any, Callable[[str], Any]] = {
-            lex_attrs.is_alpha: str.isalpha,
-            lex_attrs.is_space: str.isspace,
-            lex_attrs.lower: str.lower,
-        }
+    def __init__(self, settings: dict[str, Any], tables: LanguageTables | None) -> None:
         self.settings = settings
         self.lock = threading.Lock()
-        self._language = open_language(settings["lang"])
+        self._language = open_language(settings["lang"], tables)
         self._edges = self._language.special_edges()
-        get = {name: same.get(function, function) for name, function in self._language.attributes.items()}
+        self.tables = self._language.tables
+        get = self._language.attributes
         self._singular = settings["fold_plurals"] and settings["lang"] == "en"
-        self._term = _chain(get[LOWER] if settings["lowercase"] else str, singular if self._singular else None)
-        self._required = [get[IS_ALPHA]] if settings["alphabetic"] else []
+        self._term = _chain(get.lower if settings["lowercase"] else str, singular if self._singular else None)
+        self._required = [get.is_alpha] if settings["alphabetic"] else []
         self._required += [_has_letter_or_digit] if settings["alphanumeric"] else []
-        self._excluded = [get[IS_SPACE]] + ([get[IS_STOP]] if settings["remove_stop_words"] else [])
-        usual = (get[LOWER], get[IS_SPACE], get[IS_ALPHA]) == (str.lower, str.isspace, str.isalpha)
-        self._stops = _stop_words(self._excluded[1:]) if usual and settings["lowercase"] else None
+        self._excluded = [get.is_space] + ([get.is_stop] if settings["remove_stop_words"] else [])
+        usual = get.stop_words is not None and settings["lowercase"]
+        self._stops = (get.stop_words if settings["remove_stop_words"] else ()) if usual else None
         self._vocabulary: _Vocabulary | None = None
         self._words: WordTable | None = None
         self.clear()
@@ -217,7 +219,7 @@ class _TermCounter:
         before, self.terms = self.terms, vocabulary.terms
         self._ids = dict(zip(vocabulary.terms, count()))
         if self._stops is not None:
-            ids = self._ids
+            ids = {term: id_ for term, id_ in self._ids.items() if " " not in term}  # as spans between white space have none
             if self._singular:
                 ids = {word: id_ for term, id_ in ids.items() for word in words_with_singular(term)}
             ids = ids | dict.fromkeys(self._stops, -1)
@@ -348,19 +350,6 @@ def _chain(first: Callable[[str], str], second: Callable[[str], str] | None) -> 
 
 def _has_letter_or_digit(token: str) -> bool:
     return any(map(str.isalnum, token))
-
-
-def _stop_words(excluded: Sequence[Callable[[str], Any]]) -> Collection[str] | None:
-    """Return the words in lower case that are left out; None if not spaCy's usual function says which."""
-    from spacy.lang.lex_attrs import is_stop as usual
-
-    if not excluded:
-        return ()
-    (is_stop,) = excluded
-    if not isinstance(is_stop, partial) or is_stop.func is not usual or set(is_stop.keywords) != {"stops"}:
-        return None
-    stops: Collection[str] = is_stop.keywords["stops"]
-    return stops
 
 
 def _char_ngrams(term: str, n: int) -> list[str]:

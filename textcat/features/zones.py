@@ -244,6 +244,10 @@ def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabu
 
 def _readings(name: str, ngrams: int, apart: bool) -> Iterator[list[str]]:
     """Yield the ways to read a name as up to so many terms."""
+    first, _, second = name.partition(" ")
+    if ngrams > 1 and first and second and " " not in second and not (apart and ":" in name):  # sooner, for as most are
+        yield from ([name], [first, second])
+        return
     starts = [0, *(i + 1 for i, character in enumerate(name) if apart and character == ":")]
     for start in starts:
         spaces = [i for i in range(start, len(name)) if name[i] == " "]

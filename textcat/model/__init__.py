@@ -9,10 +9,11 @@ from textcat.errors import TextcatError
 from textcat.files import FolderFormat
 
 VOCABULARY = "vocabulary.json"
+TOKENIZER = "tokenizer.json"  # a file that models have whose tokens can mostly be found without spaCy
 ARRAYS = ("weights", "bias", "thresholds", "idf")
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
-MAY_BE = frozenset({f"{CALIBRATION}.npy"})
+MAY_BE = frozenset({f"{CALIBRATION}.npy", TOKENIZER})
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
     **dict.fromkeys(("versions", "recipe", "facts", "features", "files"), dict),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,9 +17,10 @@ from textcat import __version__
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
+from textcat.features.tables import LanguageTables
 from textcat.features.vectorizer import Vectorizer
 from textcat.files import sha256_of_file
-from textcat.model import ARRAYS, CALIBRATION, MODEL, VOCABULARY, ModelError, _check_entries
+from textcat.model import ARRAYS, CALIBRATION, MODEL, TOKENIZER, VOCABULARY, ModelError, _check_entries
 from textcat.model.tagger import Tagger
 from textcat.recipe import Recipe
 
@@ -66,6 +68,10 @@ def _write(tagger: Tagger, folder: Path) -> None:
     vocabulary = tagger.features.vocabulary_  # None where columns are hashes
     terms = None if vocabulary is None else list(vocabulary)
     (folder / VOCABULARY).write_text(json.dumps(terms), encoding="utf-8")
+    with suppress(TextcatError):  # of a language that is not installed here: the model is complete without its tables
+        tables = tagger.features.tokens_.tables()
+        if tables is not None and tables.stop_words is not None:
+            (folder / TOKENIZER).write_text(tables.as_json(), encoding="utf-8")
     MODEL.write_manifest(folder, _manifest(tagger, folder))
 
 
@@ -157,10 +163,15 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             arrays = {name: np.array(array) for name, array in arrays.items()}
         averages = statistics.get("average_lengths")  # format 1 has none
         calibration = arrays.pop(CALIBRATION, None)
+        features = Vectorizer.restore(
+            terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
+        )
+        if TOKENIZER in manifest["files"]:
+            tables = LanguageTables.from_json(files[TOKENIZER].read())
+            if tables.spacy == version("spacy"):  # else the tokens may be others: spaCy is asked for them all
+                features.tokens_.use_tables(tables)
         return Tagger(
-            Vectorizer.restore(
-                terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
-            ),
+            features,
             **arrays,
             calibration=None if calibration is None else Calibration(*calibration),
             topics=tuple(manifest["topics"]),
