@@ -219,6 +219,54 @@ def test_a_vocabulary_of_anything_but_terms_is_damage(terms, model):
     assert_damaged(model)
 
 
+ALTERNATIVE = [[0, 0, 0, 0, 1, 0, 0, 0], 1]
+TABLES = {
+    "lang": "en",
+    "spacy": "3",
+    "whole": False,
+    "joinable": True,
+    "url": [0],
+    "recut": [],
+    "stop_words": ["the"],
+    "cuts": {"a.": ["a."]},
+    "tokens": {"a.": ["a."]},
+    "sets": [f"{2**130 - 1:x}", "1"],
+    "alternatives": [[ALTERNATIVE], None, []],
+}
+
+
+def test_tables_of_a_tokenizer_are_read(model):
+    (model / "tokenizer.json").write_text(json.dumps(TABLES))
+    models._seal(model)
+    load(model)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        *({"sets": sets} for sets in (1, [], ["x", "1"], [1, 1], ["-1", "1"], [f"{2**130:x}", "1"])),
+        *({"alternatives": [[each], None, []]} for each in (1, [1], [[0] * 8, 1], [[0] * 7, -1], [[2] * 8, -1])),
+        *({"alternatives": [[[ALTERNATIVE[0], n]], None, []]} for n in (0, 2, 5, 1.0, "1", None, -2, 10**30)),
+        *({"alternatives": each} for each in (None, [], [None], {"a": 1})),
+        *({"cuts": cuts} for cuts in ([], {"a": [""]}, {"a": [1]}, {"a": 1}, None)),
+        *({"tokens": tokens} for tokens in ([], {"a": [""]}, {"a": [1]}, {"": ["a"]}, None)),
+        *({"recut": recut} for recut in (None, [1], [["a"]], ["no special case"])),
+        *({"url": url} for url in (1, [2], ["1"])),
+        *({"stop_words": words} for words in (None, [1], [["a"]])),
+        *({"whole": 1}, {"joinable": None}, {"lang": 1}, {"spacy": ""}, {"unknown": 1}),
+    ],
+)
+def test_tables_that_make_no_sense_are_damage(entries, model):
+    (model / "tokenizer.json").write_text(json.dumps({**TABLES, **entries}))
+    assert_damaged(model)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", "1", DEEP])
+def test_what_is_no_tables_of_a_tokenizer_is_damage(content, model):
+    (model / "tokenizer.json").write_text(content)
+    assert_damaged(model)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

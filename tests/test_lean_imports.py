@@ -28,7 +28,9 @@ print(*sorted(name for name, module in sys.modules.items() if name.startswith(("
 @pytest.fixture
 def tagged(newswire_model, tmp_path):
     """Returns the rows of a text, and the modules of pandas and of spaCy's commands that were loaded for them."""
-    (tmp_path / "a.txt").write_text("wheat harvest and grain exports")
+    (tmp_path / "a.txt").write_text(
+        "wheat harvest and grain exports at a café", encoding="utf-8"
+    )  # a word that needs spaCy
 
     def tag(how, to):
         command = [sys.executable, "-c", TAG, str(newswire_model), str(tmp_path / "a.txt"), how, to]

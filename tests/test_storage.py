@@ -137,6 +137,59 @@ def test_the_same_seed_gives_the_same_files_with_one_job_or_two(corpus, tmp_path
         assert (one / name).read_bytes() == (two / name).read_bytes(), name
 
 
+# --- the tables of the tokenizer -------------------------------------------------------------------------------------
+
+SCORES = """
+import json, sys
+import textcat
+if sys.argv[2] == "without spaCy":
+    sys.modules["spacy"] = None  # importing it raises
+print(json.dumps(textcat.load(sys.argv[1]).scores(sys.argv[3:]).tolist()), "spacy" in sys.modules)
+"""
+PLAIN = ["Gold and silver prices rose (to $350.25), a dealer said.", "The U.S. won't sell long-term corn and wheat,"]
+
+
+def scores_elsewhere(folder, how, *texts):
+    """Returns the scores that another process gives, and whether it has imported spaCy."""
+    command = [sys.executable, "-c", SCORES, str(folder), how, *texts]
+    *scores, imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return np.array(json.loads("".join(scores)), np.float32), imported == "True"
+
+
+def test_a_model_scores_texts_that_its_tables_answer_without_spacy(tagger, tmp_path):
+    scores, _ = scores_elsewhere(save(tagger, tmp_path / "model"), "without spaCy", *PLAIN)
+    np.testing.assert_array_equal(scores, tagger.scores(PLAIN), strict=True)
+
+
+def test_a_model_imports_spacy_for_a_text_that_needs_it(tagger, tmp_path):
+    folder, texts = save(tagger, tmp_path / "model"), [*PLAIN, "Wheat... façade http://example.org/grain"]
+    scores, imported = scores_elsewhere(folder, "with spaCy", *texts)
+    np.testing.assert_array_equal(scores, tagger.scores(texts), strict=True)
+    assert imported
+    assert not scores_elsewhere(folder, "with spaCy", *PLAIN)[1]
+
+
+def change_tables(model, change):
+    """Change the tables of a model, or with None remove them, as if it had been written so."""
+    files, path = read_manifest(model)["files"], model / "tokenizer.json"
+    del files[path.name]
+    if change is None:
+        path.unlink()
+    else:
+        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+        files[path.name] = sha256_of(path)
+    rewrite(model, files=files)
+
+
+@pytest.mark.parametrize("change", [None, {"spacy": "2.0"}], ids=["none", "another spaCy's"])
+def test_spacy_is_asked_if_a_model_has_no_tables_of_the_installed_one(tagger, tmp_path, change):
+    folder = save(tagger, tmp_path / "model")
+    change_tables(folder, change and {**change, "stop_words": ["gold", "wheat"]})
+    scores, imported = scores_elsewhere(folder, "with spaCy", *PLAIN)
+    np.testing.assert_array_equal(scores, tagger.scores(PLAIN), strict=True)
+    assert imported
+
+
 # --- damage ----------------------------------------------------------------------------------------------------------
 
 

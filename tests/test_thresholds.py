@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import sparse, special
 from scipy.optimize import minimize
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.metrics import f1_score, precision_score, recall_score
 
+from textcat.evaluation._sigmoid import expit
 from textcat.evaluation.thresholds import (
     Calibration,
     best_k,
@@ -246,3 +247,12 @@ def test_probabilities_come_true_as_often_as_they_say():
 def test_calibration_needs_a_document():
     with pytest.raises(ValueError, match="without a document"):
         Calibration.fit(np.empty((0, 2)), np.empty((0, 2)))
+
+
+def test_the_logistic_function_is_that_of_scipy_to_the_bit():
+    rng = np.random.default_rng(0)
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, 36.7, 709.8, -709.8, -745, -746, 0.5, -0.5]
+    x = np.concatenate([edges, rng.normal(0, 10, 500_000), rng.uniform(-750, 750, 500_000)])
+    np.testing.assert_array_equal(expit(x), special.expit(x), strict=True)
+    np.testing.assert_array_equal(expit(x.reshape(5, -1).T), special.expit(x.reshape(5, -1).T), strict=True)
+    assert expit(np.float64(0)) == 0.5

@@ -7,6 +7,7 @@ import re
 import tarfile
 import threading
 from collections import Counter
+from functools import lru_cache
 
 import naive_features as naive
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.base import clone
 
 from textcat.errors import TextcatError
 from textcat.features.language import MissingPackageError, _Language
+from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, Tokens, _Vocabulary
 
@@ -55,6 +57,51 @@ def _reuters_texts(archive):
 @example("( ^_^ ) (^_^ )")
 def test_tokens_are_those_of_spacy(text):
     assert TOKENS["en"].tokenize(text) == naive.tokens(text)
+
+
+@lru_cache
+def _tables_from_a_file(lang):
+    return LanguageTables.from_json(TOKENS[lang].tables().as_json())
+
+
+def _with_tables(lang):
+    """Returns what tokenizes by the tables of a language, and has not opened spaCy."""
+    tokens = Tokens(lang)
+    tokens.use_tables(_tables_from_a_file(lang))
+    return tokens
+
+
+WORDS = """
+don't can't, company's "It's" Calif., (N.J.), long-term two-for-one 1-1/4 ... x...y a.m. U.S.-based http://x.org,
+www.x.org a@b.com S/P :) (:) x:) '' 'tis o'clock l'an aujourd'hui, z.B. d.h., 10°C 😀 👍, naïve ,- -,- .) [a](b) $5.50 5km/h, _x_
+the Wheat, exports 350.25), x-350.25
+""".split()  # noqa: SIM905
+sentences = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="ab'.,-/():%$5s", max_size=8)), max_size=8)
+
+
+@pytest.mark.parametrize("lang", ["en", "de", "fr"])
+@given(st.one_of(texts, sentences.map(" ".join), sentences.map("\n\n".join)))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_tokens_by_tables_from_a_file_are_those_of_spacy(lang, text):
+    assert _with_tables(lang).tokenize(text) == naive.tokens(text, lang)
+
+
+@pytest.mark.parametrize("lang", ["en", "de", "fr"])
+def test_tables_answer_most_spans_without_spacy(lang):
+    tokens = _with_tables(lang)
+    for text in ["Wheat exports (rose) by 12,000 tonnes, he said.\n\n  Next: more.", "don't", "long-term (a-b), x :)"]:
+        assert tokens.tokenize(text) == naive.tokens(text, lang)
+    assert (tokens._counter._language._nlp is None) == (lang != "fr")  # its `token_match` may keep spans whole
+
+
+def test_tables_of_another_language_are_not_used():
+    tokens = _with_tables("en").set_params(lang="de")
+    assert tokens.tokenize("z.B. don't") == naive.tokens("z.B. don't", "de")
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_tables_are_read_as_they_were_written(lang):
+    assert _tables_from_a_file(lang) == TOKENS[lang].tables()
 
 
 before = st.sampled_from(["", "(", '"', "'", "$", "''"])
@@ -153,6 +200,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     assert len(documents) == 21578
     ours = Tokens()
     ours.count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
+    by_tables = _with_tables("en").prepare()
     totals = ours.count(documents)
     nlp = spacy.blank("en")
     # Neither changes tokens: both save time.
@@ -161,6 +209,8 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     for i, text in enumerate(documents):
         expected = [token.text for token in nlp.tokenizer(text)]
         assert ours.tokenize(text) == expected, i
+        by_tables._counter._language._nlp = None  # as if this were the first text
+        assert by_tables.tokenize(text) == expected, i
         assert totals[i] == len(expected)
 
 

@@ -77,6 +77,7 @@ class _AffixTables(NamedTuple):
     url_match: Callable[[str], Any] | None
     token_match: Callable[[str], Any] | None
     alternatives: tuple[_Alternatives, _Alternatives, _Alternatives]  # of prefixes, suffixes and infixes
+    url: tuple[int, ...] | None  # sets of each of which what `url_match` matches has a character; None: there is none
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> _AffixTables:
@@ -87,7 +88,11 @@ class _AffixTables(NamedTuple):
         infixes = _readable(tokenizer.infix_finditer, "finditer", "infix")
         alternatives = prefixes, suffixes, infixes
         return cls(
-            *_tables(asked, alternatives), _url_guard(tokenizer.url_match), tokenizer.token_match, alternatives
+            *affix_tables(asked, alternatives),
+            _url_guard(tokenizer.url_match),
+            tokenizer.token_match,
+            alternatives,
+            None if tokenizer.url_match is None else tuple(_required_of(tokenizer.url_match)),
         )
 
     def rebuild(self, tokenizer: Tokenizer, vocab: Vocab, rules: dict[str, Any] | None = None) -> Tokenizer:
@@ -124,11 +129,21 @@ def span_cutter(alternatives: Sequence[_Alternatives], whole: bool, specials: se
     -------
     SpanCutter
     """
-    return SpanCutter(*_tables((None, None, None), alternatives), whole, specials)
+    return SpanCutter(*affix_tables((None, None, None), alternatives), whole, specials)
 
 
-def _tables(asked: Sequence[Any], alternatives: Sequence[_Alternatives]) -> tuple[Prefixes, Suffixes, Infixes]:
-    """Return the tables of prefixes, suffixes and infixes, with the functions that are asked where they cannot tell."""
+def affix_tables(asked: Sequence[Any], alternatives: Sequence[_Alternatives]) -> tuple[Prefixes, Suffixes, Infixes]:
+    """Return the tables of prefixes, suffixes and infixes.
+
+    Parameters
+    ----------
+    asked, alternatives : sequence
+        Of each of the three, the function that is asked where its table cannot tell, and the alternatives.
+
+    Returns
+    -------
+    tuple of Prefixes, Suffixes and Infixes
+    """
     kinds = (Prefixes, Suffixes, Infixes)
     prefixes, suffixes, infixes = (kind(*each) for kind, *each in zip(kinds, asked, alternatives, strict=True))
     return prefixes, suffixes, infixes
@@ -153,16 +168,20 @@ def _readable(function: Callable[..., Any] | None, method: str, role: _Role) -> 
 
 def _url_guard(function: Callable[[str], Any] | None) -> Callable[[str], Any] | None:
     """Spare the URL regex the strings that lack a character it cannot do without, which is the dot."""
-    try:
-        pattern = _pattern_of(function, "match")
-        masks = required_characters(pattern) if pattern else []
-    except _UnmodelledRegexError:
-        masks = []
-    single = [mask for mask in masks if mask & ASCII == mask and mask & (mask - 1) == 0]
+    single = [mask for mask in _required_of(function) if mask & ASCII == mask and mask & (mask - 1) == 0]
     if function is None or not single:
         return function
     needed = chr(single[0].bit_length() - 1)
     return lambda string: function(string) if needed in string else None
+
+
+def _required_of(function: Callable[[str], Any] | None) -> list[int]:
+    """Return the sets of characters of which a string needs one each for the function to match it, as far as known."""
+    try:
+        pattern = _pattern_of(function, "match")
+        return required_characters(pattern) if pattern else []
+    except _UnmodelledRegexError:
+        return []
 
 
 def _parse(pattern: re.Pattern[str]) -> Sequence[_Node]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,13 +14,14 @@ import numpy as np
 from textcat.errors import TextcatError
 from textcat.features._token_cache import WordTable
 from textcat.features.affixes import _AffixTables, span_cutter
-from textcat.features.tables import SEPARATOR, LanguageTables, read_tables
+from textcat.features.tables import SEPARATOR, LanguageTables, Splitter, read_tables
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
 
 _SPANS_PER_DOC = 50_000
 _MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
+_FEW = 2_000  # spans: to split more in Python may take longer than to import spaCy
 _PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
@@ -55,9 +56,7 @@ class _Attributes(NamedTuple):
 
 def _usual_attributes(stop_words: Collection[str]) -> _Attributes:
     # What does no more than a method of strings costs several times as much in spaCy.
-    return _Attributes(
-        str.lower, str.isalpha, str.isspace, lambda token: token.lower() in stop_words, stop_words
-    )
+    return _Attributes(str.lower, str.isalpha, str.isspace, lambda token: token.lower() in stop_words, stop_words)
 
 
 def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
@@ -65,7 +64,7 @@ def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
     from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
     from spacy.lang import lex_attrs
 
-    is_stop = get[IS_STOP]
+    is_stop: Any = get[IS_STOP]
     others = get[LOWER], get[IS_ALPHA], get[IS_SPACE]
     usual = isinstance(is_stop, partial) and is_stop.func is lex_attrs.is_stop and set(is_stop.keywords) == {"stops"}
     if usual and others == (lex_attrs.lower, lex_attrs.is_alpha, lex_attrs.is_space):
@@ -82,6 +81,7 @@ class _Language:
     def __init__(self, lang: str, tables: LanguageTables | None = None) -> None:
         self._lang = lang
         self._nlp: Any = None  # None until spaCy is needed
+        self._splitter = tables and Splitter(tables)
         self.tables = tables or self._read()
         # Tokenizers of another kind (Chinese, Japanese) do not work on spans between white space.
         self.splits_at_space = self.tables is not None
@@ -169,15 +169,22 @@ class _Language:
         if not len(others):
             return tokens, lengths
         positions = np.cumsum(lengths)[others].tolist()
-        by_spacy = self._cut(spans[i] for i in others.tolist() if spans[i] not in self._specials)
+        answers = self._answers([spans[i] for i in others.tolist()])
+        by_spacy = self._cut(spans[i] for i, answer in zip(others.tolist(), answers, strict=True) if answer is None)
         merged: list[str] = []
         start = 0
-        for i, stop in zip(others.tolist(), positions, strict=True):
-            cut = self._specials.get(spans[i]) or next(by_spacy)
+        for i, stop, answer in zip(others.tolist(), positions, answers, strict=True):
+            cut = next(by_spacy) if answer is None else answer
             merged += tokens[start:stop]
             merged += cut
             lengths[i], start = len(cut), stop
         return merged + tokens[start:], lengths
+
+    def _answers(self, spans: list[str]) -> list[Sequence[str] | None]:
+        """Return the tokens of spans that need no spaCy; None where it must be asked."""
+        if self._nlp is not None or self._splitter is None or len(spans) > _FEW:
+            return [self._specials.get(span) for span in spans]
+        return [self._specials.get(span) or self._splitter.split(span) for span in spans]
 
     def word_table(self, ids: dict[str, int], other: int, kind: int) -> WordTable | None:
         """Return what cuts plain spans without the language being asked; for the parameters see `WordTable`."""

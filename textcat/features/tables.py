@@ -6,10 +6,10 @@ import json
 from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from textcat.features._token_cache import DEPTH
-from textcat.features.affixes import ABSENT, ANY_CHARACTER, _Alternative, _Alternatives
+from textcat.features.affixes import ABSENT, ANY_CHARACTER, _Alternative, _Alternatives, affix_tables
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
@@ -28,6 +28,7 @@ class LanguageTables(NamedTuple):
     whole: bool  # whether something may keep a span whole that has affixes (spaCy's `token_match`)
     joinable: bool  # whether spans have the same tokens as lines of one text
     cuts: Mapping[str, tuple[str, ...]]  # the special cases as the tokenizer's own matcher has them: cut by affixes
+    url: tuple[int, ...] | None  # sets of characters of each of which a URL that stays whole has one; None: none stays
     recut: tuple[str, ...]  # the special cases that spaCy's table has with other tokens than these
     tokens: Mapping[str, tuple[str, ...]]  # the tokens that each special case has as a text of its own
     stop_words: Collection[str] | None  # in lower case; None if the tokens' attributes are not spaCy's usual ones
@@ -35,13 +36,14 @@ class LanguageTables(NamedTuple):
     def as_json(self) -> str:
         """Return the tables as `from_json` reads them."""
         sets: dict[int, int] = {}  # of characters, numbered
+        numbered = lambda masks: [sets.setdefault(mask, len(sets)) for mask in masks]  # noqa: E731
         alternatives = [
-            None
-            if part is None
-            else [[[sets.setdefault(mask, len(sets)) for mask in each.before + each.ahead], each.width] for each in part]
+            None if part is None else [[numbered(each.before + each.ahead), each.width] for each in part]
             for part in self.alternatives
         ]
-        entries = {**self._asdict(), "alternatives": alternatives, "stop_words": sorted(self.stop_words or ())}
+        url = None if self.url is None else numbered(self.url)
+        changed = {"alternatives": alternatives, "url": url, "stop_words": sorted(self.stop_words or ())}
+        entries = {**self._asdict(), **changed}
         return json.dumps({**entries, "sets": [f"{mask:x}" for mask in sets]})
 
     @classmethod
@@ -49,25 +51,98 @@ class LanguageTables(NamedTuple):
         """Read tables; what is not as `as_json` writes it raises KeyError, TypeError or ValueError."""
         entries = json.loads(content)
         sets = dict(enumerate(int(mask, 16) for mask in entries.pop("sets")))
+        if not all(0 <= mask <= ANY_CHARACTER for mask in sets.values()):
+            raise ValueError("no sets of characters")
         prefixes, suffixes, infixes = entries.pop("alternatives")
+        url = entries.pop("url")
         tables = cls(
             alternatives=(
                 _alternatives(prefixes, sets, back=False),
                 _alternatives(suffixes, sets, back=True),
                 _alternatives(infixes, sets, back=False),
             ),
+            url=None if url is None else tuple(sets[number] for number in url),
             cuts={rule: tuple(cut) for rule, cut in entries.pop("cuts").items()},
             tokens={rule: tuple(tokens) for rule, tokens in entries.pop("tokens").items()},
             recut=tuple(entries.pop("recut")),
             stop_words=frozenset(entries.pop("stop_words")),
             **entries,
         )
-        texts = [tables.lang, tables.spacy, *tables.recut, *tables.stop_words, *tables.tokens]
+        texts = [tables.lang, tables.spacy, *tables.recut, *(tables.stop_words or ()), *tables.tokens]
         texts += chain(*tables.cuts.values(), *tables.tokens.values())
         bools = [tables.whole, tables.joinable]
-        if not all(isinstance(text, str) and text for text in texts) or {*map(type, bools)} != {bool}:
+        known = set(tables.recut) <= set(tables.cuts)
+        if not known or not all(isinstance(text, str) and text for text in texts) or {*map(type, bools)} != {bool}:
             raise ValueError("no tables of a tokenizer")
         return tables
+
+
+class _UnsureError(Exception):
+    """The tables cannot tell."""
+
+
+def _unsure(string: str) -> NoReturn:
+    raise _UnsureError(string)
+
+
+class Splitter:
+    """Splits spans of ASCII characters by the tables of a language, in the way of spaCy's tokenizer but slowly.
+
+    It takes the steps of `Tokenizer._split_affixes`, `_attach_tokens` and `_apply_special_cases`.
+    """
+
+    def __init__(self, tables: LanguageTables):
+        self._tables = tables
+        self._prefix, self._suffix, self._infixes = affix_tables((_unsure,) * 3, tables.alternatives)
+        self._recut = {tables.cuts[rule] for rule in tables.recut}
+        self._longest = max(map(len, self._recut), default=0)
+
+    def split(self, span: str) -> list[str] | None:
+        """Return the tokens that a span has by itself; None if the tables cannot tell."""
+        if self._tables.whole or not span.isascii():
+            return None
+        try:
+            tokens = self._split(span)
+        except _UnsureError:
+            return None
+        runs = (tuple(tokens[i : i + n]) for i in range(len(tokens)) for n in range(1, self._longest + 1))
+        return None if any(run in self._recut for run in runs) else tokens
+
+    def _split(self, core: str) -> list[str]:
+        specials, prefixes, suffixes = self._tables.tokens, [], []
+        while core and core not in specials:
+            prefix = self._prefix(core)
+            before = prefix.end() if prefix else 0
+            if before and core[before:] in specials:
+                prefixes.append(core[:before])
+                core = core[before:]
+                break
+            suffix = self._suffix(core[before:])
+            behind = len(core) - before - suffix.start() if suffix else 0
+            if behind and core[:-behind] in specials:
+                suffixes.append(core[-behind:])
+                core = core[:-behind]
+                break
+            if not before and not behind:
+                break
+            prefixes += [core[:before]] if before else []
+            suffixes += [core[-behind:]] if behind else []
+            core = core[before : len(core) - behind]
+        return [*prefixes, *(specials.get(core) or self._split_at_infixes(core)), *reversed(suffixes)]
+
+    def _split_at_infixes(self, core: str) -> list[str]:
+        pieces, start = [], 0
+        for infix in self._infixes(core):
+            if infix.start():
+                pieces += [core[start : infix.start()], core[infix.start() : infix.end()]]
+                start = infix.end()
+        if pieces and self._tables.url is not None and all(_has_one_of(mask, core) for mask in self._tables.url):
+            raise _UnsureError(core)  # a URL stays whole
+        return [piece for piece in (*pieces, core[start:]) if piece]
+
+
+def _has_one_of(mask: int, string: str) -> bool:
+    return any(mask >> ord(character) & 1 for character in string)
 
 
 def read_tables(
@@ -102,6 +177,7 @@ def read_tables(
         whole=affixes.token_match is not None,
         joinable=alone and not any(SEPARATOR in cut for cut in cuts.values() if len(cut) > 1),
         cuts=cuts,
+        url=affixes.url,
         recut=tuple(rule for rule in rules if cuts[rule] != results[rule]),
         tokens={rule: tuple(token.text for token in nlp.tokenizer(rule)) for rule in rules},
         stop_words=stop_words,
@@ -121,7 +197,7 @@ def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool) -> _Alte
         exact = 0 < width <= DEPTH and not any(mask & ABSENT for mask in near[:width])
         if type(width) is not int or not (exact or width == -1):
             raise ValueError("no width of an affix")
-        if len(masks) != 2 * DEPTH or not all(0 <= m <= ANY_CHARACTER for m in masks):
+        if len(masks) != 2 * DEPTH:
             raise ValueError("no sets of characters around an affix")
         alternatives.append(each)
     return alternatives

@@ -219,7 +219,9 @@ class _TermCounter:
         before, self.terms = self.terms, vocabulary.terms
         self._ids = dict(zip(vocabulary.terms, count()))
         if self._stops is not None:
-            ids = {term: id_ for term, id_ in self._ids.items() if " " not in term}  # as spans between white space have none
+            ids = {
+                term: id_ for term, id_ in self._ids.items() if " " not in term
+            }  # as spans between white space have none
             if self._singular:
                 ids = {word: id_ for term, id_ in ids.items() for word in words_with_singular(term)}
             ids = ids | dict.fromkeys(self._stops, -1)
