@@ -73,8 +73,8 @@ def _with_tables(lang):
 
 WORDS = """
 don't can't, company's "It's" Calif., (N.J.), long-term two-for-one 1-1/4 ... x...y a.m. U.S.-based http://x.org,
-www.x.org a@b.com S/P :) (:) x:) '' 'tis o'clock l'an aujourd'hui, z.B. d.h., 10°C 😀 👍, naïve ,- -,- .) [a](b) $5.50 5km/h, _x_
-the Wheat, exports 350.25), x-350.25
+www.x.org a@b.com S/P :) (:) x:) '' 'tis o'clock l'an aujourd'hui, z.B. d.h., 10°C 😀 👍, naïve ,- -,- .) [a](b)
+$5.50 5km/h, _x_ the Wheat, exports 350.25), x-350.25
 """.split()  # noqa: SIM905
 sentences = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="ab'.,-/():%$5s", max_size=8)), max_size=8)
 
