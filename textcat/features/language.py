@@ -98,7 +98,9 @@ class _Language:
         # Each new lexeme would be put through some twenty attributes of which three are ever asked for.
         self._nlp.vocab.lex_attr_getters = {}
         self._affixes = _AffixTables.of(self._nlp.tokenizer)
-        return read_tables(self._lang, self._nlp, self._affixes, attributes.stop_words)
+        # A language of another package may change while spaCy does not: its tables are not kept in a file.
+        own = type(self._nlp).__module__.startswith("spacy.lang.")
+        return read_tables(self._lang, self._nlp, self._affixes, attributes.stop_words if own else None)
 
     def _take(self, tables: LanguageTables) -> None:
         if self._nlp is None:

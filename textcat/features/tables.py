@@ -31,7 +31,7 @@ class LanguageTables(NamedTuple):
     url: tuple[int, ...] | None  # sets of characters of each of which a URL that stays whole has one; None: none stays
     recut: tuple[str, ...]  # the special cases that spaCy's table has with other tokens than these
     tokens: Mapping[str, tuple[str, ...]]  # the tokens that each special case has as a text of its own
-    stop_words: Collection[str] | None  # in lower case; None if the tokens' attributes are not spaCy's usual ones
+    stop_words: Collection[str] | None  # in lower case; None if the language has its own ways, and no file of tables
 
     def as_json(self) -> str:
         """Return the tables as `from_json` reads them."""
