@@ -5,10 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 import textcat
-from textcat.training import held_out
+from textcat.training import selection
 from textcat.training.examples import Examples
-from textcat.training.held_out import held_out_scores
-from textcat.training.selection import folds, out_of_fold_scores
+from textcat.training.selection import folds, held_out_scores, out_of_fold_scores
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +24,8 @@ def test_with_all_rows_and_all_folds_they_are_those_of_training_each_topic_witho
     newswire, learner, monkeypatch
 ):
     rows, labels = newswire
-    monkeypatch.setattr(held_out, "_LEAST", labels.shape[0])
-    monkeypatch.setattr(held_out, "_ENOUGH", labels.shape[0])
+    monkeypatch.setattr(selection, "_LEAST", labels.shape[0])
+    monkeypatch.setattr(selection, "_ENOUGH", labels.shape[0])
     fold_of = folds(labels, 3, 0)
     examples = Examples(rows, labels)
     scores = held_out_scores(examples, learner.fit(rows, labels), fold_of)
@@ -37,10 +36,10 @@ def test_rows_that_never_cause_an_update_change_nothing(newswire, monkeypatch):
     """A ranker trained on its support and its positives alone is the whole ranker."""
     rows, labels = newswire[0].astype(np.float64), newswire[1]
     learner = textcat.PAUM(1.0, 20.0, lambda_=0.5).fit(rows, labels)
-    monkeypatch.setattr(held_out, "_OF_SUPPORT", 0)
-    monkeypatch.setattr(held_out, "_OF_DOCUMENTS", 0)
-    monkeypatch.setattr(held_out, "_LEAST", 0)
-    topics = held_out._Topics(Examples(rows, labels), learner, np.full(labels.shape[0], 9))  # no document in fold 0
+    monkeypatch.setattr(selection, "_OF_SUPPORT", 0)
+    monkeypatch.setattr(selection, "_OF_DOCUMENTS", 0)
+    monkeypatch.setattr(selection, "_LEAST", 0)
+    topics = selection._Topics(Examples(rows, labels), learner, np.full(labels.shape[0], 9))  # no document in fold 0
     scores = learner.decision_function(rows)
     for topic in range(labels.shape[1]):
         kept = topics._deciding(topic, scores[:, topic])
@@ -53,7 +52,7 @@ def test_rows_that_never_cause_an_update_change_nothing(newswire, monkeypatch):
 
 def test_a_topic_of_many_positives_is_judged_by_some_folds_and_a_rare_one_by_all(newswire, monkeypatch):
     rows, labels = newswire
-    monkeypatch.setattr(held_out, "_ENOUGH", 10)
+    monkeypatch.setattr(selection, "_ENOUGH", 10)
     learner = textcat.PAUM().fit(rows, labels)
     fold_of = folds(labels, 5, 0)
     scores = held_out_scores(Examples(rows, labels), learner, fold_of)
@@ -70,8 +69,8 @@ def test_they_are_the_same_to_the_bit_with_many_jobs_few_topics_at_a_time_and_ro
     fold_of = folds(labels, 3, 0)
     learner = textcat.PAUM(lambda_=0.1, n_jobs=1).fit(rows, labels)
     alone = held_out_scores(Examples(rows, labels), learner, fold_of)
-    monkeypatch.setattr(held_out, "_TOPICS", topics)
-    monkeypatch.setattr(held_out, "_DOCUMENTS", 7)
+    monkeypatch.setattr(selection, "_TOPICS", topics)
+    monkeypatch.setattr(selection, "_DOCUMENTS", 7)
     stored = textcat.write_rows(tmp_path / "rows", [sp.csr_matrix(rows)])
     finished = []
     many = textcat.PAUM(lambda_=0.1, n_jobs=3).fit(rows, labels)

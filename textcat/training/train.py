@@ -26,8 +26,7 @@ from textcat.model.tagger import Tagger
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.examples import make_examples
-from textcat.training.held_out import held_out_scores
-from textcat.training.selection import folds
+from textcat.training.selection import folds, held_out_scores
 
 _N_FOLDS = 5
 _CROSS_VALIDATED = "training documents, by cross-validation"
