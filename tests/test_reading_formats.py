@@ -154,24 +154,10 @@ BYTES = st.lists(
 )
 def test_every_line_that_is_not_blank_is_a_record_or_a_rejection(place, data, form, block):
     assume(not any(compression.magic.match(data) for compression in COMPRESSIONS))
-    assume(not data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["))  # an array, see the next test
+    assume(not data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["))  # an array of objects, not lines
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     found = place(form, data, block_bytes=block)
     assert [item.position for item in found] == [i for i, line in enumerate(lines, 1) if line.strip()]
-
-
-@pytest.mark.parametrize("block", [1, 1 << 20])
-def test_an_array_that_is_cut_off_is_told_from_a_whole_one(place, block):
-    whole = b' [{"text": "Tin"},\n {"text": "ore", "zone": {}} ]\n'
-    for form in ("json", "jsonl"):
-        assert outcome(place(form, whole, block_bytes=block)) == [1, 2]
-        for n in range(2, len(whole) - 2):
-            *found, fault = place(form, whole[:n], block_bytes=block)
-            assert isinstance(fault, Rejection), whole[:n]
-            assert outcome(found) == list(range(1, fault.position))
-    assert place("json", b"[]", block_bytes=block) == []
-    (fault,) = place("json", b"[", block_bytes=block)
-    assert fault.reason == "The array ends without ], so that objects may be missing: look whether the file is whole."
 
 
 def test_a_line_of_text_is_a_document():

@@ -274,14 +274,8 @@ def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, n
     if place.position:
         ahead.move_to(place.offset)
         whole.position = place.position
-    last = b""
     while (item := whole.take()) is not None:
-        last = (item.data if item.data.strip() else last) if isinstance(item, Block) else b""
         yield _Step(item, _Place(ahead.offset, whole.position), stream.consumed())
-    # Behind the last object there is a ], nothing where the array is cut off, or else an object that is cut off itself.
-    if model.format == "json" and last and not ahead.error and not last[whole.cut(last) :].strip(b" \t\r\n[,"):
-        fault = UnreadableError("ends without ], so that objects may be missing: look whether the file is whole")
-        yield _Step(_reject(settings, fault, name, "The array", whole.position, ahead.offset), None, stream.consumed())
     if ahead.error:
         subject = f"The file, from byte {ahead.offset} on,"
         yield _Step(_reject(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
@@ -294,10 +288,6 @@ class _WholeRecords:
         self.position = 1 + model.header.count(b"\n")
         self._ahead, self._model, self._settings, self._largest = ahead, model, settings, largest
         self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
-
-    def cut(self, data: bytes) -> int:
-        """Return where the last record ends that is whole."""
-        return self._cutter.cut(data)
 
     def take(self) -> Block | Rejection | None:
         """Return the next records, or that the next one is too long; None at the end, or where an error stands."""
