@@ -219,9 +219,8 @@ class _TermCounter:
         before, self.terms = self.terms, vocabulary.terms
         self._ids = dict(zip(vocabulary.terms, count()))
         if self._stops is not None:
-            ids = {
-                term: id_ for term, id_ in self._ids.items() if " " not in term
-            }  # as spans between white space have none
+            # What is looked up are spans between white space: an n-gram of terms is none.
+            ids = {term: id_ for term, id_ in self._ids.items() if " " not in term}
             if self._singular:
                 ids = {word: id_ for term, id_ in ids.items() for word in words_with_singular(term)}
             ids = ids | dict.fromkeys(self._stops, -1)
