@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import tarfile
 import threading
 import time
@@ -454,6 +455,38 @@ def test_a_named_corpus_opens_again_by_its_name():
     corpus = open_corpus("newswire")
     assert corpus.origin == {"name_or_path": "newswire"}
     assert reopen_corpus(corpus.origin) == corpus
+
+
+@pytest.mark.parametrize(
+    ("setting", "shown"),
+    [
+        ({"text_fields": ("headline", "story")}, "--text-field headline, story"),
+        ({"id_field": "nr"}, "--id-field nr"),
+        ({"topics_field": "labels"}, "--topics-field labels"),
+        ({"topics_separator": ";"}, "--topics-separator ;"),
+        ({"split_field": "part"}, "--split-field part"),
+        ({"encoding": "utf-8"}, "--encoding utf-8"),
+        ({"quotes": False}, "--quote none"),
+        ({"lines": True}, "--lines"),
+        ({"format": "csv"}, "--format csv"),
+    ],
+)
+def test_a_setting_that_would_change_nothing_beside_a_card_is_refused(setting, shown):
+    message = f"Corpus newswire is read as its card says, so {shown} would change nothing: leave it out, or write a "
+    for named in ("newswire", cards()["newswire"]):
+        with pytest.raises(TextcatError, match=f"^{re.escape(message)}card of your own\\.$"):
+            open_corpus(named, settings=InputSettings(**setting))
+
+
+def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text('reader = "csv"\nfiles = ["articles.csv"]\noptions = { text = "abstract", id = "key" }')
+    left_open = InputSettings(topics_field="labels", topics_separator="|", encoding="latin-1", quotes=False)
+    corpus = open_corpus(own, settings=left_open, test_size=0.2)
+    assert (len(corpus.train), len(corpus.test), corpus.topics) == (16, 4, ("all", "corn", "tin"))
+    assert reopen_corpus(json.loads(json.dumps(corpus.origin))) == corpus
+    with pytest.raises(TextcatError, match=r"^Corpus own is read as its card says, so --id-field nr would change nothing: .*\.$"):
+        open_corpus(own, settings=left_open._replace(id_field="nr"))
 
 
 @pytest.mark.parametrize(

@@ -434,6 +434,21 @@ def test_options_of_input_are_refused_where_the_corpus_of_training_is_opened_aga
     assert run("evaluate", "m", own, "--encoding", "latin-1").code == 0
 
 
+def test_options_of_input_that_a_corpus_does_not_take_are_refused(run, model):
+    named = "Corpus newswire is read as its card says, so --text-field headline would change nothing: leave it out"
+    own = "options of input go with a corpus that is named: the model's own is read as for its training"
+    with_name = {"evaluate": (model, "newswire"), "compare": (model, model, "--corpus", "newswire")}
+    for command in ("train", "tune", "evaluate", "compare"):
+        arguments = with_name.get(command, ("newswire",))
+        assert named in run.refuses(command, *arguments, "--text-field", "headline")
+        assert "--test-seed 3 draws the documents of --test-size" in run.misuses(command, *arguments, "--test-seed", 3)
+        assert "has a test part of 350 documents already" in run.refuses(command, *arguments, "--test-size", 0.5)
+    for arguments in (("evaluate", model), ("compare", model, model)):
+        for option in (("--text-field", "headline"), ("--test-size", 0.5)):
+            assert own in run.misuses(*arguments, *option)
+    assert run("evaluate", model, "--corpus-dir", "elsewhere").code == 0
+
+
 def test_json_csv_and_tables_agree(run, model):
     as_json = json.loads(run("evaluate", model, "--json").out)
     as_csv = list(csv.DictReader(io.StringIO(run("evaluate", model, "--csv").out)))

@@ -143,6 +143,8 @@ def corpus_reader(
 
     settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
     asked = None if settings == InputSettings() else settings
+    if test_seed and test_size is None:
+        raise BadParameter(f"--test-seed {test_seed} draws the documents of --test-size: give both")
 
     def open_one(corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
         from textcat.corpus.catalogue import open_corpus, reopen_corpus
@@ -152,7 +154,7 @@ def corpus_reader(
                 return open_corpus(
                     corpus, corpus_dir, progress=bar, settings=asked, test_size=test_size, seed=test_seed
                 )
-            if asked or test_size is not None or test_seed:
+            if asked or test_size is not None:
                 why = "the model's own is read as for its training"
                 raise BadParameter(f"options of input go with a corpus that is named: {why}")
             return reopen_corpus(corpus, corpus_dir=corpus_dir, progress=bar)

@@ -207,13 +207,13 @@ def _test_corpus(
     return replace(documents, test=labelled or documents.test)  # evaluation refuses a corpus without any
 
 
-def _origin(tagger: "Tagger") -> str | Mapping[str, Any]:
-    """Return the name of the corpus of a tagger, or how it was opened."""
+def _origin(tagger: "Tagger") -> Mapping[str, Any]:
+    """Return how the corpus of a tagger was opened."""
     from textcat.corpus.catalogue import cards
 
     where = tagger.origin.get("name_or_path", tagger.corpus)
-    if (where in cards() and len(tagger.origin) < 2) or (not tagger.origin and Path(where).exists()):
-        return where  # models of earlier versions say no more than a name
+    if not tagger.origin and (where in cards() or Path(where).exists()):
+        return {"name_or_path": where}  # models of earlier versions say no more than a name
     if not tagger.origin or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
         raise TextcatError(
             f"The model was trained on {tagger.corpus!r}, which is no known corpus: name the corpus to evaluate on."

@@ -32,6 +32,18 @@ READERS = {
 _LABELS = ("train", "test", "version", "headers", "split")
 _SETTINGS = {"id": "id_field", "topics": "topics_field", "separator": "topics_separator", "encoding": "encoding"}
 _FORMATS = {"folders": "text", "json": ""}
+#: How data are read: the setting, its option on the command line, and that of a card, "" for none.
+_INPUT = (
+    ("format", "--format", ""),
+    ("text_fields", "--text-field", "text"),
+    ("id_field", "--id-field", "id"),
+    ("topics_field", "--topics-field", "topics"),
+    ("topics_separator", "--topics-separator", "separator"),
+    ("split_field", "--split-field", "split"),
+    ("encoding", "--encoding", "encoding"),
+    ("quotes", "--quote none", "quotes"),
+    ("lines", "--lines", ""),
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,20 @@ class Card:
         return settings._replace(
             format=_FORMATS.get(self.reader, self.reader), labels=LabelSettings(**labels), **changes
         )
+
+    def check_settings(self, settings: InputSettings) -> None:
+        """Raise a TextcatError if a setting would change nothing, as the card has its own or its reader takes none."""
+        # The split of Reuters is a rule, not a field.
+        taken = {*READERS[self.reader]} - {*self.options} - ({"split"} if self.reader == "reuters" else set())
+        for name, asked, option in _INPUT:
+            if option not in taken and not settings.is_default(name):
+                value = getattr(settings, name)
+                shown = "" if isinstance(value, bool) else value if isinstance(value, str) else ", ".join(value)
+                asked = f"{asked} {shown}".rstrip()
+                raise TextcatError(
+                    f"Corpus {self.name} is read as its card says, so {asked} would change nothing: leave it out, or "
+                    "write a card of your own."
+                )
 
     def describes(self, name: str) -> bool:
         """Return whether a file of the source says what topics are about."""

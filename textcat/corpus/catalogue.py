@@ -141,7 +141,8 @@ def open_corpus(
     download, progress : bool, Bar
         Whether a corpus that is found nowhere is fetched, and what draws that.
     settings : InputSettings, optional
-        How data without a card are read; a card's own options go before them. With a format, all files are read in it.
+        How data without a card are read. With a format, all files are read in it. Beside a card, only what its reader
+        takes and the card does not say.
     test_size, seed : float or int, optional
         Set documents of a corpus without a test part aside as one, see `Corpus.split`.
 
@@ -153,8 +154,8 @@ def open_corpus(
     Raises
     ------
     TextcatError
-        If there is no such corpus, its files are missing, damaged or not as the card describes them, or two documents
-        have the same id.
+        If there is no such corpus, its files are missing, damaged or not as the card describes them, two documents
+        have the same id, or a setting would change nothing, as the card says how the corpus is read.
     """
     origin: dict[str, Any] = {}
     if isinstance(name_or_path, Card):
@@ -167,6 +168,7 @@ def open_corpus(
         if settings is not None:
             origin["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
     if not data:
+        described.check_settings(settings or InputSettings())
         located = locate(described, corpus_dir)
         if located is None and not (download and described.urls):
             folders = ", ".join(map(str, _search_folders(described, corpus_dir)))
@@ -262,7 +264,7 @@ def _open(card: Card, data: str, settings: InputSettings | None) -> Corpus:
     _log.info("Reading %s from %s", card.name, data)
     contents = _Contents(card, data)
     # Every file of a folder is of the format that has been asked for, whatever its name.
-    of_one_format = settings is not None and settings.format not in ("", "text") and not (card.sha256 or card.tree)
+    of_one_format = settings is not None and settings.format not in ("", "text")
     wanted = None if of_one_format else card.wanted
     documents = read_documents([data], card.settings(settings), wanted, contents.open)
     contents.check_complete()
