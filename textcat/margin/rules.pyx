@@ -56,6 +56,15 @@ ETA = _Parameter("eta", low=0, default=1.0)
 FRACTION = {"low": 0, "high": 1, "closed": "right"}  # of the largest possible margin that may be given up
 
 
+class _SignatureOfParameters:
+    """What ``inspect.signature`` says of a rule: read from the class that it is asked of."""
+
+    def __get__(self, rule, cls):
+        defaults = [Argument.empty if each.default is None else each.default for each in cls.PARAMETERS]
+        named = zip(cls.PARAMETERS, defaults)
+        return Signature([Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=default) for each, default in named])
+
+
 cdef double _no_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return -INFINITY
 
@@ -70,6 +79,7 @@ cdef class Rule:
     """
 
     PARAMETERS = ()
+    __signature__ = _SignatureOfParameters()
 
     def __cinit__(self, *args, **kwargs):
         # An object made past its __init__ must not send the compiled loop to address 0.
@@ -127,13 +137,6 @@ cdef class Rule:
         return f"{type(self).__name__}({settings})"
 
 
-def _signature(*parameters):
-    """Return what ``inspect.signature`` says of a rule with these parameters."""
-    defaults = [Argument.empty if parameter.default is None else parameter.default for parameter in parameters]
-    named = zip(parameters, defaults)
-    return Signature([Argument(each.name, Argument.POSITIONAL_OR_KEYWORD, default=default) for each, default in named])
-
-
 cdef double _zero_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
     return 0
 
@@ -158,7 +161,6 @@ cdef class PA(Rule):
     """
 
     PARAMETERS = (ETA,)
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _zero_threshold, _pa_step
@@ -191,7 +193,6 @@ cdef class PAM(Rule):
     """
 
     PARAMETERS = (_Parameter("tau"), ETA)
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _pam_threshold, _pam_step
@@ -228,7 +229,6 @@ cdef class PAUM(Rule):
     """
 
     PARAMETERS = (_Parameter("tau_neg"), _Parameter("tau_pos"), ETA)
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _paum_threshold, _paum_step
@@ -262,7 +262,6 @@ cdef class TMargitron(Rule):
     """
 
     PARAMETERS = (_Parameter("epsilon", low=0, high=2), _Parameter("b", low=0))
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _t_margitron_threshold, _unit_step
@@ -291,7 +290,6 @@ cdef class LMargitron(Rule):
     """
 
     PARAMETERS = (_Parameter("epsilon", low=0), _Parameter("b", low=0))
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _l_margitron_threshold, _unit_step
@@ -340,7 +338,6 @@ cdef class MICRA(Rule):
         _Parameter("eta", low=0), _Parameter("beta", low=0), _Parameter("epsilon", low=0, default=0.05),
         _Parameter("zeta", low=0, closed="left", default=0.9),
     )
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _micra_threshold, _micra_step
@@ -366,7 +363,6 @@ cdef class CRAMMA(Rule):
     """
 
     PARAMETERS = (_Parameter("eta", low=0), _Parameter("beta", low=0), _Parameter("epsilon", low=0, default=0.5))
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _micra_threshold, _micra_step  # p[3], its ζ, is 0
@@ -409,7 +405,6 @@ cdef class ALMA(Rule):
         _Parameter("alpha", **FRACTION), _Parameter("B", low=0, default=lambda alpha: sqrt(8) / alpha),
         _Parameter("C", low=0, default=sqrt(2)),
     )
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _alma_threshold, _alma_step
@@ -449,7 +444,6 @@ cdef class ROMMA(Rule):
     """
 
     PARAMETERS = (_Parameter("delta", **FRACTION),)
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _romma_threshold, _romma_step
@@ -476,7 +470,6 @@ cdef class PDM(Rule):
     """
 
     PARAMETERS = (_Parameter("epsilon", **FRACTION),)
-    __signature__ = _signature(*PARAMETERS)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _pdm_threshold, _unit_step
