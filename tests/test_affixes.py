@@ -10,22 +10,29 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_tokens import LANGUAGES, PIECES
 
-from textcat.features._token_cache import Infixes, Prefixes, Suffixes
+from textcat.features._token_cache import Infixes, Prefixes, SpanCutter, Suffixes
 from textcat.features.affixes import (
     ABSENT,
     ASCII,
     OTHER,
+    _affix_tables,
     _AffixTables,
     _alternatives,
     _parse,
+    _required,
     _UnmodelledRegexError,
-    required_characters,
 )
 
 
 @cache
 def affixes_of(lang):
     return _AffixTables.of(naive.nlp_of(lang).tokenizer)
+
+
+def cutter_of(affixes, specials=frozenset()):
+    """What cuts spans by the tables alone."""
+    tables = _affix_tables((None, None, None), affixes.alternatives)
+    return SpanCutter(*tables, affixes.token_match is not None, set(specials))
 
 
 @cache
@@ -76,14 +83,14 @@ def test_tables_find_what_the_regexes_find(lang, chunk):
 @example(chunk="a:)")
 @example(chunk="'s")
 def test_what_the_tables_cut_is_cut_as_the_tokenizer_does_it(lang, chunk):
-    tokens, lengths = affixes_of(lang).cutter(specials_of(lang)).cut([chunk])
+    tokens, lengths = cutter_of(affixes_of(lang), specials_of(lang)).cut([chunk])
     assert lengths.tolist() == [len(tokens)]
     assert tokens in ([], naive.tokens(chunk, lang))
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_tables_of_every_language_are_read(lang):
-    tokens, lengths = affixes_of(lang).cutter(specials_of(lang)).cut(["word", "(word", "word,", "(word)"])
+    tokens, lengths = cutter_of(affixes_of(lang), specials_of(lang)).cut(["word", "(word", "word,", "(word)"])
     if naive.nlp_of(lang).tokenizer.token_match is None:
         assert (tokens, lengths.tolist()) == (["word", "(", "word", "word", ",", "(", "word", ")"], [1, 2, 2, 3])
     else:  # it is asked about everything that has an affix
@@ -128,7 +135,7 @@ def test_a_string_without_a_required_character_does_not_match(parts, string):
     held = 0
     for character in string:
         held |= 1 << ord(character) if ord(character) < 128 else OTHER
-    if any(not mask & held for mask in required_characters(regex)):
+    if any(not mask & held for mask in _required(_parse(regex))):
         assert regex.search(string) is None
 
 
@@ -167,7 +174,7 @@ def test_a_tokenizer_without_regexes_has_no_affixes():
 
     affixes = _AffixTables.of(Bare)
     assert affixes.url_match is None
-    assert affixes.cutter(set()).cut(["(a-b)."])[0] == ["(a-b)."]
+    assert cutter_of(affixes).cut(["(a-b)."])[0] == ["(a-b)."]
 
 
 def test_other_callables_than_regexes_are_always_asked():
@@ -177,14 +184,14 @@ def test_other_callables_than_regexes_are_always_asked():
         url_match = token_match = staticmethod(lambda string: None)
 
     affixes = _AffixTables.of(Custom)
-    assert affixes.cutter(set()).cut(["word"])[1].tolist() == [0]
+    assert cutter_of(affixes).cut(["word"])[1].tolist() == [0]
     assert affixes.url_match is Custom.url_match
     assert affixes.prefixes("a").end() == 1
 
 
 def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
     affixes = affixes_of("en")._replace(token_match=re.compile("x,").match)
-    assert affixes.cutter(set()).cut(["x,", "x"])[1].tolist() == [0, 1]
+    assert cutter_of(affixes).cut(["x,", "x"])[1].tolist() == [0, 1]
 
 
 def test_exact_alternatives_know_their_width():

@@ -18,7 +18,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from textcat.features._token_cache import DEPTH, Infixes, Prefixes, SpanCutter, Suffixes
+from textcat.features._token_cache import DEPTH, Infixes, Prefixes, Suffixes
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer
@@ -63,11 +63,6 @@ def _alternatives(pattern: re.Pattern[str], role: _Role) -> list[_Alternative]:
     return [_alternative(path, role) for path in paths]
 
 
-def required_characters(pattern: re.Pattern[str]) -> list[int]:
-    """Return sets of characters of each of which any string that the pattern matches holds at least one."""
-    return _required(_parse(pattern))
-
-
 class _AffixTables(NamedTuple):
     """The callables of a tokenizer, each behind its tables."""
 
@@ -88,7 +83,7 @@ class _AffixTables(NamedTuple):
         infixes = _readable(tokenizer.infix_finditer, "finditer", "infix")
         alternatives = prefixes, suffixes, infixes
         return cls(
-            *affix_tables(asked, alternatives),
+            *_affix_tables(asked, alternatives),
             _url_guard(tokenizer.url_match),
             tokenizer.token_match,
             alternatives,
@@ -108,42 +103,9 @@ class _AffixTables(NamedTuple):
             faster_heuristics=tokenizer.faster_heuristics,
         )
 
-    def cutter(self, specials: set[str]) -> SpanCutter:
-        """Return what cuts spans by these tables alone; for the parameter see `span_cutter`."""
-        return span_cutter(self.alternatives, self.token_match is not None, specials)
 
-
-def span_cutter(alternatives: Sequence[_Alternatives], whole: bool, specials: set[str]) -> SpanCutter:
-    """Return what cuts spans by tables alone.
-
-    Parameters
-    ----------
-    alternatives : sequence
-        Those of prefixes, suffixes and infixes.
-    whole : bool
-        Whether something may keep a span whole that has affixes, as spaCy's `token_match`.
-    specials : set of str
-        What may be no run of tokens of a span.
-
-    Returns
-    -------
-    SpanCutter
-    """
-    return SpanCutter(*affix_tables((None, None, None), alternatives), whole, specials)
-
-
-def affix_tables(asked: Sequence[Any], alternatives: Sequence[_Alternatives]) -> tuple[Prefixes, Suffixes, Infixes]:
-    """Return the tables of prefixes, suffixes and infixes.
-
-    Parameters
-    ----------
-    asked, alternatives : sequence
-        Of each of the three, the function that is asked where its table cannot tell, and the alternatives.
-
-    Returns
-    -------
-    tuple of Prefixes, Suffixes and Infixes
-    """
+def _affix_tables(asked: Sequence[Any], alternatives: Sequence[_Alternatives]) -> tuple[Prefixes, Suffixes, Infixes]:
+    """Return the tables of the alternatives, each with the function that is asked where its table cannot tell."""
     kinds = (Prefixes, Suffixes, Infixes)
     prefixes, suffixes, infixes = (kind(*each) for kind, *each in zip(kinds, asked, alternatives, strict=True))
     return prefixes, suffixes, infixes
@@ -179,7 +141,7 @@ def _required_of(function: Callable[[str], Any] | None) -> list[int]:
     """Return the sets of characters of which a string needs one each for the function to match it, as far as known."""
     try:
         pattern = _pattern_of(function, "match")
-        return required_characters(pattern) if pattern else []
+        return _required(_parse(pattern)) if pattern else []
     except _UnmodelledRegexError:
         return []
 
@@ -297,6 +259,7 @@ def _union(masks: Iterable[int]) -> int:
 
 
 def _required(nodes: Iterable[_Node]) -> list[int]:
+    """Return sets of characters of each of which any string that the nodes match holds at least one."""
     required: list[int] = []
     for op, argument in nodes:
         name, mask = str(op), _mask((op, argument))

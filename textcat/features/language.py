@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.errors import TextcatError
-from textcat.features._token_cache import WordTable
-from textcat.features.affixes import _AffixTables, span_cutter
+from textcat.features._token_cache import SpanCutter, WordTable
+from textcat.features.affixes import _affix_tables, _AffixTables
 from textcat.features.tables import SEPARATOR, LanguageTables, Splitter, read_tables
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ class _Language:
         if self._nlp is None:
             self.attributes = _usual_attributes(tables.stop_words or ())
         cuts = tables.cuts.values()
-        self._cutter = span_cutter(tables.alternatives, tables.whole, {*tables.cuts, *map("".join, cuts)})
+        specials = {*tables.cuts, *map("".join, cuts)}
+        self._cutter = SpanCutter(*_affix_tables((None, None, None), tables.alternatives), tables.whole, specials)
         self.longest_special = max(map(len, cuts), default=0)  # in tokens
         self._boundaries: dict[tuple[str, str], set[_Boundary]] = defaultdict(set)
         for cut in cuts:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from textcat.features._token_cache import DEPTH
-from textcat.features.affixes import ABSENT, ANY_CHARACTER, _Alternative, _Alternatives, affix_tables
+from textcat.features.affixes import ABSENT, ANY_CHARACTER, _affix_tables, _Alternative, _Alternatives
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
@@ -93,7 +93,7 @@ class Splitter:
 
     def __init__(self, tables: LanguageTables):
         self._tables = tables
-        self._prefix, self._suffix, self._infixes = affix_tables((_unsure,) * 3, tables.alternatives)
+        self._prefix, self._suffix, self._infixes = _affix_tables((_unsure,) * 3, tables.alternatives)
         self._recut = {tables.cuts[rule] for rule in tables.recut}
         self._longest = max(map(len, self._recut), default=0)
 
