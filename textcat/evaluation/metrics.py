@@ -245,17 +245,12 @@ class _DocumentDecisions(NamedTuple):
 def _document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
     """Measure per document the topics it gets with ``score > threshold``."""
     positives, values = _checked(Y, scores)
-    given = values > np.asarray(threshold)
-    entries = positives.tocoo()
-    right = given[entries.row, entries.col]
-    hits = np.bincount(entries.row[right], minlength=len(values))
-    n_relevant = np.bincount(entries.row, minlength=len(values))
-    n_given = np.count_nonzero(given, axis=1)
-    rightly_none = (n_relevant == 0) & (n_given == 0)
+    of = _decisions(positives.T, values.T, np.broadcast_to(threshold, values.shape).T)
+    either = of.retrieved + of.positives
     return _DocumentDecisions(
-        precision=np.where(rightly_none, 1, hits / np.maximum(n_given, 1)),
-        recall=np.where(rightly_none, 1, hits / np.maximum(n_relevant, 1)),
-        f1=np.where(rightly_none, 1, 2 * hits / np.maximum(n_given + n_relevant, 1)),
+        precision=np.where(either == 0, 1, of.hits / np.maximum(of.retrieved, 1)),
+        recall=np.where(either == 0, 1, of.hits / np.maximum(of.positives, 1)),
+        f1=np.where(either == 0, 1, 2 * of.hits / np.maximum(either, 1)),
     )
 
 
