@@ -182,7 +182,8 @@ def test_the_perceptron_keeps_both_bounds_on_real_data(separable):
         assert figures["% of bound"] == pytest.approx(100 * figures["mistakes"] / figures["bound"])
         assert row.note == "", "the perceptron has converged"
     plane = notes._libsvm_plane(data.X, data.y)
-    assert abs(plane.bias) <= notes.longest(data.X) * np.linalg.norm(plane.weights), "the condition of the bound"
+    R = np.sqrt(notes._squared_radius(data.X))
+    assert abs(plane.bias) <= R * np.linalg.norm(plane.weights), "the condition of the bound"
     for name in ("R", "margin"):
         figure = through_origin.figures[name]
         if figure.published is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,13 +19,12 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from textcat import __version__
-from textcat.corpus.catalogue import cache_folder
+from textcat.corpus.catalogue import _warn_once, cache_folder
 from textcat.errors import install_hint
 from textcat.files import KeptResults, read_toml
 from textcat.papers.datasets import MissingData, missing
 from textcat.progress import Stages
 
-_log = logging.getLogger(__name__)
 _PACKAGE = Path(__file__).parent.parent
 # What a task's rows depend on; sources of compiled code are in a checkout only, a wheel's are known by its version.
 _CODE = ("corpus", "documents.py", "evaluation", "features", "margin", "papers", "reading")
@@ -254,11 +252,6 @@ def _now() -> datetime:
 
 def _can_draw() -> bool:
     return find_spec("matplotlib") is not None
-
-
-@cache
-def _warn_once(sentence: str) -> None:
-    _log.warning(sentence)
 
 
 def _key(experiment: Experiment, task: Task, n_jobs: int, slow_baselines: bool) -> str:

@@ -7,8 +7,6 @@ ICML 2007.
 from __future__ import annotations
 
 import itertools
-import multiprocessing
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -67,7 +65,7 @@ class _Run(NamedTuple):
 SETTINGS = {number: _Setting(**FACTS[f"micra-table-{number}"]["setting"]) for number in (1, 2, 3, 4)}
 
 
-def _squared_radius(X: sp.csr_array, rho: float, lambda_: float) -> float:
+def _squared_radius(X: sp.csr_array, rho: float = 0.0, lambda_: float = 0.0) -> float:
     """Return R², the largest squared length of a row with its augmented and private coordinates."""
     return float(X.multiply(X).sum(axis=1).max() + rho**2 + lambda_)
 
@@ -268,28 +266,6 @@ def _libsvm_margin(
 
 def _apart(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a process of its own, which Ctrl-C ends at once: a library that trains looks at no signal."""
-    # A new process that starts from nothing (spawn) knows nothing of our threads and locks; and no pool, whose locks a
-    # worker that is ended may take with it.
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send_result, args=(sender, function, arguments), daemon=True)
-    process.start()
-    sender.close()  # the process has its own: when that ends, so does the pipe
-    try:
-        succeeded, result = receiver.recv()
-    except EOFError:
-        raise RuntimeError(f"The process that was to call {function.__name__} ended before it.") from None
-    finally:
-        process.kill()
-        process.join()
-    if not succeeded:
-        raise result
-    return result
+    from joblib import Parallel, delayed
 
-
-def _send_result(sender: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        sender.send((True, function(*arguments)))
-    except Exception as error:
-        sender.send((False, error))
+    return Parallel(n_jobs=2, backend="loky")([delayed(function)(*arguments)])[0]  # with n_jobs=1 it would be this one

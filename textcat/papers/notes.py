@@ -15,7 +15,7 @@ from textcat.margin.rules import PA
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
 from textcat.papers.experiments import Figure, Row, Settings, Task, _described
-from textcat.papers.micra import _libsvm_plane, _Plane
+from textcat.papers.micra import _libsvm_plane, _Plane, _squared_radius
 from textcat.papers.paum import _Vectors, _vectors
 
 # --- the toy table ---------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def _given_rows(settings: Settings) -> list[Row]:
 def _learnt_rows(settings: Settings) -> list[Row]:
     """Train the perceptron on the four documents, and classify them; α counts the mistakes made on each."""
     X = sp.csr_array(COUNTS, dtype=np.float64)
-    R = longest(X)
+    R = np.sqrt(_squared_radius(X))
     (solution,) = solve(X, [Problem.from_labels(IS_PHYSICS, PA(), rho=R)], margins=True)
     assert solution.weights is not None
     alpha = np.zeros(len(IS_PHYSICS))
@@ -58,11 +58,6 @@ def _classified(classifier: str, scores: np.ndarray, alpha: np.ndarray | None = 
         figures = {"y": Figure(1 if score > 0 else -1, y), "f(x)": Figure(float(score))}
         rows.append(Row(f"{classifier}, D{k + 1}", figures if alpha is None else figures | {"α": Figure(alpha[k])}))
     return rows
-
-
-def longest(X: sp.csr_array) -> float:
-    """Return R, the length of the longest row."""
-    return float(np.sqrt(X.multiply(X).sum(axis=1).max()))
 
 
 # --- learning a topic ------------------------------------------------------------------------------------------------
@@ -96,7 +91,7 @@ class _Draw(NamedTuple):
         sides = [random.choice(np.flatnonzero(y == side), n_each, replace=False) for side in (1, -1)]
         chosen = random.permutation(np.concatenate(sides))
         train, test = (sp.csr_array(rows, dtype=np.float64) for rows in (vectors.train, vectors.test))
-        return cls(train[chosen], y[chosen], test, y_test, longest(train[chosen]))
+        return cls(train[chosen], y[chosen], test, y_test, np.sqrt(_squared_radius(train[chosen])))
 
     def partly(self, n_documents: Iterable[int], n_jobs: int) -> list[Solution]:
         """Show the perceptron the first n documents once."""
@@ -171,7 +166,7 @@ def _draw_learning(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     so_far = 100 * mistakes / n_seen
     lag = 100 // STRIDE
     lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent
-    with pages.drawing(path) as axes:
+    with pages._drawing(path) as axes:
         axes.plot(n_seen, so_far.T, color="silver", linewidth=0.5)
         axes.plot(n_seen, so_far.mean(axis=0), color="black", label="of all documents so far")
         axes.plot(n_seen[lag:], lately.mean(axis=0), color="firebrick", label="of the last 100 documents")
@@ -183,7 +178,7 @@ def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     """Draw the training and the test error after each of ten epochs, means over draws."""
     epochs = range(1, 11)
     errors = _errors(draws, [draw.repeatedly(epochs, n_jobs) for draw in draws]).mean(axis=0)
-    with pages.drawing(path) as axes:
+    with pages._drawing(path) as axes:
         axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
         axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
         axes.set(xlabel="epochs", ylabel="misclassified [%]", ylim=(0, None), xticks=list(epochs))
@@ -219,7 +214,7 @@ def _bounds(name: str, settings: Settings) -> list[Row]:
         ("with bias", data.X, data.y, 4, (None, None)),
         (label, *_mirrored(data.X, data.y, rho), 1, printed),
     ):
-        R, plane = longest(X), _libsvm_plane(X, y)
+        R, plane = np.sqrt(_squared_radius(X)), _libsvm_plane(X, y)
         problem = Problem.from_labels(data.y, PA(), rho=R if kind == "with bias" else rho, max_epochs=10**6)
         (solution,) = solve(data.X, [problem])
         bound, digits = factor * (R / plane.margin) ** 2, 5 if plane.margin < 0.01 else 4

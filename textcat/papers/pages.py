@@ -152,18 +152,8 @@ def _difference(ours: str, published: str) -> str:
 
 
 @contextmanager
-def drawing(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
-    """Yield axes of matplotlib to draw on, and write them as SVG: the same to the byte from run to run, no date in it.
-
-    Parameters
-    ----------
-    path, width, height : Path, float, float
-        Sizes are in inches.
-
-    Yields
-    ------
-    matplotlib.axes.Axes
-    """
+def _drawing(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
+    """Yield axes of matplotlib, of so many inches, and write them as SVG: the same to the byte from run to run."""
     try:
         import matplotlib
         from matplotlib.figure import Figure

@@ -458,7 +458,7 @@ def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np
     shown = np.vstack([inside, *points.values()])
     low, high = shown.min(axis=0) - 0.03, shown.max(axis=0) + 0.03
     size = high - low
-    with pages.drawing(path, 7, float(np.clip(7 * size[1] / size[0], 3, 10))) as axes:
+    with pages._drawing(path, 7, float(np.clip(7 * size[1] / size[0], 3, 10))) as axes:
         for (c, a, b), label in zip(lines, y, strict=True):
             if _crosses(c, a, b, low, high):
                 bounding = np.any(np.abs(c + inside @ (a, b)) <= 1e-9 * np.hypot(a, b))
