@@ -29,7 +29,7 @@ from textcat.evaluation.ranking import bands, evaluate
 from textcat.evaluation.significance import compare
 from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
-from textcat.training.examples import Examples, examples_without, make_examples
+from textcat.training.examples import CountedCorpus, Examples, examples_without
 from textcat.training.selection import EXPECTED, RARE, _Fold, _splits, cross_validate
 
 BANDS = ("ALL", "TOP10", "LAST30")
@@ -126,8 +126,9 @@ def rankers_scores(estimator: Any, rows: Any, positives: np.ndarray, left_out: n
 
 def print_comparison(corpus: Corpus, recipe: Recipe, best_value_of: dict[str, float], jobs: int) -> None:
     """Rank the test documents by all of them, and print how far the recipe is ahead of each rival."""
-    features, labels = recipe.make_features(), corpus.labels(corpus.train)
-    examples = make_examples(corpus, corpus.train, features, labels, recipe.descriptions)
+    counts = CountedCorpus(corpus, recipe)
+    features, labels = counts.fit(recipe.make_features()), counts.labels
+    examples = counts.examples(features)
     new = features.transform(corpus.test)
     learner = recipe.make_learner(n_jobs=jobs).fit(examples.rows, examples.labels, left_out=examples.left_out)
     scores = {recipe.name: learner.decision_function(new)}

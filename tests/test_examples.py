@@ -9,7 +9,7 @@ import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.recipe import Recipe
-from textcat.training.examples import make_examples
+from textcat.training.examples import CountedCorpus
 
 DOCUMENTS = [
     Document("1", {"title": "", "body": "maize and corn prices"}, ("corn",)),
@@ -25,8 +25,10 @@ def corpus():
 
 
 def examples(corpus, copies):
-    features = Recipe("plain").make_features()
-    return features, make_examples(corpus, corpus.train, features, corpus.labels(corpus.train), copies)
+    recipe = Recipe("plain", topics={"descriptions": copies})
+    counts = CountedCorpus(corpus, recipe)
+    features = counts.fit(recipe.make_features())
+    return features, counts.examples(features)
 
 
 @pytest.mark.parametrize("copies", [1, 3])

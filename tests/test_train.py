@@ -13,8 +13,9 @@ from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
 from textcat.progress import Stages
 from textcat.recipe import Recipe
+from textcat.training import train as training
 from textcat.training.selection import folds
-from textcat.training.train import _cross_evaluate, train_and_evaluate, unevaluated_topics
+from textcat.training.train import train_and_evaluate, unevaluated_topics
 
 PLAIN = Recipe("plain")
 DESCRIBED = Recipe("described", topics={"descriptions": 1})
@@ -29,13 +30,12 @@ def corpus():
 @pytest.mark.parametrize("recipe", [PLAIN, DESCRIBED], ids=lambda recipe: recipe.name)
 def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus, recipe):
     labels = corpus.labels(corpus.train)
-    of, scores = folds(labels, 3, 0), np.empty(labels.shape)
-    for fold in range(3):
+    of, scores = folds(labels, 5, 0), np.empty(labels.shape)
+    for fold in range(5):
         part = replace(corpus, train=[d for d, f in zip(corpus.train, of, strict=True) if f != fold])
         held_out = [d for d, f in zip(corpus.train, of, strict=True) if f == fold]
         scores[of == fold] = textcat.Tagger.fit(part, recipe).scores(held_out)
-    tagger = textcat.Tagger.fit(corpus, recipe)
-    evaluation = _cross_evaluate(tagger, corpus, recipe, n_folds=3)
+    evaluation = train_and_evaluate(corpus, recipe).evaluation
     expected = average_precisions(labels, scores)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     assert evaluation.test_documents == len(corpus.train)
@@ -47,13 +47,35 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
 
 
 def test_one_job_and_many_give_the_same(corpus):
-    tagger = textcat.Tagger.fit(corpus, PLAIN)
-    assert _cross_evaluate(tagger, corpus, PLAIN, n_jobs=1) == _cross_evaluate(tagger, corpus, PLAIN, n_jobs=3)
+    one, many = (train_and_evaluate(corpus, PLAIN, n_jobs=n_jobs).evaluation for n_jobs in (1, 3))
+    assert one == many
 
 
 def test_bands_are_those_asked_for(corpus):
-    tagger = textcat.Tagger.fit(corpus, PLAIN)
-    assert [band.band for band in _cross_evaluate(tagger, corpus, PLAIN, bands=["TOP5"]).bands] == ["TOP5"]
+    evaluation = train_and_evaluate(corpus, PLAIN, bands=["TOP5"]).evaluation
+    assert [band.band for band in evaluation.bands] == ["TOP5"]
+
+
+def test_topics_that_are_cross_validated_after_others_get_the_same_scores(corpus, monkeypatch):
+    whole = train_and_evaluate(corpus, DESCRIBED).evaluation
+    monkeypatch.setattr(training, "_TOPICS", 7)
+    monkeypatch.setattr(training, "_WEIGHT_BYTES", 1)
+    np.testing.assert_array_equal(train_and_evaluate(corpus, DESCRIBED).evaluation.scores, whole.scores)
+
+
+@pytest.mark.parametrize("n_test", [0, 50])
+def test_texts_that_are_not_kept_change_nothing(corpus, n_test):
+    def of(texts_kept):
+        copies = [replace(d, zones=dict(d.zones)) for d in corpus.train]
+        own = replace(corpus, train=copies[n_test:], test=copies[:n_test])
+        return train_and_evaluate(own, DESCRIBED, keep_texts=texts_kept), own
+
+    (kept, whole), (dropped, emptied) = of(texts_kept=True), of(texts_kept=False)
+    np.testing.assert_array_equal(dropped.weights, kept.weights)
+    np.testing.assert_array_equal(dropped.evaluation.scores, kept.evaluation.scores)
+    assert whole.train == corpus.train[n_test:]
+    assert not any(document.zones for document in emptied.train)
+    assert emptied.test == whole.test
 
 
 @pytest.mark.parametrize("texts", [["rain"], ["rain", "rain"], ["rain", "sun", ""]])
@@ -61,12 +83,9 @@ def test_few_documents_are_measured_as_far_as_they_can_be(texts):
     documents = [Document(str(k), {"body": text}, (f"about {text}",)) for k, text in enumerate(texts)]
     few = Corpus.from_documents("few", [*documents, Document("other", {"body": "wind"})])
     for recipe in (PLAIN, DESCRIBED):
-        tagger = textcat.Tagger.fit(few, recipe)
-        assert _cross_evaluate(tagger, few, recipe).test_documents == len(few.train)
+        assert train_and_evaluate(few, recipe).evaluation.test_documents == len(few.train)
     alone = Corpus.from_documents("alone", [Document("1", {"body": "rain sun"}, ("weather",))])
-    tagger = textcat.Tagger.fit(few, PLAIN)
-    tagger = replace(tagger, topics=alone.topics, train_sizes=np.ones(1, int), thresholds=np.zeros(1), facts={})
-    assert _cross_evaluate(tagger, alone, PLAIN).topics[0].average_precision is None
+    assert train_and_evaluate(alone, PLAIN).evaluation.topics[0].average_precision is None
 
 
 @pytest.mark.parametrize("learner", ["micra", "romma", "paum"])

@@ -6,6 +6,17 @@ from libc.string cimport memset
 
 import numpy as np
 
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #ifdef __GLIBC__
+    #include <malloc.h>
+    #else
+    #define malloc_trim(padding) 0
+    #endif
+    """
+    int malloc_trim(size_t padding) nogil
+
 ctypedef fused real:
     float
     double
@@ -24,12 +35,12 @@ def document_frequencies(
     const int64_t[::1] parts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] texts,
     const int32_t[::1] spaces, const int32_t[:, ::1] terms, const int32_t[:, ::1] ngrams, size_t n_columns,
 ):
-    """Count the documents that have each column: shape (n_columns,), int64. For the parameters see `rows`."""
+    """Count the documents that have each column: shape (n_columns,), int32. For the parameters see `rows`."""
     cdef Py_ssize_t d, p, t, i
     cdef int32_t column
-    frequencies = np.zeros(n_columns, np.int64)
-    cdef int64_t[::1] frequency = frequencies
-    cdef int64_t[::1] latest = np.full(n_columns, -1, np.int64)
+    frequencies = np.zeros(n_columns, np.int32)
+    cdef int32_t[::1] frequency = frequencies
+    cdef int32_t[::1] latest = np.full(n_columns, -1, np.int32)
     with nogil:
         for d in range(parts.shape[0]):
             for p in range(parts[d - 1] if d else 0, parts[d]):
@@ -37,9 +48,48 @@ def document_frequencies(
                 for i in range(ends[t - 1] if t else 0, ends[t]):
                     column = column_of(terms, ngrams, spaces[p], ids[i])
                     if column >= 0 and latest[column] != d:
-                        latest[column] = d
+                        latest[column] = <int32_t>d
                         frequency[column] += 1
     return frequencies
+
+
+def release_memory():
+    """Give memory that was freed back to the system: glibc keeps what lies between blocks that are in use."""
+    malloc_trim(0)
+
+
+def text_lengths(const int64_t[::1] ends, const int32_t[::1] counts):
+    """Sum the counts of every text: shape (n_texts,), int64."""
+    cdef Py_ssize_t t, i
+    lengths = np.zeros(ends.shape[0], np.int64)
+    cdef int64_t[::1] length = lengths
+    with nogil:
+        for t in range(ends.shape[0]):
+            for i in range(ends[t - 1] if t else 0, ends[t]):
+                length[t] += counts[i]
+    return lengths
+
+
+def keep_ngrams(int64_t[::1] ends, int32_t[::1] ids, int32_t[::1] counts, const int32_t[::1] new):
+    """Drop in place the entries of n-grams whose new position is -1, and give the others theirs; return how many stay.
+
+    For `ends`, `ids` and `counts` see `rows`; all terms stay as they are.
+    """
+    cdef Py_ssize_t t, i, n = 0, start = 0
+    cdef int32_t id
+    with nogil:
+        for t in range(ends.shape[0]):
+            for i in range(start, ends[t]):
+                id = ids[i]
+                if id < 0:
+                    if new[~id] < 0:
+                        continue
+                    id = ~new[~id]
+                ids[n] = id
+                counts[n] = counts[i]
+                n += 1
+            start, ends[t] = ends[t], n
+    return n
 
 
 def rows(

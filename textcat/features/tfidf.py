@@ -11,9 +11,9 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from textcat.features._rows import document_frequencies
+from textcat.features._rows import document_frequencies, keep_ngrams, text_lengths
 from textcat.features.tokens import TermCounts
-from textcat.features.vectorizer import Vectorizer, _text_lengths
+from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import (
     Documents,
     FeatureError,
@@ -29,8 +29,9 @@ from textcat.features.zones import (
 class _CountedDocuments(NamedTuple):
     """Document-term counts: what rows are made of, whichever of the documents terms are weighed by."""
 
-    parts: _Parts
-    counts: TermCounts
+    parts: _Parts  # without the texts
+    counts: TermCounts  # but of n-grams that too few documents have
+    lengths: np.ndarray  # of the texts, by all terms and n-grams: shape (n_texts,), int64
 
 
 class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
@@ -137,7 +138,9 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         self._check_settings()
         parts = _split_zones(_checked(documents), self.zones, self.apart)
         self._take_tokens()
-        return _CountedDocuments(parts, self._count(parts))
+        counts, parts = self._count(parts), parts._replace(texts=[])
+        lengths = text_lengths(counts.ends, counts.counts)
+        return _CountedDocuments(parts, counts if self.hash_bits else self._without_rare(parts, counts), lengths)
 
     def fit_counted(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> TfIdf:
         """Learn terms and document frequencies from documents that `count` has counted.
@@ -145,7 +148,8 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         counted : document-term counts
-            By the same settings of `tokens`, `zones`, `apart`, `ngrams` and `chars`.
+            By the same settings of `tokens`, `zones`, `apart`, `ngrams`, `chars` and `hash_bits`, and no lower
+            `ngram_min_df`.
         chosen : array-like of int, optional
             The documents to learn from, by their positions, each once; by default all.
 
@@ -154,7 +158,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         TfIdf
         """
         self._check_settings()
-        parts, counts = counted
+        parts, counts, lengths = counted
         if chosen is not None:
             parts = parts.select(np.asarray(chosen, np.int64))
         m = len(parts.ends)
@@ -163,14 +167,26 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         vocabulary, df, columns = self._hashed(parts, counts) if self.hash_bits else self._named(parts, counts)
         distinct, positions = np.unique(df, return_inverse=True)
         idf = np.array([self._idf_of(n, m) for n in distinct.tolist()], np.float64)[positions]
-        averages = _average_lengths(parts, counts) if self.weighting == "bm25" else {}
+        averages = _average_lengths(parts, lengths) if self.weighting == "bm25" else {}
         self._keep(vocabulary, idf, m, averages, columns)
         return self
 
-    def rows_of(self, counted: _CountedDocuments) -> csr_matrix:
-        """Return the rows of documents that `count` has counted, as `transform` does."""
+    def rows_of(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
+        """Return the rows of documents that `count` has counted, as `transform` does.
+
+        Parameters
+        ----------
+        counted : document-term counts
+        chosen : array-like of int, optional
+            The documents, by their positions, in the order of the rows; by default all.
+
+        Returns
+        -------
+        csr_matrix of shape (n_documents, n_terms)
+        """
         check_is_fitted(self, "idf_")  # `count` alone has fitted nothing
-        return self._matrix(self._rows(*counted))
+        parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
+        return self._matrix(self._rows(parts, counted.counts, counted.lengths))
 
     # scikit-learn looks for the next two here, not in the base class.
 
@@ -215,10 +231,25 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
 
     def _common(self, parts: _Parts, counts: TermCounts) -> np.ndarray:
         """Return which terms, and n-grams behind them, are common enough: (n_spaces, n_terms + n_ngrams), bool."""
-        least = np.repeat([self.min_df, self.ngram_min_df], [len(counts.terms), len(counts.ngrams)])
+        least = np.repeat(np.array([self.min_df, self.ngram_min_df], np.int32), [len(counts.terms), len(counts.ngrams)])
         shape = (len(parts.names), len(least))
         columns = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
         return _frequencies(parts, counts, columns, columns.size).reshape(shape) >= least
+
+    def _without_rare(self, parts: _Parts, counts: TermCounts) -> TermCounts:
+        """Return counts without the n-grams that are too rare in all documents, and so in any of them: most are."""
+        n_terms, (left, right) = len(counts.terms), counts.ngrams.T
+        kept = np.array(self._common(parts, counts)[:, n_terms:].any(axis=0))
+        kept[~left[kept & (left < 0)]] = True  # what a longer one begins with, for its name
+        new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        left, right = left[kept], right[kept]
+        longer = left < 0
+        left[longer] = ~new[~left[longer]]
+        n = keep_ngrams(counts.ends, counts.ids, counts.counts, new)
+        ids, occurrences = counts.ids[:n].copy(), counts.counts[:n].copy()
+        # A list of its own: the tokens' one is that of n-grams by other positions.
+        terms = list(counts.terms)
+        return TermCounts(counts.ends, ids, occurrences, terms, np.column_stack([left, right]), counts.chars)
 
     def _idf_of(self, df: int, m: int) -> float:
         if df == 0 or self.idf == "none":
@@ -246,8 +277,7 @@ def _frequencies(parts: _Parts, counts: TermCounts, columns: np.ndarray, n_colum
     return document_frequencies(*parts.arguments(counts), terms, ngrams, n_columns)
 
 
-def _average_lengths(parts: _Parts, counts: TermCounts) -> dict[str, float]:
-    lengths = _text_lengths(counts)
+def _average_lengths(parts: _Parts, lengths: np.ndarray) -> dict[str, float]:
     of_zone: dict[str, list[int]] = {}
     for text in np.unique(parts.sources).tolist():
         of_zone.setdefault(parts.zones[text], []).append(int(lengths[text]))

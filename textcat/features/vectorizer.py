@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import scipy  # its sparse matrices are loaded when one is first made: `row_blocks` makes none
 
-from textcat.features._rows import rows
+from textcat.features._rows import rows, text_lengths
 from textcat.features.tokens import TermCounts, Tokens, _Vocabulary
 from textcat.features.zones import Documents, FeatureError, _checked, _Columns, _Parts, _split_zones, _vocabulary_of
 
@@ -143,7 +143,8 @@ class Vectorizer:
         stream = _checked(documents)
         while block := list(islice(stream, _DOCUMENTS_PER_BLOCK)):
             parts = _split_zones(block, self.zones, self.apart)
-            yield self._rows(parts, self._count(parts, self._known_terms()))
+            counts = self._count(parts, self._known_terms())
+            yield self._rows(parts, counts, text_lengths(counts.ends, counts.counts))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
@@ -176,11 +177,10 @@ class Vectorizer:
     def _count(self, parts: _Parts, vocabulary: _Vocabulary | None = None) -> TermCounts:
         return self.tokens_.count_terms(parts.texts, ngrams=self.ngrams, chars=self.chars, vocabulary=vocabulary)
 
-    def _saturation(self, parts: _Parts, counts: TermCounts) -> np.ndarray:
+    def _saturation(self, parts: _Parts, lengths: np.ndarray) -> np.ndarray:
         """Return, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,): none."""
         if self.weighting != "bm25":
             return np.zeros(0)
-        lengths = _text_lengths(counts)
         average = np.array([self.average_lengths_.get(zone, 0.0) for zone in parts.zones], np.float64)
         # A zone that no training document has, or none with a term, is as long as any.
         relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
@@ -194,7 +194,7 @@ class Vectorizer:
         weights[counts.chars] = self.char_weight
         return weights
 
-    def _rows(self, parts: _Parts, counts: TermCounts) -> Rows:
+    def _rows(self, parts: _Parts, counts: TermCounts, lengths: np.ndarray) -> Rows:
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
             columns = self._columns = _Columns(counts.terms, self.vocabulary_, self.hash_bits or 0)
@@ -202,12 +202,13 @@ class Vectorizer:
         n_entries = int(sizes[parts.sources].sum())
         data = np.empty(n_entries, self.dtype)
         indices = np.empty(n_entries, np.int32)
-        weights = parts.weights, self._saturation(parts, counts), self.ngram_weight, self._term_weights(counts)
+        weights = parts.weights, self._saturation(parts, lengths), self.ngram_weight, self._term_weights(counts)
         weighed = *weights, *columns.of(parts.names, counts), self.idf_, self.sublinear_tf
         ends = rows(*parts.arguments(counts, counts.counts), *weighed, data, indices)
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
-        n = int(indptr[-1])
-        arrays = Rows(indptr, indices[:n].copy(), data[:n].copy())
+        for array in (indices, data):  # made shorter where they lie: nothing else refers to them
+            array.resize(indptr[-1], refcheck=False)
+        arrays = Rows(indptr, indices, data)
         log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), row_bytes(arrays) / 1e6)
         return arrays
 
@@ -240,9 +241,3 @@ class Vectorizer:
 def row_bytes(X: csr_matrix | Rows) -> int:
     """Return the bytes of memory that rows take."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-
-
-def _text_lengths(counts: TermCounts) -> np.ndarray:
-    """Sum the counts of every text."""
-    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts.counts, dtype=np.int64)])
-    return np.diff(sums[counts.ends], prepend=0)

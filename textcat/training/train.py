@@ -17,18 +17,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.ranking import bands as choose_bands
 from textcat.evaluation.thresholds import choose
+from textcat.features._rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.learners import MarginClassifier
 from textcat.model.tagger import Tagger
-from textcat.progress import Stages
+from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
-from textcat.training.examples import make_examples
+from textcat.training.examples import CountedCorpus
 from textcat.training.selection import folds, held_out_scores
 
 _N_FOLDS = 5
+_TOPICS, _WEIGHT_BYTES = 64, 2**26  # of cross-validation, trained together: so many, or more whose weights take less
 _CROSS_VALIDATED = "training documents, by cross-validation"
 _N_NAMED = 5  # topics that a sentence names
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
@@ -65,60 +66,7 @@ def train(
     -------
     Tagger
     """
-    if not corpus.topics:
-        if in_training := topic_counts(corpus.train):
-            raise TextcatError(
-                f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
-                f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
-            )
-        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
-    if store is not None:
-        check_target(store)
-    _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
-    stages = stages or Stages()
-    features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
-    labels, copies = corpus.labels(corpus.train), recipe.descriptions
-    try:
-        with stages.stage("tokens to rows", len(corpus.train)) as advance:
-            examples = make_examples(corpus, corpus.train, features, labels, copies, store=store, advance=advance)
-        if not examples.rows.shape[1]:
-            raise TextcatError(
-                f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
-                "look at its zones, min_df and language."
-            )
-        with stages.stage("train topics", len(corpus.topics)) as advance:
-            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, TextcatError):
-            raise
-        raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
-    if broken := [t for t, w in zip(corpus.topics, learner.coef_, strict=True) if not np.isfinite(w).all()]:
-        raise TextcatError(
-            f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} overflowed; "
-            "lower eta or the margins."
-        )
-    thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
-    if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
-        with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
-            fold_of = folds(labels, tags.folds, seed=0)
-            scores = held_out_scores(examples, learner, fold_of, progress=advance)
-            thresholds, calibration = choose(tags.strategy, scores, labels, tags.probability)
-    units = _units(learner)
-    weights = np.ascontiguousarray(learner.coef_.T)
-    return Tagger(
-        features=features,
-        weights=weights if (units == 1).all() else weights / units,
-        bias=learner.intercept_ / units,
-        thresholds=thresholds,
-        calibration=calibration,
-        topics=corpus.topics,
-        train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
-        train_documents=len(corpus.train),
-        facts=learner.facts(),
-        recipe=recipe.as_dict(),
-        corpus=corpus.name,
-        origin=corpus.origin,
-    )
+    return _train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)[0]
 
 
 def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
@@ -148,13 +96,22 @@ def train_and_evaluate(
     n_jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
     stages: Stages | None = None,
+    keep_texts: bool = True,
 ) -> Tagger:
     """Train a tagger, and measure it on test documents, or by cross-validation if none has a topic of the tagger.
+
+    In cross-validation each training document is scored by rankers that were not trained on it, and those of all folds
+    are ranked together. A topic of one document counts only if descriptions are examples: else nothing is left to learn
+    it from. The thresholds that F1 is measured at are the tagger's, trained on the corpus by the recipe; if they were
+    chosen by cross-validation, that was on the same documents, and a fresh document is decided on a little worse.
 
     Parameters
     ----------
     corpus, recipe, bands, n_jobs, store, stages
         As in `train` and, the bands, in `Tagger.evaluate`.
+    keep_texts : bool, default=True
+        False: empty the zones of the training documents once their terms are counted, so that the texts of a large
+        corpus, which nothing reads any more, take no memory beside the rows and the weights.
 
     Returns
     -------
@@ -162,13 +119,102 @@ def train_and_evaluate(
         With its `evaluation`.
     """
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
+    n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages}
-    tagger = train(corpus, recipe, **options)
-    if tagger.relevant(corpus).nnz:
+    tagger, scores = _train(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    if scores is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     else:
-        tagger.evaluation = _cross_evaluate(tagger, corpus, recipe, bands=bands, **options)
+        labels = corpus.labels(corpus.train)
+        known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
+        relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
+        tagger.evaluation = tagger.measure(scores, relevant, bands=bands, measured_on=_CROSS_VALIDATED)
     return tagger
+
+
+def _train(
+    corpus: Corpus,
+    recipe: Recipe,
+    *,
+    n_folds: int = 0,
+    n_jobs: int | None,
+    store: str | os.PathLike[str] | None,
+    stages: Stages | None,
+    keep_texts: bool = True,
+) -> tuple[Tagger, np.ndarray | None]:
+    """Train a tagger, and return it with the scores of its documents by cross-validation, if folds are asked for.
+
+    Folds come first: then neither what documents were counted to nor the rows of a fold lie beside the tagger's own.
+    """
+    if not corpus.topics:
+        if in_training := topic_counts(corpus.train):
+            raise TextcatError(
+                f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
+                f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
+            )
+        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+    if store is not None:
+        check_target(store)
+    _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
+    stages, tested = stages or Stages(), None
+    features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
+    try:
+        with stages.stage("tokens to rows", len(corpus.train)) as advance:
+            counts = CountedCorpus(corpus, recipe, advance=advance)
+        if not keep_texts:
+            for document in corpus.train:
+                document.zones.clear()
+        release_memory()
+        if n_folds:
+            with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
+                tested = _out_of_fold_scores(counts, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
+        with stages.stage("tokens to rows"):
+            examples, labels = counts.examples(counts.fit(features), store=store), counts.labels
+            del counts
+        if not examples.rows.shape[1]:
+            raise TextcatError(
+                f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
+                "look at its zones, min_df and language."
+            )
+        release_memory()
+        with stages.stage("train topics", len(corpus.topics)) as advance:
+            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, TextcatError):
+            raise
+        raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
+    if broken := [t for t, w in zip(corpus.topics, learner.coef_, strict=True) if not np.isfinite(w).all()]:
+        raise TextcatError(
+            f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} overflowed; "
+            "lower eta or the margins."
+        )
+    thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
+    if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
+        with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
+            fold_of = folds(labels, tags.folds, seed=0)
+            scores = held_out_scores(examples, learner, fold_of, progress=advance)
+            thresholds, calibration = choose(tags.strategy, scores, labels, tags.probability)
+            del scores
+    del examples  # the weights are about to be there twice
+    units = _units(learner)
+    weights = np.ascontiguousarray(learner.coef_.T)
+    if (units != 1).any():
+        weights /= units
+    tagger = Tagger(
+        features=features,
+        weights=weights,
+        bias=learner.intercept_ / units,
+        thresholds=thresholds,
+        calibration=calibration,
+        topics=corpus.topics,
+        train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
+        train_documents=len(corpus.train),
+        facts=learner.facts(),
+        recipe=recipe.as_dict(),
+        corpus=corpus.name,
+        origin=corpus.origin,
+    )
+    return tagger, tested
 
 
 def unevaluated_topics(corpus: Corpus) -> str:
@@ -190,45 +236,42 @@ def _units(learner: MarginClassifier) -> np.ndarray:
     return np.array([solution.unit for solution in learner.solutions_], learner.intercept_.dtype)
 
 
-def _cross_evaluate(
-    tagger: Tagger,
-    corpus: Corpus,
+def _out_of_fold_scores(
+    counts: CountedCorpus,
     recipe: Recipe,
+    n_folds: int,
     *,
-    bands: str | Iterable[str] | None = None,
-    n_folds: int = _N_FOLDS,
-    n_jobs: int | None = None,
+    n_jobs: int | None,
     store: str | os.PathLike[str] | None = None,
-    stages: Stages | None = None,
-) -> Evaluation:
-    """Measure how well a recipe ranks a corpus' training documents, by rankers that were not trained on them.
+    advance: Advance = lambda n: None,
+) -> np.ndarray:
+    """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
 
-    The documents of all folds are ranked together. A topic of one document counts only if descriptions are examples:
-    else nothing is left to learn it from. The thresholds that F1 is measured at are the tagger's, trained on the corpus
-    by the recipe; if they were chosen by cross-validation, that was on the same documents, and a fresh document is
-    decided on a little worse. There are at most as many folds as documents; rows are kept beside the folder `store`,
-    until they are not needed any more, or in memory.
+    There are at most as many folds as documents; rows are kept beside the folder `store`, until they are not needed any
+    more, or in memory. Where the weights of all topics take much memory, some topics are trained after the others.
     """
-    labels = corpus.labels(corpus.train)
-    fold_of = folds(labels, min(n_folds, len(corpus.train)), seed=0)
+    labels = counts.labels
+    n_documents, n_topics = labels.shape
+    fold_of = folds(labels, min(n_folds, n_documents), seed=0)
     scores = np.zeros(labels.shape, np.float32)
-    with (stages or Stages()).stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-        for number in range(fold_of.max() + 1):
-            held_out = fold_of == number
-            trained, tested = ([corpus.train[i] for i in np.flatnonzero(part)] for part in (~held_out, held_out))
-            if not trained:
+    for number in range(fold_of.max() + 1):
+        trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
+        if not len(trained):
+            continue
+        features = counts.fit(recipe.make_features(), trained)
+        with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
+            rows, positives, left_out = counts.examples(features, trained, store=folder and Path(folder, "rows"))
+            if not rows.shape[1]:
                 continue
-            features, learner = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs)
-            with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
-                rows = folder and Path(folder, "rows")
-                examples = make_examples(corpus, trained, features, labels[~held_out], recipe.descriptions, store=rows)
-                if not examples.rows.shape[1]:
-                    continue
+            new = features.rows_of(counts.counts, held_out)
+            size = max(_TOPICS, _WEIGHT_BYTES // (rows.shape[1] * rows.dtype.itemsize))
+            for topics in (slice(start, start + size) for start in range(0, n_topics, size)):
+                learner = recipe.make_learner(n_jobs=n_jobs)
+                own_left_out = None if left_out is None else left_out[:, topics]
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)  # training the tagger has warned of it
-                    learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
-                scores[held_out] = learner.decision_function(features.transform(tested)) / _units(learner)
-            del features, learner, examples  # one fold at a time in memory
-    known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
-    relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
-    return tagger.measure(scores, relevant, bands=bands, measured_on=_CROSS_VALIDATED)
+                    warnings.simplefilter("ignore", ConvergenceWarning)  # training the tagger warns of it
+                    learner.fit(rows, positives[:, topics], progress=advance, left_out=own_left_out)
+                scores[held_out, topics] = learner.decision_function(new) / _units(learner)
+                del learner  # one at a time in memory, as are rows
+            del features, rows, new
+    return scores
