@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from textcat.corpus.cards import read_card
-from textcat.corpus.descriptions import read_descriptions
+from textcat.corpus.descriptions import _read_descriptions
 from textcat.errors import TextcatError
 from textcat.files import journal_line, read_journal
 from textcat.recipe import read_recipe
@@ -53,7 +53,7 @@ def check(data: bytes) -> None:
             _READERS[number](path)
         else:
             name = f"topics{_ENDINGS[number - len(_READERS)]}"
-            descriptions = read_descriptions(name, data)
+            descriptions = _read_descriptions(name, data)
             assert descriptions
             assert all(isinstance(text, str) for pair in descriptions.items() for text in pair)
 

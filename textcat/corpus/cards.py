@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -174,10 +175,7 @@ def tree_digest(sums: Mapping[str, str]) -> str:
     are taken off: what ``find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum`` prints inside the folder.
     `sums` has the sha256 of each file, by its name with ``/``.
     """
-    folders = [name.split("/")[:-1] for name in sums]
-    shared = 0
-    while folders and all(len(f) > shared and f[shared] == folders[0][shared] for f in folders):
-        shared += 1
+    shared = len(posixpath.commonprefix([name.split("/")[:-1] for name in sums]))
     lines = sorted((name.split("/", shared)[-1], digest) for name, digest in sums.items())
     listing = "".join(f"{digest}  {name}\n" for name, digest in lines)
     # Names that are not UTF-8 come as surrogates from folders and archives alike.

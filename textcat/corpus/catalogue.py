@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.corpus import descriptions
 from textcat.corpus.cards import Card, _holds_documents, card, cards, tree_digest
-from textcat.corpus.descriptions import read_descriptions
+from textcat.corpus.descriptions import _read_descriptions
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.files import similar_files
@@ -280,7 +280,7 @@ def _described_beside(card: Card) -> dict[str, str]:
             f"Corpus {card.name} has no file {card.descriptions}, neither in its source nor beside its card in "
             f"{card.folder}: put it there, or take 'descriptions' out of the card."
         )
-    return read_descriptions(path.name, path.read_bytes(), str(path))
+    return _read_descriptions(path.name, path.read_bytes(), str(path))
 
 
 class _Contents:
@@ -297,7 +297,7 @@ class _Contents:
         if not self._card.describes(name):
             return stream
         data = b"".join(iter(lambda: stream.read(STEP), b""))
-        self.descriptions.update(read_descriptions(name, data, f"{name} in {self._data}"))
+        self.descriptions.update(_read_descriptions(name, data, f"{name} in {self._data}"))
         return None
 
     def verify(self, name: str, stream: Stream) -> None:

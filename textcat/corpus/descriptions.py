@@ -23,21 +23,12 @@ _CODE = re.compile(r"[A-Z][A-Z-]*")
 _RULE = "____"  # begins the line that ends the list of topics
 
 
-def read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]:
+def _read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]:
     """Return the description of each topic a file names; raise a TextcatError if it is malformed or names none.
 
-    Parameters
-    ----------
-    name, place : str
-        Of the file, whose suffix is its format; and where it lies, for messages.
-    data : bytes
-        UTF-8. ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: a name and a text a line; a first line
-        "name, text" is passed over. ``.txt``: the list of Reuters-21578, where long names stand before codes in
-        parentheses; a code without one is described by "".
-
-    Returns
-    -------
-    dict of str to str
+    ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: a name and a text a line; a first line "name, text"
+    is passed over. ``.txt``: the list of Reuters-21578, where long names stand before codes in parentheses; a code
+    without one is described by "". The place is for messages.
     """
     place, suffix = place or name, PurePosixPath(name).suffix.lower()
     try:
