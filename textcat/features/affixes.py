@@ -76,7 +76,6 @@ class _AffixTables(NamedTuple):
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> _AffixTables:
-        """Read the regexes of a tokenizer."""
         asked = tokenizer.prefix_search, tokenizer.suffix_search, tokenizer.infix_finditer
         prefixes = _readable(tokenizer.prefix_search, "search", "prefix")
         suffixes = _readable(tokenizer.suffix_search, "search", "suffix")

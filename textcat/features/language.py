@@ -14,7 +14,7 @@ import numpy as np
 from textcat.errors import TextcatError
 from textcat.features._token_cache import SpanCutter, WordTable
 from textcat.features.affixes import _affix_tables, _AffixTables
-from textcat.features.tables import SEPARATOR, LanguageTables, Splitter, read_tables
+from textcat.features.tables import SEPARATOR, LanguageTables, Splitter, _read_tables
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
@@ -100,7 +100,7 @@ class _Language:
         self._affixes = _AffixTables.of(self._nlp.tokenizer)
         # A language of another package may change while spaCy does not: its tables are not kept in a file.
         own = type(self._nlp).__module__.startswith("spacy.lang.")
-        return read_tables(self._lang, self._nlp, self._affixes, attributes.stop_words if own else None)
+        return _read_tables(self._lang, self._nlp, self._affixes, attributes.stop_words if own else None)
 
     def _take(self, tables: LanguageTables) -> None:
         if self._nlp is None:

@@ -145,24 +145,10 @@ def _has_one_of(mask: int, string: str) -> bool:
     return any(mask >> ord(character) & 1 for character in string)
 
 
-def read_tables(
+def _read_tables(
     lang: str, nlp: SpacyLanguage, affixes: _AffixTables, stop_words: Collection[str] | None
 ) -> LanguageTables:
-    """Read the tables of a spaCy tokenizer that splits at white space.
-
-    Parameters
-    ----------
-    lang : str
-    nlp : spacy.language.Language
-    affixes : _AffixTables
-        Those of its tokenizer.
-    stop_words : collection of str, or None
-        As in `LanguageTables`.
-
-    Returns
-    -------
-    LanguageTables
-    """
+    """Read the tables of a spaCy tokenizer that splits at white space, and has these affixes."""
     from spacy.attrs import ORTH, intify_attrs
 
     rules = nlp.tokenizer.rules
