@@ -202,7 +202,6 @@ class _DocumentRankings(NamedTuple):
 
 
 def _document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
-    """Measure how every document ranks the topics."""
     positives, values = _checked(Y, scores)
     positives = positives.tocsr()
     comparisons = values.shape[1] * np.diff(positives.indptr).max(initial=1)
@@ -254,14 +253,14 @@ def _document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -
     )
 
 
-# --- what all of them check ------------------------------------------------------------------------------------------
-
-
 def _checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """Return the positives column by column (CSC, bool) and the scores."""
     positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
     values = np.asarray(scores)
-    _require_scores(values, positives.shape)
+    if values.shape != positives.shape:
+        raise ValueError(f"Scores of shape {values.shape} cannot be compared with labels of shape {positives.shape}.")
+    if np.isnan(values).any():
+        raise ValueError(f"{np.isnan(values).sum()} scores are nan: a document without a score cannot be ranked.")
     return positives, values
 
 
@@ -274,13 +273,6 @@ def _each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[A
 def _columns(positives: Any) -> list[NDArray[Any]]:
     """Return the places of each topic's positives."""
     return np.split(positives.indices, positives.indptr[1:-1]) if positives.shape[1] else []
-
-
-def _require_scores(scores: NDArray[Any], shape: tuple[int, ...]) -> None:
-    if scores.shape != shape:
-        raise ValueError(f"Scores of shape {scores.shape} cannot be compared with labels of shape {shape}.")
-    if np.isnan(scores).any():
-        raise ValueError(f"{np.isnan(scores).sum()} scores are nan: a document without a score cannot be ranked.")
 
 
 def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
