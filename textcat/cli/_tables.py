@@ -407,7 +407,6 @@ def _settings(values: Mapping[str, Any], between: str = "=") -> str:
 
 
 def topic_terms(console: Console, terms: Iterable[tuple[str, float]], *, as_json: bool = False) -> None:
-    """Print terms with their weights."""
     _rows(console, [{"term": term, "weight": weight} for term, weight in terms], as_json=as_json)
 
 
@@ -454,7 +453,6 @@ def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool 
 
 
 def recipes(console: Console, known: Sequence[Recipe], *, as_json: bool) -> None:
-    """Print recipes, a line each."""
     rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in known]
     _rows(console, rows, as_json=as_json)
 

@@ -339,7 +339,6 @@ def _confusions(labels: Any, given: np.ndarray, topics: Sequence[str]) -> tuple[
 def _over_topics(
     band: Band, measures: Mapping[str, ArrayLike], chosen: metrics._Decisions, support: ArrayLike | None
 ) -> dict[str, Any]:
-    """Average what is measured per topic over a band."""
     counted, pooled = metrics.macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
     micro = {"precision": pooled.precision, "recall": pooled.recall, "f1": pooled.f1}
     return {
@@ -352,7 +351,6 @@ def _over_topics(
 
 
 def _over_documents(Y: Any, scores: ArrayLike, threshold: ArrayLike) -> dict[str, Any]:
-    """Average what is measured per document, over the topics of a band."""
     chosen, ranked = metrics._document_decisions(Y, scores, threshold), metrics._document_rankings(Y, scores)
     counted = Y.nnz > 0
     return {

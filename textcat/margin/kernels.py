@@ -144,7 +144,6 @@ class KernelRows:
 
 
 def _check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
-    """Raise KernelError if there is no such kernel, or it has no such parameters."""
     if callable(kernel) or kernel == "precomputed":
         return
     if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
@@ -213,9 +212,6 @@ def one_blas_thread() -> AbstractContextManager:
     enter it where threads are started as well as in each of them.
     """
     return _blas().limit(limits=1)
-
-
-# --- training ---
 
 
 def _solve_block(

@@ -158,9 +158,6 @@ def _sparse(X: Any) -> sp.csr_array:
     return rows
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 def _fields(data: bytes, between: str = ",") -> list[list[str]]:
     """Return the fields of each line; "" is any white space between them."""
     return [line.split(between or None) for line in data.decode("ascii").splitlines() if line.strip()]

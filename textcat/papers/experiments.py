@@ -113,7 +113,6 @@ def _described(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
 
 
 def _timed(call: Callable[..., Answer], *arguments: Any) -> tuple[Answer, float]:
-    """Return what a call returns, and the seconds it takes."""
     started = perf_counter()
     return call(*arguments), perf_counter() - started
 
@@ -215,7 +214,6 @@ def _processor() -> str:
 def _run(
     results: KeptResults, experiment: Experiment, task: Task, settings: Settings, pictures: Path
 ) -> Mapping[str, Any]:
-    """Run a task, keep its result, and return it."""
     pictures.mkdir(parents=True, exist_ok=True)
     for old in pictures.glob("*.svg"):
         old.unlink()

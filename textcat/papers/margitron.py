@@ -36,7 +36,6 @@ class _Case(NamedTuple):
     note: str = ""  # what a reader must know of the parameters
 
     def squared_radius(self, data: _Dataset) -> float:
-        """Return R²."""
         return _squared_radius(data.X, self.rho, self.delta**2)
 
     def rules(self, R2: float) -> tuple[TMargitron, LMargitron]:
@@ -90,9 +89,6 @@ def _upper_bound(tau: float, n_updates: int, R2: float) -> float:
 def _second_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
     """Return b of Table 4's second stage from the first one's bound on γ_d: ``c·R^(2ε)·γ_d^(1-ε)``."""
     return float(SCALE * R2**epsilon * bound ** (1 - epsilon))
-
-
-# --- runs and rows ---------------------------------------------------------------------------------------------------
 
 
 class _Run(NamedTuple):

@@ -323,12 +323,10 @@ _KAPPA = (-50.0, -10.0, 10.0, 50.0)
 
 
 def _grid(printed: Printed) -> list[_Pair]:
-    """Return the paper's pairs of margins."""
     return list(product(printed["tau_neg"], printed["tau_pos"]))
 
 
 def _name_of(pair: _Pair) -> str:
-    """Return the paper's name of a pair: PAUM(1,50)."""
     return f"PAUM({pair[0]:g},{pair[1]:g})"
 
 

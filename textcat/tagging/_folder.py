@@ -139,9 +139,6 @@ def _sha256_of(path: Path) -> str:
         return files.sha256_of_file(file)
 
 
-# --- is it the same run? ---------------------------------------------------------------------------------------------
-
-
 def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> None:
     if header[_MARK] != FORMAT:
         raise TextcatError(f"{path} was begun by another version of textcat: {_ANEW}.")
@@ -164,9 +161,6 @@ def _in_words(name: str, value: Any) -> str:
 def _difference(before: bytes | None, now: bytes | None) -> str:
     old, new = (json.loads(line)["name"] if line else "nothing" for line in (before, now))
     return f"{old} has changed" if old == new else f"The inputs have changed, from {old} to {new},"
-
-
-# --- where it resumes ------------------------------------------------------------------------------------------------
 
 
 def _last_state(path: Path, entries: list[Line]) -> RunState:
@@ -203,9 +197,6 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
         files.remove(rejected)
     files.cut(path / JOURNAL, journal_length)
     files.sync_folder(path)
-
-
-# --- shards ----------------------------------------------------------------------------------------------------------
 
 
 class ShardWriter:

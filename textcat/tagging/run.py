@@ -232,7 +232,6 @@ class _Tally:
         self._formats: set[str] = set()
 
     def add(self, batch: Batch, tagged: TaggedBatch) -> None:
-        """Count a batch, and report the progress."""
         self._counts.add(tagged.counts)
         self._memory[tagged.process] = tagged.memory
         self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
@@ -241,7 +240,6 @@ class _Tally:
             self._progress(RunProgress(self._counts, batch.read, self._plan.total, records, n_bytes, *self._cost()))
 
     def summary(self, shards: int) -> Summary:
-        """Return the summary of the run."""
         counts = self._counts
         log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
         manifest, sources = self._plan.manifest, self._plan.sources

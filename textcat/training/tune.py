@@ -79,7 +79,6 @@ class _Space:
         return sorted((self.recipe(start, list(map(draw, self.varied.values()))) for _ in range(n)), key=feature_key)
 
     def suggested(self, start: Recipe, trial: Any) -> Recipe:
-        """Return the recipe that a trial of optuna suggests."""
 
         def suggest(name: str, values: Sequence[Any] | _Range) -> Any:
             if not isinstance(values, _Range):  # by number: optuna takes no lists and tables as choices
@@ -163,7 +162,6 @@ class _Study:
                 yield trial
 
     def _key(self, recipe: Recipe) -> str:
-        """Return the key of a trial: what its figures depend on."""
         data = {"corpus": self.corpus.name, "documents": len(self.corpus.train), "version": __version__}
         settings = {name: getattr(recipe, name) for name in _SECTIONS}
         text = json.dumps([{**data, **self.split}, settings], sort_keys=True, ensure_ascii=False)
