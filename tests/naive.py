@@ -74,24 +74,26 @@ class Vector:
         self.alpha = [shrink * alpha for alpha in self.alpha]
 
 
-def train(a, labels, order, max_epochs, step, mini_epochs=0):
+def train(a, labels, order, max_epochs, step, mini_epochs=0, tol=0):
     """Present the rows, epoch after epoch, until none fails. Returns the number of epochs, and whether it converged.
 
     With mini_epochs, the active set ("red-" in the papers): the rows that failed in an epoch are presented again before
     the next one, cyclically, until none of them fails, at most so many times (Tsampouka and Shawe-Taylor 2007).
+    With tol, it ends with an epoch whose updates are at most that fraction of all so far, and its active set.
     """
     shown = [i for i in order if labels[i] != 0]
     a.R = sqrt(max((a.squared_length_of_row(i) for i in shown), default=0))
     for epoch in range(1, max_epochs + 1):
         failed = [i for i in shown if step(a, i, labels[i])]
-        if not failed:
-            return epoch, True
-        if epoch == max_epochs:
-            break
+        ending = len(failed) <= tol * a.t
+        if not failed or epoch == max_epochs:
+            return epoch, ending
         for _ in range(mini_epochs):
             if not [i for i in failed if step(a, i, labels[i])]:
                 break
-    return max_epochs, False
+        if ending:
+            return epoch, True
+    raise AssertionError("max_epochs must be at least 1")
 
 
 def pa(eta=1.0):

@@ -94,22 +94,22 @@ def some_problems(n_rows=150, mini_epochs=0, seed=1):
 @settings(max_examples=150)
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from(FAMILY), st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0, 2.5]),
-    st.sampled_from([1, 2, 5, 30]), st.sampled_from([0, 1, 4]), st.booleans(),
+    st.sampled_from([1, 2, 5, 30]), st.sampled_from([0, 1, 4]), st.sampled_from([0.0, 0.2]), st.booleans(),
 )  # fmt: skip
-def test_an_expansion_makes_the_updates_of_the_naive_twin(seed, rule, lambda_, rho, max_epochs, mini_epochs, shuffled):
+def test_an_expansion_makes_the_updates_of_the_naive_twin(
+    seed, rule, lambda_, rho, max_epochs, mini_epochs, tol, shuffled
+):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rng.integers(1, 14), 3))
     kernel = gaussian(X)  # of full rank: any labels are separable
     labels = rng.choice([-1, 1, 0], len(X))
-    problem = Problem.from_labels(
-        labels, rule, lambda_=lambda_, rho=rho, max_epochs=max_epochs, mini_epochs=mini_epochs
-    )
+    limits = {"max_epochs": max_epochs, "mini_epochs": mini_epochs, "tol": tol}
+    problem = Problem.from_labels(labels, rule, lambda_=lambda_, rho=rho, **limits)
     order = rng.permutation(len(X)) if shuffled else None
     a = Coefficients(kernel.tolist(), rho, lambda_)
     sequence = range(len(X)) if order is None else order.tolist()
-    epochs, converged = naive.train(
-        a, labels.tolist(), sequence, max_epochs, TWINS[type(rule)](**rule.parameters), mini_epochs
-    )
+    step = TWINS[type(rule)](**rule.parameters)
+    epochs, converged = naive.train(a, labels.tolist(), sequence, max_epochs, step, mini_epochs, tol)
     (solution,) = solve_dual(kernel, [problem], "precomputed", order=order, margins=True)
     assert (solution.n_updates, solution.n_epochs, solution.converged) == (a.t, epochs, converged)
     np.testing.assert_allclose(dense_alpha(solution, len(X)), a.alpha, rtol=1e-6, atol=1e-9)

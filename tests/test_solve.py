@@ -62,7 +62,7 @@ def naive_solution(X, labels, problem, order=None):
     order = range(X.shape[0]) if order is None else order
     rule = problem.rule
     step = NAIVE[type(rule)](**rule.parameters)
-    return a, *naive.train(a, labels.tolist(), order, problem.max_epochs, step, problem.mini_epochs)
+    return a, *naive.train(a, labels.tolist(), order, *problem.limits[:1], step, *problem.limits[1:])
 
 
 def dense_alpha(solution, n_rows):
@@ -97,6 +97,7 @@ def some_problems(n_problems=40, n_rows=60):
         Problem.from_labels(
             rng.choice([1, -1, 0], n_rows, p=[0.2, 0.7, 0.1]), chosen[k % 5],
             lambda_=[1.0, 0.5, 0.0][k % 3], rho=[1.0, 0.0, 2.5, -1.0][k % 4], max_epochs=[1000, 3, 17][k % 3],
+            mini_epochs=[0, 2][k % 7 == 0], tol=[0.0, 0.05][k // 5 % 2],
         )
         for k in range(n_problems)
     ]  # fmt: skip
@@ -120,11 +121,13 @@ def alone(request):
     st.sampled_from([0.0, 1.0, 2.5]),
     st.sampled_from([1, 2, 5, 40]),
     st.sampled_from([0, 0, 1, 4]),
+    st.sampled_from([0.0, 0.0, 0.1, 0.5]),
     st.sampled_from([None, 0, 1, 2]),
 )
-def test_a_lane_makes_the_updates_of_the_naive_loop_to_the_bit(drawn, rule, lambda_, rho, max_epochs, minis, seed):
+def test_a_lane_makes_the_updates_of_the_naive_loop_to_the_bit(drawn, rule, lambda_, rho, max_epochs, minis, tol, seed):
     X, labels = drawn
-    problem = Problem.from_labels(labels, rule, lambda_=lambda_, rho=rho, max_epochs=max_epochs, mini_epochs=minis)
+    limits = {"max_epochs": max_epochs, "mini_epochs": minis, "tol": tol}
+    problem = Problem.from_labels(labels, rule, lambda_=lambda_, rho=rho, **limits)
     order = None if seed is None else np.random.default_rng(seed).permutation(X.shape[0])
     a, epochs, converged = naive_solution(X, labels, problem, order)
     (solution,) = solve(X, [problem], seed=seed)
@@ -249,7 +252,7 @@ def test_a_solution_does_not_depend_on_the_instruction_set_or_on_where_the_run_p
     block = Block(arrange(read_rows(X)), level=level)
     for lane, problem in enumerate(problems[:N_LANES]):
         block.load(
-            lane, problem.rule, problem.rho, problem.lambda_, problem.max_epochs, 0, problem.positives, problem.left_out
+            lane, problem.rule, problem.rho, problem.lambda_, *problem.limits, problem.positives, problem.left_out
         )
     at_work = min(len(problems), N_LANES)
     while at_work:
@@ -530,6 +533,8 @@ def test_rows_that_the_kernel_could_not_read_are_refused(X, said):
         ({"lambda_": np.nan}, "lambda_=nan"),
         ({"rho": np.inf}, "rho=inf"),
         ({"max_epochs": 0}, "max_epochs=0"),
+        ({"tol": -0.1}, "tol=-0.1"),
+        ({"tol": 1.0}, "tol=1"),
     ],
 )
 def test_a_problem_that_does_not_fit_is_refused_with_its_number(changes, said):

@@ -203,7 +203,8 @@ static void B(refresh)(B(block) *s, int l)
 
 /* Put a problem into the free lane l; its weights and alpha are zero, or set before by the caller (warm start). */
 static void B(load)(B(block) *s, int l, const formula *rule, double rho, double lambda, int64_t max_epochs,
-                    int64_t mini_epochs, const int32_t *positives, ptrdiff_t n_positives, const int32_t *left_out, ptrdiff_t n_left_out)
+                    int64_t mini_epochs, double tol, const int32_t *positives, ptrdiff_t n_positives,
+                    const int32_t *left_out, ptrdiff_t n_left_out)
 {
     const uint16_t bit = (uint16_t)(1u << l);
     lane *z = &s->lanes[l];
@@ -215,6 +216,7 @@ static void B(load)(B(block) *s, int l, const formula *rule, double rho, double 
     z->scale = 1;
     z->max_epochs = max_epochs;
     z->mini_epochs = mini_epochs;
+    z->tol = tol;
     s->lambda[l] = (REAL)lambda;
     for (ptrdiff_t k = 0; k < n_positives; k++) s->positive[positives[k]] |= bit;
     for (ptrdiff_t k = 0; k < n_left_out; k++) {
@@ -427,6 +429,7 @@ static ptrdiff_t B(mini_epoch)(B(block) *s)
         s->set_is_out = 0;
         s->revisiting &= ~(1u << l);
         z->epoch_updates = 0;
+        if (z->ending) s->finished |= 1u << l;
     }
     return s->n_set;
 }
@@ -441,7 +444,9 @@ static void B(end_epoch)(B(block) *s)
         z->epochs++;
         z->last_updates = z->epoch_updates;
         z->epoch_updates = 0;
-        if (!z->last_updates || z->epochs >= z->max_epochs)
+        /* The active set is presented once more after the last epoch: its rows, which were let go first, leave a bias. */
+        z->ending = (double)z->last_updates <= z->tol * z->t;
+        if (!z->last_updates || z->epochs >= z->max_epochs || (z->ending && !z->mini_epochs))
             s->finished |= 1u << l;
         else if (z->mini_epochs) {
             z->mini_left = z->mini_epochs;

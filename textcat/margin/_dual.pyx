@@ -46,9 +46,10 @@ cdef enum:
 cdef struct problem:
     formula rule
     double rho, lambda_, w_bias, scale, N, t, R
+    double tol  # the share of all updates so far that a last epoch may have
     int64_t epochs, max_epochs, epoch_updates, last_updates
     int64_t mini_epochs, mini_left  # passes over the active set after an epoch, and those still to come
-    bint finished
+    bint ending, finished  # ending: the last epoch has been
     # the order in which rows are presented (NULL: as they stand), and the active set
     Py_ssize_t n_rows, position, n_set
     const int64_t *order
@@ -137,10 +138,12 @@ cdef void _end_pass(problem *z) noexcept nogil:
         z.mini_left = z.mini_left - 1 if updates else 0
         if not z.mini_left:
             z.n_set = 0
+            z.finished = z.ending
         return
     z.epochs += 1
     z.last_updates = updates
-    if not updates or z.epochs >= z.max_epochs:
+    z.ending = <double> updates <= z.tol * z.t
+    if not updates or z.epochs >= z.max_epochs or (z.ending and not z.mini_epochs):
         z.finished = True
     else:
         z.mini_left = z.mini_epochs
@@ -234,7 +237,7 @@ cdef class Expansion:
             self.z.blocks = &self.blocks[0]
             self.z.used = &self.used[0]
 
-    def load(self, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs,
+    def load(self, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs, double tol,
              const int32_t[::1] positives, const int32_t[::1] left_out):
         """Load a problem in place of the last one."""
         cdef problem *z = &self.z
@@ -257,10 +260,10 @@ cdef class Expansion:
         z.rho, z.lambda_, z.scale = rho, lambda_, 1
         z.R = sqrt(longest2 + rho * rho + lambda_)
         z.w_bias = z.N = z.t = 0
-        z.max_epochs, z.mini_epochs = max_epochs, mini_epochs
+        z.max_epochs, z.mini_epochs, z.tol = max_epochs, mini_epochs, tol
         z.epochs = z.epoch_updates = z.last_updates = z.mini_left = 0
         z.position = z.n_set = z.n_support = z.n_restored = 0
-        z.finished = False
+        z.ending = z.finished = False
 
     def warm(self, const int32_t[::1] support, alpha, double t):
         """Start the loaded problem from coefficients that were reached by t updates."""

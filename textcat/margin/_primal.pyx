@@ -35,8 +35,8 @@ cdef extern from "_lanes.h" nogil:
                       const int32_t *, int32_t)
     void *new_block(int, const rows *, const int64_t *, int)
     void free_block(int, void *)
-    void load_lane(int, void *, int, const formula *, double, double, int64_t, int64_t, const int32_t *, Py_ssize_t,
-                   const int32_t *, Py_ssize_t)
+    void load_lane(int, void *, int, const formula *, double, double, int64_t, int64_t, double, const int32_t *,
+                   Py_ssize_t, const int32_t *, Py_ssize_t)
     void warm_lane(int, void *, int, const void *, double, double, const int32_t *, const void *, Py_ssize_t)
     Py_ssize_t unload_lane(int, void *, int, void *, int32_t *, void *)
     void run_block(int, void *, Py_ssize_t)
@@ -151,12 +151,12 @@ cdef class Block:
     def __dealloc__(self):
         free_block(self.is_double, self.block)
 
-    def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs,
+    def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs, double tol,
              const int32_t[::1] positives, const int32_t[::1] left_out):
         """Load a problem into a free lane."""
         cdef const int32_t *p = &positives[0] if positives.shape[0] else NULL
         cdef const int32_t *z = &left_out[0] if left_out.shape[0] else NULL
-        load_lane(self.is_double, self.block, lane, &rule.formula, rho, lambda_, max_epochs, mini_epochs,
+        load_lane(self.is_double, self.block, lane, &rule.formula, rho, lambda_, max_epochs, mini_epochs, tol,
                   p, positives.shape[0], z, left_out.shape[0])
 
     def warm(self, int lane, weights, double bias, double t, const int32_t[::1] support, alpha):

@@ -249,8 +249,7 @@ def _solve_block(
 
 def _load(expansion: Expansion, problem: Problem) -> None:
     positives, left_out = np.ascontiguousarray(problem.positives), np.ascontiguousarray(problem.left_out)
-    limits = problem.max_epochs, problem.mini_epochs
-    expansion.load(problem.rule, problem.rho, problem.lambda_, *limits, positives, left_out)
+    expansion.load(problem.rule, problem.rho, problem.lambda_, *problem.limits, positives, left_out)
     if start := problem.start:
         expansion.warm(np.ascontiguousarray(start.support), start.alpha, start.n_updates)
 
@@ -263,8 +262,9 @@ def _solution(expansion: Expansion, problem: Problem) -> Solution:
     alpha = scale * expansion.alpha[support]
     held_out = scale * (expansion.g[problem.left_out] + unscaled_bias)
     finite = bool(np.isfinite(bias) and np.isfinite(alpha).all() and np.isfinite(expansion.g).all())
-    converged, stopped = _outcome(expansion.epochs, expansion.last_updates, expansion.dtype, finite)
-    return Solution(None, bias, support, alpha, int(expansion.t), expansion.epochs, converged, stopped, held_out)
+    counts = int(expansion.t), expansion.epochs
+    outcome = _outcome(problem.tol, *counts, expansion.last_updates, expansion.dtype, finite)
+    return Solution(None, bias, support, alpha, *counts, *outcome, held_out)
 
 
 def _measure(expansion: Expansion, problem: Problem, solution: Solution) -> None:

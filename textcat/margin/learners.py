@@ -73,6 +73,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     mini_epochs : int
         After every pass present the documents that failed in it again, so many times at most: the active set, "red-" in
         the papers.
+    tol : float from 0 to 1
+        Stop training a topic after the first pass whose updates are at most this fraction of all its updates so far; 0:
+        after the first pass without an update. In a large corpus the last few documents cost most of the passes, and
+        change no ranking.
     kernel : str or callable, optional
         Train in the dual form: a name of scikit-learn's `pairwise_kernels`, a function that returns the matrix from
         ``(X, Y)``, or "precomputed". None: linear, with weights.
@@ -106,6 +110,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     rho: float | str = 1.0
     max_epochs: int = 1000
     mini_epochs: int = 0
+    tol: float = 0.0
     kernel: str | Callable[..., np.ndarray] | None = None
     kernel_params: dict[str, Any] | None = None
     cache_mb: float = 1000.0
@@ -119,6 +124,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         "rho": [_NOT_NEGATIVE, StrOptions({"R"})],
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
         "mini_epochs": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, 1, closed="left")],
         "kernel": [str, callable, None],
         "kernel_params": [dict, None],
         "cache_mb": [_NOT_NEGATIVE],
@@ -172,10 +178,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         fitted_to = X.shape[0], len(positives), X.shape[1], X.dtype, self.kernel
         again = self.warm_start and getattr(self, "_fitted_to", None) == fitted_to
         starts = self.solutions_ if again else [None] * len(positives)
-        settings = self.lambda_, self._rho(X), self.max_epochs, self.mini_epochs
+        settings = self._settings(X)
         self._rules = self.rules_for(self.prevalence_)
         labelled = zip(positives, self._rules, not_used, starts, strict=True)
-        problems = [Problem(rows, rule, out, *settings, start) for rows, rule, out, start in labelled]
+        problems = [Problem(rows, rule, out, start=start, **settings) for rows, rule, out, start in labelled]
         linear = self.kernel is None
         weights = allocator(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype) if linear else None
         dual: dict[str, Any] = {"kernel": self.kernel, "kernel_params": self.kernel_params, "cache_mb": self.cache_mb}
@@ -215,6 +221,11 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("rows on disk are for learners without a kernel: give a matrix, or kernel=None")
         self.n_features_in_ = X.shape[1]
         return X
+
+    def _settings(self, X: Any) -> dict[str, Any]:
+        """Return what every topic's problem over the rows is set to, beside its rule."""
+        shared = {name: getattr(self, name) for name in ("lambda_", "max_epochs", "mini_epochs", "tol")}
+        return {**shared, "rho": self._rho(X)}
 
     def _rho(self, X: Any) -> float:
         if self.rho != "R":

@@ -231,8 +231,7 @@ def _solve_block(
 
 def _load(block: Block, lane: int, problem: Problem, start: Solution | None) -> None:
     positives, left_out = np.ascontiguousarray(problem.positives), np.ascontiguousarray(problem.left_out)
-    limits = problem.max_epochs, problem.mini_epochs
-    block.load(lane, problem.rule, problem.rho, problem.lambda_, *limits, positives, left_out)
+    block.load(lane, problem.rule, problem.rho, problem.lambda_, *problem.limits, positives, left_out)
     if start is not None:
         weights, support, alpha = map(np.ascontiguousarray, (start.weights, start.support, start.alpha))
         block.warm(lane, weights, start.bias, start.n_updates, support, alpha)
@@ -240,11 +239,11 @@ def _load(block: Block, lane: int, problem: Problem, start: Solution | None) -> 
 
 def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool) -> Solution:
     held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
-    bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
+    bias, support, alpha, *counts, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
-    converged, stopped = _outcome(n_epochs, last_updates, weights.dtype, finite)
+    outcome = _outcome(problem.tol, *counts, last_updates, weights.dtype, finite)
     kept = weights if keep_weights else None
-    solution = Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
+    solution = Solution(kept, bias, support, alpha, *counts, *outcome, held_out)
 
     def squared_length() -> float:
         of_bias = bias / problem.rho if problem.rho else 0.0

@@ -30,8 +30,10 @@ class Problem:
     max_epochs: int = 1000  # stop after that many passes over the rows
     mini_epochs: int = 0
     """The active set ("red-" in the papers): after every epoch, the rows that caused an update in it are presented
-    again, cyclically, that many times, or until none of them causes one. Training still ends only with a full epoch
-    without an update. 0: full epochs alone."""
+    again, cyclically, that many times, or until none of them causes one. 0: full epochs alone."""
+    tol: float = 0.0
+    """Training ends with an epoch whose updates are at most this fraction of all so far, and the passes over its active
+    set; 0: with an epoch without an update."""
     start: Solution | None = None
     """Start from there instead of from zero: a solution over the same rows and features, in the same number type."""
 
@@ -39,6 +41,11 @@ class Problem:
         if type(self.rule) not in RULES.values():  # a Python subclass of a rule has no formula of its own
             kind = type(self.rule).__name__
             raise TypeError(f"rule must be a rule of textcat.margin.rules, such as rules.PAUM(-0.5, 10), got a {kind}")
+
+    @property
+    def limits(self) -> tuple[int, int, float]:
+        """What decides on the end of training: max_epochs, mini_epochs and tol."""
+        return self.max_epochs, self.mini_epochs, self.tol
 
     def __repr__(self) -> str:
         limits = f"lambda_={self.lambda_:g}, rho={self.rho:g}, max_epochs={self.max_epochs}"
@@ -72,8 +79,8 @@ class Solution:
     """int32 numbers of the rows with a non-zero coefficient; how many, is what the PAUM paper calls sparsity."""
     alpha: np.ndarray  # the sum of the signed steps made on each support row; ``weights = Σ alpha_i x_i``
     n_updates: int  # those of a start included
-    n_epochs: int  # full passes over the rows, the last one (without an update if converged) included
-    converged: bool  # whether the last epoch was without an update
+    n_epochs: int  # full passes over the rows, the last one included
+    converged: bool  # whether the last epoch was without an update, or had as few as the problem's tol allows
     stopped: str  # why training ended, in words
     held_out: np.ndarray  # scores of the problem's left-out rows, in their order
     directional_margin: float = np.nan
@@ -104,13 +111,17 @@ def rows_by_column(indicator: Any) -> list[np.ndarray]:
     return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
 
 
-def _outcome(n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool) -> tuple[bool, str]:
+def _outcome(
+    tol: float, n_updates: int, n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool
+) -> tuple[bool, str]:
     """Return whether training converged and, in words, why it ended; `finite` says whether all numbers are."""
     if not finite:
         # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
         return False, f"overflowed {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
     if last_updates == 0:
         return True, f"converged: no update in epoch {n_epochs}"
+    if last_updates <= tol * n_updates:
+        return True, f"converged: {last_updates} updates in epoch {n_epochs}, at most tol={tol:g} of all {n_updates}"
     return False, f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"
 
 

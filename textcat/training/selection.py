@@ -215,7 +215,7 @@ class _Topics:
         self._left_out = [NO_ROWS] * n_topics if examples.left_out is None else rows_by_column(examples.left_out)
         self._solutions = learner.solutions_
         self._rules = learner.rules_for(learner.prevalence_)
-        self._settings = learner.lambda_, learner._rho(self.rows), learner.max_epochs, learner.mini_epochs
+        self._settings = learner._settings(self.rows)
         self._seed = learner.random_state
 
     def without_folds(self, topic: int, scores: np.ndarray) -> tuple[np.ndarray, list[Solution]]:
@@ -239,7 +239,7 @@ class _Topics:
                 np.flatnonzero(is_positive & (fold != judging)).astype(np.int32),
                 self._rules[topic],
                 np.flatnonzero(fold == judging).astype(np.int32),
-                *self._settings,
+                **self._settings,
             )
             for judging in range(n_judging)
         ]
@@ -437,10 +437,9 @@ class _Fold:
             for k, positives, left_out, n_trained in topics
         ]
         prevalence = np.array([n_trained / max(1, n_rows - len(left_out)) for _, left_out, n_trained in parts])
-        rho = 1.0 if isinstance(learner.rho, str) else learner.rho  # rows have unit length
-        limits = learner.lambda_, rho, learner.max_epochs, learner.mini_epochs
+        settings = learner._settings(examples.rows)
         for (positives, left_out, _), rule in zip(parts, learner.rules_for(prevalence), strict=True):
-            yield Problem(positives, rule, left_out, *limits)
+            yield Problem(positives, rule, left_out, **settings)
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
