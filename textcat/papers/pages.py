@@ -121,12 +121,8 @@ def columns(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
         else:
             table.append((f"\n{name}", ours))
     if any(row.seconds is not None for row in rows):
-        table.append(
-            (
-                "\nseconds",
-                [_printed(row.seconds, ".0f" if row.seconds and row.seconds >= 100 else ".2g") for row in rows],
-            )
-        )
+        seconds = [_printed(row.seconds, ".0f" if row.seconds and row.seconds >= 100 else ".2g") for row in rows]
+        table.append(("\nseconds", seconds))
     if known := notes(rows):
         table.append(("\nnote", [str(known.index(row.note) + 1) if row.note else "" for row in rows]))
     if all(head.startswith("\n") for head, _ in table):
