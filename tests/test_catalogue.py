@@ -485,7 +485,7 @@ def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
     corpus = open_corpus(own, settings=left_open, test_size=0.2)
     assert (len(corpus.train), len(corpus.test), corpus.topics) == (16, 4, ("all", "corn", "tin"))
     assert reopen_corpus(json.loads(json.dumps(corpus.origin))) == corpus
-    with pytest.raises(TextcatError, match=r"^Corpus own is read as its card says, so --id-field nr would change nothing: .*\.$"):
+    with pytest.raises(TextcatError, match=r"^Corpus own is read as its card says, so --id-field nr would"):
         open_corpus(own, settings=left_open._replace(id_field="nr"))
 
 
