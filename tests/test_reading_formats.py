@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import mailbox
+import re
 from email.message import EmailMessage
 from itertools import islice, pairwise
 
@@ -154,10 +155,41 @@ BYTES = st.lists(
 )
 def test_every_line_that_is_not_blank_is_a_record_or_a_rejection(place, data, form, block):
     assume(not any(compression.magic.match(data) for compression in COMPRESSIONS))
-    assume(not data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["))  # an array of objects, not lines
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     found = place(form, data, block_bytes=block)
+    if form == "jsonl" and re.match(rb"\[\s*(\{|\]?\s*\Z)", b"\n".join(lines).lstrip()):
+        assert found or b"]" in data  # an array of objects, not lines
+        return
     assert [item.position for item in found] == [i for i, line in enumerate(lines, 1) if line.strip()]
+
+
+@pytest.mark.parametrize("block", [1, 1 << 20])
+def test_an_array_that_is_cut_off_is_told_from_a_whole_one(place, block):
+    whole = b' [{"text": "Tin"},\n {"text": "ore", "zone": {}} ]\n'
+    for form in ("json", "jsonl"):
+        assert outcome(place(form, whole, block_bytes=block)) == [1, 2]
+        for n in range(2, len(whole) - 2):
+            *found, fault = place(form, whole[:n], block_bytes=block)
+            assert isinstance(fault, Rejection), whole[:n]
+            assert outcome(found) == list(range(1, fault.position))
+    assert place("json", b"[]", block_bytes=block) == []
+    assert outcome(place("json", b'\n{"text": "no array"}', block_bytes=block)) == [1]
+    (fault,) = place("json", b"\xef\xbb\xbf[ ", block_bytes=block)
+    reason = "The array ends without ], so that objects may be missing: look whether the file is whole."
+    assert fault == Rejection("a", 1, reason, 0, 5)
+
+
+@pytest.mark.parametrize("block", [1, 30, 1 << 20])
+def test_who_resumes_behind_the_last_object_of_an_array_is_told_that_it_is_cut_off(tmp_path, block):
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text('[{"text": "Tin"}, {"text": "ore"}')
+    how = InputSettings(block_bytes=block)
+    for sources in (find([tmp_path], how), find([tmp_path / "a.json", tmp_path / "b.json"], how)):
+        batches = list(read_batches(sources, how))
+        faults = [item for batch in batches for item in batch.blocks if isinstance(item, Rejection)]
+        assert [fault.position for fault in faults] == [3, 3]
+        for n, batch in enumerate(batches, 1):
+            assert list(read_batches(sources, how, batch.end)) == batches[n:]
 
 
 def test_a_line_of_text_is_a_document():

@@ -106,6 +106,14 @@ def test_half_a_surrogate_pair_is_no_character():
     assert document.topics == ("�",)
 
 
+def test_an_array_that_is_cut_off_is_damaged(tmp_path):
+    path = tmp_path / "a.json"
+    for end in ("", ",", ",\n "):
+        path.write_text('[{"text": "Tin", "topics": ["tin"]}' + end)
+        with pytest.raises(DamagedError, match=r"a\.json is damaged or incomplete \(its array ends without \]\)"):
+            open_corpus(path)
+
+
 LINES = '{"text": "Tin rose.", "topics": ["tin"]}\n{"text": "Gold fell.", "topics": ["gold"]}\n'
 
 

@@ -130,7 +130,10 @@ _JSON = (
 
 def check_array(data: bytes) -> None:
     settings, way, data = chosen(data)
-    check_file("a.json", "json", data, settings, way)
+    items = check_file("a.json", "json", data, settings, way)
+    in_bytes = settings.encoding != "utf-16" and not _exact_encoding("", data[:4])
+    if in_bytes and data.lstrip().startswith(b"[") and not any(isinstance(item, Rejection) for item in items):
+        assert data.rstrip(b" \t\r\n[,").endswith(b"]"), "nothing tells that an array is cut off"
     documents("json", "a.json", data)
 
 
@@ -138,7 +141,12 @@ def _array_seeds() -> Iterable[bytes]:
     objects = [{"id": 1, "text": "Wheat {rose}."}, {"title": 'Gold "fell"', "body": "a \\ b", "topics": [1, "gold"]}]
     plain = json.dumps(objects).encode()
     return with_settings(
-        plain, json.dumps(objects * 3, indent=2).encode(), b"[]", b"[\n" + plain[1:-20], b'[1, {"text": "a"}, "}"]'
+        plain,
+        plain[:-1],
+        json.dumps(objects * 3, indent=2).encode(),
+        b"[]",
+        b"[\n" + plain[1:-20],
+        b'[1, {"text": "a"}, "}"]',
     )
 
 

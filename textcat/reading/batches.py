@@ -32,7 +32,7 @@ from textcat.reading.records import (
     _RefusedError,
     _reject,
 )
-from textcat.reading.sources import ARCHIVES, Source, _format_of, find, is_archive, plain_name
+from textcat.reading.sources import ARCHIVES, Source, _format_of, _is_array, find, is_archive, plain_name
 from textcat.reading.streams import Stream, _as_utf8, _LookAhead, sought_in
 
 log = logging.getLogger(__name__)
@@ -270,7 +270,8 @@ def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, n
         model = model._replace(header=ahead.head(end_of_head, settings.block_bytes, largest))
         if not model.header.strip():
             return  # an empty file has no names of columns, either
-    whole = _WholeRecords(ahead, model, settings, largest)
+    is_array = model.format == "json" and _is_array(stream, settings)
+    whole = _WholeRecords(ahead, model, settings, largest, is_array)
     if place.position:
         ahead.move_to(place.offset)
         whole.position = place.position
@@ -279,14 +280,25 @@ def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, n
     if ahead.error:
         subject = f"The file, from byte {ahead.offset} on,"
         yield _Step(_reject(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
+    elif is_array:
+        # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
+        rest = model._replace(offset=ahead.offset, position=whole.position, data=ahead.data)
+        if settings.without_mark(rest)[0].strip(b" \t\r\n[,"):  # a ], or what is no whole object and rejected as such
+            yield _Step(rest, None, stream.consumed())
+        else:
+            why = "ends without ], so that objects may be missing: look whether the file is whole"
+            fault = UnreadableError(why, "damage", "its array ends without ]")
+            end = _reject(settings, fault, name, "The array", rest.position, rest.offset, len(rest.data))
+            yield _Step(end, None, stream.consumed())
 
 
 class _WholeRecords:
     """Take whole records from a look-ahead buffer, a block at a time, or as much as the next one needs."""
 
-    def __init__(self, ahead: _LookAhead, model: Block, settings: InputSettings, largest: int) -> None:
+    def __init__(self, ahead: _LookAhead, model: Block, settings: InputSettings, largest: int, is_array: bool) -> None:
         self.position = 1 + model.header.count(b"\n")
         self._ahead, self._model, self._settings, self._largest = ahead, model, settings, largest
+        self._is_array = is_array
         self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
 
     def take(self) -> Block | Rejection | None:
@@ -294,7 +306,7 @@ class _WholeRecords:
         ahead, size = self._ahead, self._settings.block_bytes
         while True:
             ahead.fill(self._without_rest(size))
-            n = len(ahead.data) if ahead.whole else self._cutter.cut(ahead.data)
+            n = len(ahead.data) if ahead.whole and not self._is_array else self._cutter.cut(ahead.data)
             if n:
                 block = self._model._replace(offset=ahead.offset, position=self.position, data=ahead.drop(n))
                 self.position += self._cutter.count(block.data)

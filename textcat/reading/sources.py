@@ -48,6 +48,7 @@ _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in e
 _COMPRESSED = tuple(ending for compression in COMPRESSIONS for ending in compression.endings)
 _HEAD, _START = 1 << 16, 64  # bytes looked at
 _LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
+_FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[^\s\xef]")  # what is no white space, nor part of a byte order mark
 _BY_START = (
     ("json", re.compile(rb"\[\s*(?:\{|\]?\s*\Z)")),
     ("jsonl", re.compile(rb'\{\s*["}]')),
@@ -114,6 +115,11 @@ def _format_of(stream: Stream, name: str, settings: InputSettings, form: str = "
     if form == "jsonl" and _BY_START[0][1].match(_start(stream.peek(_START, until=_LINE), settings)):
         return "json"
     return form
+
+
+def _is_array(stream: Stream, settings: InputSettings) -> bool:
+    """Return whether what a stream in JSON starts with is an array."""
+    return _start(stream.peek(_HEAD, until=_FIRST), settings).startswith(b"[")
 
 
 def _start(head: bytes, settings: InputSettings) -> bytes:
