@@ -11,11 +11,13 @@ from datetime import date
 from pathlib import Path
 
 import archive
+import other_corpora
 import tagging
+import texts_to_rows
 import training
 import training_at_scale
 import whole_way
-from machine import described
+from machine import commit, described
 from sklearn.exceptions import ConvergenceWarning
 
 from textcat.corpus.catalogue import open_corpus
@@ -27,7 +29,10 @@ PARTS: dict[str, Callable[[Corpus, int], str]] = {
     "a": training.measured,
     "b": whole_way.measured,
     "c": tagging.measured,
+    "d": texts_to_rows.measured,
+    "e": other_corpora.measured,
 }
+NAMES = "a = training, b = the whole way, c = tagging, d = from texts to rows, e = other corpora"
 # What has a page of its own.
 PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,
@@ -58,14 +63,14 @@ def _options() -> argparse.Namespace:
         "scripts/benchmark training-at-scale; see their --help.",
     )
     parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")
-    parser.add_argument("--only", default="abc", help="parts: a = training, b = the whole way, c = tagging")
+    parser.add_argument("--only", default="".join(PARTS), help=f"parts: {NAMES} (default: all)")
     parser.add_argument("--quick", action="store_true", help="one round on the small corpus newswire: does it work?")
     parser.add_argument("--out", type=Path, help="also write the page to this file")
     options = parser.parse_args()
     if options.runs < 1:
         parser.error("--runs must be at least 1")
     if not options.only or set(options.only) - set(PARTS):
-        parser.error("--only takes letters out of abc")
+        parser.error(f"--only takes letters out of {''.join(PARTS)}")
     return options
 
 
@@ -82,14 +87,14 @@ def _corpus(*, quick: bool) -> Corpus:
 def _head(corpus: Corpus, runs: int) -> str:
     return f"""# Benchmark
 
-Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}.
+Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}, of commit {commit()}.
 
 - Corpus: {corpus.name}, {len(corpus.train)} training and {len(corpus.test)} test documents,
   {len(corpus.topics)} topics.
 {described()}
 - Rounds: {runs}. In each round everything in a table runs once, in turn; a round before them warms up and is not
-  counted. Seconds are medians (in brackets: least and most). A ratio is the median of the rounds' ratios, so both its
-  sides saw the machine in the same state.
+  counted. What has "one run" takes long, and ran in the first counted round alone. Seconds are medians (in brackets:
+  least and most). A ratio is the median of the rounds' ratios, so both its sides saw the machine in the same state.
 """
 
 

@@ -1,13 +1,17 @@
-"""What a page of measurements says of the machine and the software."""
+"""What a page of measurements says of the machine, the software and the commit."""
 
 from __future__ import annotations
 
 import os
 import platform
+import subprocess
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from textcat import __version__
+from textcat.evaluation.export import markdown_table
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "spacy")
 
@@ -15,10 +19,35 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "spacy")
 def described() -> str:
     """Return the lines of a list on the machine and the software."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    load = os.getloadavg()[0]
     return f"""- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};
-  load {load:.1f} at the start.
+  load {_load()} at the start.
 - Software: Python {platform.python_version()}, textcat {__version__}, {versions}."""
+
+
+def commit() -> str:
+    """Return the commit of this checkout, with "-changed" behind it if files differ from it."""
+    command = ["git", "describe", "--always", "--exclude=*", "--dirty=-changed"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, check=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
+class Conditions:
+    """Of what, and in which state of the machine, a table is measured: made before the first run."""
+
+    def __init__(self, recipe: str):
+        self._recipe, self._load = recipe, _load()
+
+    def table(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        """Write a table, made after the last run, under a line that says it."""
+        said = f"Recipe: {self._recipe}. Commit: {commit()}. Load: {self._load} before, {_load()} after."
+        return f"{said}\n\n{markdown_table(rows)}"
+
+
+def _load() -> str:
+    return f"{os.getloadavg()[0]:.1f}"
 
 
 def _processor() -> str:

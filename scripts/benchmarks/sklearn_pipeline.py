@@ -1,6 +1,8 @@
 """What `textcat train` is measured against: the same corpus, evaluation and result, made with scikit-learn.
 
-sklearn_pipeline.py CORPUS FOLDER BACKEND
+sklearn_pipeline.py CORPUS FOLDER BACKEND [LEARNER]
+
+Without a learner, the shortest pipeline that one would write; with one, rows and thresholds as recipe `best` has them.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import equal_kind
 import joblib
 import numpy as np
 import texts
@@ -21,15 +24,25 @@ from textcat.evaluation import export
 from textcat.evaluation.ranking import evaluate
 
 
-def main(name: str, folder: Path, backend: str) -> None:
+def main(name: str, folder: Path, backend: str, learner: str = "") -> None:
     corpus = open_corpus(name)
     labels = corpus.labels(corpus.train)
-    model = make_pipeline(TfidfVectorizer(), OneVsRestClassifier(SGDClassifier(), n_jobs=2))
+    if learner:
+        model, train, test = equal_kind.make(learner), corpus.train, corpus.test
+    else:
+        model = make_pipeline(TfidfVectorizer(), OneVsRestClassifier(SGDClassifier(), n_jobs=2))
+        train, test = texts.plain(corpus.train), texts.plain(corpus.test)
     with joblib.parallel_config(backend=backend):
-        model.fit(texts.plain(corpus.train), labels)
-    scores = model.decision_function(texts.plain(corpus.test))
-    sizes = np.asarray(labels.sum(axis=0)).ravel()
-    evaluation = evaluate(scores, corpus.labels(corpus.test), corpus.topics, sizes, len(corpus.train))
+        model.fit(train, labels)
+    scores = model.predict_proba(test) if learner else model.decision_function(test)
+    evaluation = evaluate(
+        scores,
+        corpus.labels(corpus.test),
+        corpus.topics,
+        np.asarray(labels.sum(axis=0)).ravel(),
+        len(corpus.train),
+        threshold=equal_kind.PROBABILITY if learner else 0.0,
+    )
     print(evaluation)
     folder.mkdir(exist_ok=True)
     joblib.dump(model, folder / "model.joblib")
@@ -37,4 +50,4 @@ def main(name: str, folder: Path, backend: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

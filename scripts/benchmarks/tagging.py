@@ -9,6 +9,7 @@ from typing import Any
 
 import peers
 import texts
+from machine import Conditions
 from measuring import Task, Timing, interleaved, keep_fastest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
@@ -16,7 +17,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from textcat.documents import Corpus
-from textcat.evaluation.export import markdown_table
 from textcat.model import storage
 from textcat.model.tagger import Tagger
 from textcat.recipe import read_recipe
@@ -29,6 +29,7 @@ FIRST, WARM = "textcat, first pass", "textcat, warm cache"
 
 def measured(corpus: Corpus, rounds: int) -> str:
     """Write the table of tagging."""
+    conditions = Conditions("paum")
     with tempfile.TemporaryDirectory() as folder:
         tasks = {**_ours(corpus, Path(folder)), "scikit-learn TfidfVectorizer + OvR(SGD)": _sklearn(corpus)}
         with_fasttext = peers.installed("fasttext")
@@ -47,10 +48,10 @@ documents once. "Just loaded" includes that it has tagged an empty text, as spaC
 scikit-learn gets the strings; fastText gets lines of spaCy tokens, made beforehand and not timed, in one call of its
 compiled part, and is asked for labels in the faster of two ways ({" or ".join(ASKED)}).
 
-{_table(timings, len(corpus.test), with_fasttext)}"""
+{conditions.table(_rows(timings, len(corpus.test), with_fasttext))}"""
 
 
-def _table(timings: dict[str, Timing], n_documents: int, with_fasttext: bool) -> str:
+def _rows(timings: dict[str, Timing], n_documents: int, with_fasttext: bool) -> list[dict[str, Any]]:
     warm = timings[f"{WARM}, strings"]
     first = timings[f"{FIRST}, strings"]
     rows = [
@@ -65,7 +66,7 @@ def _table(timings: dict[str, Timing], n_documents: int, with_fasttext: bool) ->
     ]
     if not with_fasttext:
         rows.append({**dict.fromkeys(rows[0]), "what": "fastText", "seconds": "not installable here"})
-    return markdown_table(rows)
+    return rows
 
 
 def _ours(corpus: Corpus, folder: Path) -> dict[str, Task]:

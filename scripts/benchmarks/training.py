@@ -1,4 +1,4 @@
-"""(a) The same vectors → a ranker per topic; and texts → vectors."""
+"""(a) The same vectors → a ranker per topic."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ import joblib
 import numpy as np
 import peers
 import texts
+from machine import Conditions
 from measuring import Task, Timing, interleaved, keep_fastest
 from scipy import sparse
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from textcat.documents import Corpus
-from textcat.evaluation.export import markdown_table
 from textcat.evaluation.metrics import average_precisions
-from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import Tokens
 from textcat.margin import rules
 from textcat.margin.problems import Problem
 from textcat.margin.solve import N_LANES, solve
@@ -66,8 +63,8 @@ class Vectors:
 
 
 def measured(corpus: Corpus, rounds: int) -> str:
-    """Write the tables of training and of making vectors."""
-    recipe = read_recipe("paum-2002")
+    """Write the table of training."""
+    recipe, conditions = read_recipe("paum-2002"), Conditions("paum-2002")
     vectors = Vectors.of(corpus, recipe)
     with tempfile.TemporaryDirectory() as folder:
         contenders = {**_ours(vectors, recipe), **_one_vs_rest(vectors), **_others(vectors, Path(folder))}
@@ -88,15 +85,12 @@ the faster of joblib's backends {" and ".join(BACKENDS)}. fastText (ova, 25 epoc
 their input file. fastText makes its own vectors out of the same terms. MAP: mean over the topics of the average
 precision on the test documents.
 
-{_training_table(timings, quality)}
+{conditions.table(_training_rows(timings, quality))}
 {_scaling(timings)}
-
-## From tokens to vectors
-
-{_vectors_table(corpus, rounds)}"""
+"""
 
 
-def _training_table(timings: Mapping[str, Timing], quality: Mapping[str, float]) -> str:
+def _training_rows(timings: Mapping[str, Timing], quality: Mapping[str, float]) -> list[dict[str, Any]]:
     ours = timings[OURS]
     rows = [
         {"what": name, "seconds": timing, "times ours": timing.ratio(ours), "MAP": f"{quality[name]:.3f}"}
@@ -104,7 +98,7 @@ def _training_table(timings: Mapping[str, Timing], quality: Mapping[str, float])
     ]
     missing = [name for name, module in MODULES.items() if not peers.installed(module)]
     rows += [{"what": name, "seconds": "not installable here", "times ours": None, "MAP": None} for name in missing]
-    return markdown_table(rows)
+    return rows
 
 
 def _scaling(timings: Mapping[str, Timing]) -> str:
@@ -214,29 +208,3 @@ def _vowpal_wabbit(vectors: Vectors, folder: Path) -> Contenders:
         return peers.vowpal_wabbit_scores(model, test)
 
     return {f"Vowpal Wabbit, passes: {passes}": (task(passes), scored) for passes in PASSES}
-
-
-# --- from texts to vectors -------------------------------------------------------------------------------------------
-
-
-def _vectors_table(corpus: Corpus, rounds: int) -> str:
-    strings = texts.plain([*corpus.train, *corpus.test])
-    tasks = {
-        "textcat TfIdf, token cache empty": Task(lambda _: TfIdf(Tokens()).fit_transform(strings)),
-        "scikit-learn TfidfVectorizer": Task(lambda _: TfidfVectorizer().fit_transform(strings)),
-    }
-    timings = interleaved(tasks, rounds)
-    peer = timings["scikit-learn TfidfVectorizer"]
-    rows = [
-        {
-            "what": name,
-            "seconds": timing,
-            "times TfidfVectorizer's": timing.ratio(peer),
-            "features": timing.result.shape[1],
-        }
-        for name, timing in timings.items()
-    ]
-    return f"""{len(strings)} texts to rows, one thread, nothing remembered from an earlier run. textcat's tokens are
-spaCy's; scikit-learn's are those of its regular expression.
-
-{markdown_table(rows)}"""

@@ -1,0 +1,135 @@
+"""(e) Other corpora: the whole way by two recipes, and the training alone beside LinearSVC on the same rows."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import titles
+import whole_way
+from machine import Conditions
+from measuring import Task, interleaved
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+from textcat.corpus.catalogue import card, locate, open_corpus
+from textcat.documents import Corpus
+from textcat.evaluation.metrics import average_precisions
+from textcat.recipe import read_recipe
+from textcat.training.examples import CountedCorpus
+
+NEWSGROUPS = "20newsgroups"
+JOBS = 2
+N_TITLES, N_TITLES_QUICK = 100_000, 2_000
+OURS, PEER = "textcat, recipe best", "LinearSVC(C=1), one-vs-rest"
+
+
+def measured(corpus: Corpus, rounds: int) -> str:
+    """Write the tables of other corpora."""
+    ways = Conditions(" and ".join(whole_way.RECIPES))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        others = list(_others(folder, quick=corpus.name == "newswire"))
+        rows = [row for each in others for row in _whole_rows(each, folder, rounds)]
+        whole = ways.table(rows) if rows else "No other corpus is here.\n"
+    learning = Conditions("best")
+    training = learning.table([row for each in (corpus, *others) for row in training_rows(each, rounds)])
+    return f"""## (e) Other corpora
+
+{_listed(others)}
+The titles of {titles.NAME} are a random choice (seed {titles.SEED}), with the {titles.N_TOPICS} subjects that most of
+the chosen ones have; those without any of these stay, as documents of no topic. {titles.TEST_SIZE:.0%} are for test
+(`Corpus.split` with seed {titles.SEED}).
+
+### The whole way
+
+`textcat train CORPUS`, as in (b). MAP: macro-averaged precision of all topics.
+
+{whole}
+### Training alone
+
+On the rows of recipe best, the topics' descriptions among them, all topics. textcat trains what the recipe says, in
+{JOBS} jobs; scikit-learn `OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in joblib's threads, on the same rows in
+float64, made beforehand; to it a description is a negative example of all other topics. Neither chooses thresholds.
+
+{training}"""
+
+
+def _others(folder: Path, *, quick: bool) -> Iterator[Corpus]:
+    """Open those that are here; for a quick look only a few titles."""
+    if not quick and locate(card(NEWSGROUPS)):
+        yield open_corpus(NEWSGROUPS, download=False)
+    elif not quick:
+        print(f"Corpus {NEWSGROUPS} is not here: measuring without it.", file=sys.stderr)
+    if source := titles.located():
+        names = dict(titles.read(source.with_name(f"{titles.SUBJECTS}.tsv.xz")))
+        path = folder / f"{titles.NAME}.jsonl"
+        titles.write(titles.sample(titles.read(source), names, N_TITLES_QUICK if quick else N_TITLES), path)
+        yield open_corpus(path)
+    else:
+        print(f"The titles of {titles.NAME} are not here: measuring without them.", file=sys.stderr)
+
+
+def _listed(corpora: list[Corpus]) -> str:
+    return "".join(
+        f"- {corpus.name}: {len(corpus.train)} training documents, {sum(not each.topics for each in corpus.train)} of "
+        f"them without a topic, and {len(corpus.test)} test documents; {len(corpus.topics)} topics.\n"
+        for corpus in corpora
+    )
+
+
+def _whole_rows(corpus: Corpus, folder: Path, rounds: int) -> list[dict[str, Any]]:
+    models = folder / f"models-{corpus.name}"
+    models.mkdir()
+    timings, quality = whole_way.run(whole_way.textcats(corpus.origin["name_or_path"], models), rounds)
+    least = timings[whole_way.named("paum")]
+    return [
+        {
+            "corpus": corpus.name,
+            "what": name,
+            "seconds": timing,
+            "times paum's": timing.ratio(least),
+            "peak memory": whole_way.peak(timing),
+            "MAP": f"{quality[name].bands[0].macro_average_precision:.3f}",
+            **whole_way.f1(quality[name]),
+        }
+        for name, timing in timings.items()
+    ]
+
+
+def training_rows(corpus: Corpus, rounds: int) -> list[dict[str, Any]]:
+    """Train on the rows of recipe best by textcat and by LinearSVC, and return the rows of the table."""
+    recipe = read_recipe("best")
+    counted = CountedCorpus(corpus, recipe)
+    features = counted.fit(recipe.make_features())
+    X, Y, left_out = counted.examples(features)
+    X_test, Y_test = features.transform(corpus.test), corpus.labels(corpus.test)
+    X64 = X.astype(np.float64)
+
+    def peer(_: Any) -> Any:
+        with joblib.parallel_config(backend="threading"):
+            return OneVsRestClassifier(LinearSVC(C=1), n_jobs=JOBS).fit(X64, Y)
+
+    timings = interleaved(
+        {
+            OURS: Task(lambda _: recipe.make_learner(n_jobs=JOBS).fit(X, Y, left_out=left_out)),
+            PEER: Task(peer),
+        },
+        rounds,
+    )
+    return [
+        {
+            "corpus": corpus.name,
+            "rows × features": f"{X.shape[0]} × {X.shape[1]}",
+            "what": name,
+            "seconds": timing,
+            "times LinearSVC's": timing.ratio(timings[PEER]),
+            "MAP": f"{np.nanmean(average_precisions(Y_test, timing.result.decision_function(X_test))):.3f}",
+        }
+        for name, timing in timings.items()
+    ]
