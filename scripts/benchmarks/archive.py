@@ -279,7 +279,7 @@ def _draw(space: Workspace, path: Path) -> None:
     points = _course(space)
     documents = [each["documents"] for each in points]
     try:
-        with pages.drawing(path) as drawn:
+        with pages._drawing(path) as drawn:
             drawn.plot(documents, [each["so_far"] for each in points], marker="o", label="on average so far")
             drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
             drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")
