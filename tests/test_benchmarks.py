@@ -1,5 +1,7 @@
 """scripts/benchmarks: what peers are given, and how runs are paired; no test measures time."""
 
+import ast
+import importlib
 import json
 from pathlib import Path
 
@@ -13,12 +15,12 @@ from textcat.features.tokens import Tokens
 from textcat.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
 
-BENCHMARKS = Path(__file__).parent.parent / "scripts" / "benchmarks"
+SCRIPTS = Path(__file__).parent.parent / "scripts"
 
 
 @pytest.fixture(autouse=True)
 def _benchmarks_can_be_imported(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.syspath_prepend(str(SCRIPTS / "benchmarks"))
 
 
 WORDS = ["alpha", "bravo", "carrot", "delta", "echelon", "foxtrot"]
@@ -125,3 +127,12 @@ def test_training_alone_ranks_as_the_trained_model_does():
     trained = train_and_evaluate(corpus, read_recipe("best")).evaluation.bands[0].macro_average_precision
     assert quality[OURS] == f"{trained:.3f}"
     assert float(quality[PEER]) > 0.8
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS.rglob("*.py")), ids=lambda path: str(path.relative_to(SCRIPTS)))
+def test_all_that_a_script_takes_from_textcat_is_there(script):
+    for node in ast.walk(ast.parse(script.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "textcat":
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert hasattr(module, alias.name) or importlib.import_module(f"{node.module}.{alias.name}")

@@ -274,12 +274,12 @@ def _draw(space: Workspace, path: Path) -> None:
     if not (space.folder / "course.json").exists():
         return
     from textcat.errors import TextcatError
-    from textcat.papers import pages
+    from textcat.papers.pages import _drawing
 
     points = _course(space)
     documents = [each["documents"] for each in points]
     try:
-        with pages._drawing(path) as drawn:
+        with _drawing(path) as drawn:
             drawn.plot(documents, [each["so_far"] for each in points], marker="o", label="on average so far")
             drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
             drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")
