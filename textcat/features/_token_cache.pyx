@@ -74,7 +74,6 @@ cdef struct Text:
     Py_ssize_t length
     int width           # bytes per character
     size_t stop         # where its spans end in the sequence
-    int32_t whole       # the one span that stands for the whole text, or -1
 
 cdef struct Piece:      # of a text, before it is looked up
     const char* key
@@ -108,6 +107,7 @@ cdef struct Entry:      # of a table of n-grams or special cases
 cdef struct Suspect:
     size_t text
     size_t position     # of the right-hand span in the sequence
+    Py_ssize_t start, end  # in the text: of the left-hand span, and the end of the right-hand one
 
 cdef uint8_t[256] WHITE
 for _code in range(256):
@@ -625,6 +625,7 @@ cdef class TokenCache:
     cdef size_t n_stored      # spans before it have tokens
     cdef bint overridden      # whether spans, ids and keys beyond the next three belong to the batch alone
     cdef size_t n_kept_spans, n_kept_ids, n_kept_keys
+    cdef int32_t empty        # a span of the batch without a token
     cdef uint8_t[129][129] edge_pairs  # by the last and the first character; 128 stands for all that are not ASCII
     cdef Buffer edges, texts, sequence, suspect_list
     cdef Buffer narrow        # keys in fewer bytes than their text has, of the present text
@@ -725,7 +726,7 @@ cdef class TokenCache:
         for string in texts:
             text = self.texts.data.texts + self.texts.n
             text.data, text.length = PyUnicode_DATA(<str?>string), len(<str>string)
-            text.width, text.stop, text.whole = PyUnicode_KIND(string), 0, -1
+            text.width, text.stop = PyUnicode_KIND(string), 0
             self.texts.n += 1
         with nogil:
             for i in range(self.texts.n):
@@ -771,14 +772,19 @@ cdef class TokenCache:
         self.n_stored = self.n_spans
 
     def suspects(self):
-        """Return (text, position, left span, right span) where two neighbours might form a special case together."""
+        """Return where two neighbouring spans might form a special case together.
+
+        As (text, position of the right one, left span, right span, where the left one starts in the text, where the
+        right one ends).
+        """
         cdef size_t i
         cdef Suspect each
         cdef const int32_t* sequence = self.sequence.data.ints
         pairs = []
         for i in range(self.suspect_list.n):
             each = self.suspect_list.data.suspects[i]
-            pairs.append((each.text, each.position, sequence[each.position - 1], sequence[each.position]))
+            spans = sequence[each.position - 1], sequence[each.position]
+            pairs.append((each.text, each.position, *spans, each.start, each.end))
         return pairs
 
     def span(self, int32_t i):
@@ -795,17 +801,24 @@ cdef class TokenCache:
         right = [span_text(self, self.spans + sequence[i]) for i in range(position, min(each.stop, position + reach))]
         return "".join(left), "".join(right)
 
-    def override(self, size_t text, list tokens, dict terms):
-        """Store the tokens of a text of the batch as a whole; for the parameters see `store`."""
+    def override(self, size_t position, size_t n, list tokens, dict terms):
+        """Store the tokens that n spans of the batch have together, from a position; for the others see `store`."""
         cdef Piece piece
+        cdef size_t i
         cdef str joined = "".join(tokens)
         if not self.overridden:
             self.n_kept_spans, self.n_kept_ids, self.n_kept_keys = self.n_spans, self.pool.n, self.arena.n
             self.overridden = True
+            self.empty = <int32_t>self.n_spans
+            piece.key, piece.width, piece.n_bytes = NULL, 1, 0
+            add_span(self, &piece)
+            self.n_stored += 1
         piece.key = <const char*>PyUnicode_DATA(joined)
         piece.width = PyUnicode_KIND(joined)
         piece.n_bytes = len(joined) * piece.width
-        self.texts.data.texts[text].whole = <int32_t>self.n_spans
+        for i in range(position, position + n):
+            self.sequence.data.ints[i] = self.empty
+        self.sequence.data.ints[position] = <int32_t>self.n_spans
         add_span(self, &piece)
         store_tokens(self, self.spans + self.n_stored, tokens, terms, 0, len(tokens))
         self.n_stored += 1
@@ -888,9 +901,6 @@ cdef list tokens_of(TokenCache cache, Span* span):
 cdef const int32_t* spans_of(TokenCache cache, size_t text, size_t* n) noexcept nogil:
     cdef const Text* each = cache.texts.data.texts + text
     cdef size_t start = (each - 1).stop if text else 0
-    if each.whole >= 0:
-        n[0] = 1
-        return &each.whole
     n[0] = each.stop - start
     return cache.sequence.data.ints + start
 
@@ -961,7 +971,7 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
                 if edges(
                     cache, s[stop - 2] if stop > before + 1 else 0, s[stop - 1], s[start], s[start + 1] if i > start + 1 else 0
                 ):
-                    add_suspect(cache, text, cache.sequence.n + n_pieces)
+                    add_suspect(cache, text, cache.sequence.n + n_pieces, before, i)
             before, stop = start, i
             piece = lookahead + n_pieces
             set_key(cache, piece, s + start, i - start)
@@ -1012,11 +1022,11 @@ cdef bint edges(TokenCache cache, uint32_t last_but_one, uint32_t last, uint32_t
     return False
 
 
-cdef int add_suspect(TokenCache cache, size_t text, size_t position) except -1 nogil:
+cdef int add_suspect(TokenCache cache, size_t text, size_t position, Py_ssize_t start, Py_ssize_t end) except -1 nogil:
     cdef Suspect* suspect
     reserve(cache.suspect_list, 1)
     suspect = cache.suspect_list.data.suspects + cache.suspect_list.n
-    suspect.text, suspect.position = text, position
+    suspect.text, suspect.position, suspect.start, suspect.end = text, position, start, end
     cache.suspect_list.n += 1
     return 0
 

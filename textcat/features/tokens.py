@@ -173,6 +173,16 @@ class Tokens:
 _DEFAULTS = {each.name: each.default for each in fields(Tokens)}
 
 
+class _Run(NamedTuple):
+    """Spans of a text of the batch that are cut together."""
+
+    text: int
+    position: int  # of the first one in the sequence of all
+    n: int
+    start: int  # in the text
+    end: int
+
+
 class _TermCounter:
     """The language, the token cache, and the ids of all terms met, for one choice of the parameters of `Tokens`."""
 
@@ -282,22 +292,26 @@ class _TermCounter:
 
     def _tokenize(self, batch: list[str]) -> None:
         if not self._language.splits_at_space:
-            self.cache.load([""] * len(batch))
+            self.cache.load(["x"] * len(batch))  # a span for every text
+            self.cache.store(["x"], {"x": -1}, np.ones(1, np.int32))
             for i, text in enumerate(batch):
-                self._override(i, text)
+                self._override(i, 1, text)
             return
         self.cache.load(batch)
         if self._words is not None:
             self.cache.store_plain(self._words)
         tokens, lengths = self._language.cut_spans(self.cache.unknown())
         self.cache.store(tokens, self._term_ids(tokens), lengths)
-        for i in self._texts_with_spanning_specials():
-            self._override(i, batch[i])
+        for run in self._runs_with_specials():
+            self._override(run.position, run.n, batch[run.text][run.start : run.end])
 
-    def _texts_with_spanning_specials(self) -> Iterable[int]:
-        """Return the texts of the batch in which neighbouring spans do not have the tokens they have by themselves."""
-        positions: dict[int, None] = {}
-        for text, position, left, right in self.cache.suspects():
+    def _runs_with_specials(self) -> list[_Run]:
+        """Return the runs of neighbouring spans that do not have the tokens they have by themselves.
+
+        No special case lies across an end of a run, so the tokens of its text are those it has in the whole text.
+        """
+        runs: list[_Run] = []
+        for text, position, left, right, start, end in self.cache.suspects():
             boundaries = self._boundaries.get((left, right))
             if boundaries is None:
                 (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
@@ -305,12 +319,16 @@ class _TermCounter:
             if boundaries:
                 before, behind = self.cache.around(text, position, self._language.longest_special)
                 if any(before.endswith(each.left) and behind.startswith(each.right) for each in boundaries):
-                    positions[text] = None
-        return positions
+                    last = runs[-1] if runs else None
+                    if last and last.text == text and last.position + last.n == position:
+                        runs[-1] = last._replace(n=last.n + 1, end=end)
+                    else:
+                        runs.append(_Run(text, position - 1, 2, start, end))
+        return runs
 
-    def _override(self, i: int, text: str) -> None:
+    def _override(self, position: int, n: int, text: str) -> None:
         tokens = self._language.cut_text(text)
-        self.cache.override(i, tokens, self._term_ids(tokens))
+        self.cache.override(position, n, tokens, self._term_ids(tokens))
 
     def _term_ids(self, tokens: list[str]) -> dict[str, int]:
         """Return the ids of the terms that tokens are; -1: none."""

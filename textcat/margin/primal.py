@@ -239,11 +239,11 @@ def _load(block: Block, lane: int, problem: Problem, start: Solution | None) -> 
 
 def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool) -> Solution:
     held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
-    bias, support, alpha, *counts, last_updates = block.unload(lane, weights)
+    bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
-    outcome = _outcome(problem.tol, *counts, last_updates, weights.dtype, finite)
+    converged, stopped = _outcome(problem.tol, n_updates, n_epochs, last_updates, weights.dtype, finite)
     kept = weights if keep_weights else None
-    solution = Solution(kept, bias, support, alpha, *counts, *outcome, held_out)
+    solution = Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
 
     def squared_length() -> float:
         of_bias = bias / problem.rho if problem.rho else 0.0

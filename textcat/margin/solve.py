@@ -210,9 +210,9 @@ def _check(problems: Sequence[Problem], n_rows: int, n_features: int | None, dty
         if not (0 <= problem.lambda_ < np.inf and np.isfinite(problem.rho) and limits_hold):
             raise ValueError(
                 f"problem {number} has lambda_={problem.lambda_:g}, rho={problem.rho:g}, "
-                f"max_epochs={problem.max_epochs}, mini_epochs={problem.mini_epochs}, tol={problem.tol:g}; lambda_ must "
-                "be finite and at least 0, rho finite, max_epochs at least 1, mini_epochs at least 0, and tol at least 0 "
-                "and below 1"
+                f"max_epochs={problem.max_epochs}, mini_epochs={problem.mini_epochs}, tol={problem.tol:g}; lambda_ "
+                "must be finite and at least 0, rho finite, max_epochs at least 1, mini_epochs at least 0, and tol at "
+                "least 0 and below 1"
             )
         if problem.start is not None and not _is_start(problem.start, n_rows, n_features, dtype):
             weights, features = ("", "") if n_features is None else (" with weights", f" and {n_features} features")
