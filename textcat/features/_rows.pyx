@@ -11,11 +11,12 @@ cdef extern from *:
     #include <stdlib.h>
     #ifdef __GLIBC__
     #include <malloc.h>
+    #define return_freed_memory() (mallopt(M_MMAP_THRESHOLD, 1 << 20), malloc_trim(0))
     #else
-    #define malloc_trim(padding) 0
+    #define return_freed_memory() 0
     #endif
     """
-    int malloc_trim(size_t padding) nogil
+    int return_freed_memory() nogil
 
 ctypedef fused real:
     float
@@ -54,8 +55,11 @@ def document_frequencies(
 
 
 def release_memory():
-    """Give memory that was freed back to the system: glibc keeps what lies between blocks that are in use."""
-    malloc_trim(0)
+    """Give memory that was freed back to the system, and from now on that of large arrays at once.
+
+    glibc keeps what lies between blocks in use, among it arrays of up to 32 MB once the first of such a size was freed.
+    """
+    return_freed_memory()
 
 
 def text_lengths(const int64_t[::1] ends, const int32_t[::1] counts):

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from textcat.features._rows import document_frequencies, keep_ngrams, text_lengths
+from textcat.features._rows import document_frequencies, keep_ngrams, release_memory, text_lengths
 from textcat.features.tokens import TermCounts
 from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import (
@@ -139,6 +139,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         parts = _split_zones(_checked(documents), self.zones, self.apart)
         self._take_tokens()
         counts, parts = self._count(parts), parts._replace(texts=[])
+        release_memory()
         lengths = text_lengths(counts.ends, counts.counts)
         return _CountedDocuments(parts, counts if self.hash_bits else self._without_rare(parts, counts), lengths)
 

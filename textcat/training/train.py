@@ -157,6 +157,7 @@ def _train(
         check_target(store)
     _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
     stages, tested = stages or Stages(), None
+    release_memory()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
         with stages.stage("tokens to rows", len(corpus.train)) as advance:
@@ -190,12 +191,14 @@ def _train(
         )
     thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
     if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
+        release_memory()
         with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
             fold_of = folds(labels, tags.folds, seed=0)
             scores = held_out_scores(examples, learner, fold_of, progress=advance)
             thresholds, calibration = choose(tags.strategy, scores, labels, tags.probability)
             del scores
     del examples  # the weights are about to be there twice
+    release_memory()
     units = _units(learner)
     weights = np.ascontiguousarray(learner.coef_.T)
     if (units != 1).any():
@@ -274,4 +277,5 @@ def _out_of_fold_scores(
                 scores[held_out, topics] = learner.decision_function(new) / _units(learner)
                 del learner  # one at a time in memory, as are rows
             del features, rows, new
+            release_memory()
     return scores
