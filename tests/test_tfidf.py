@@ -246,6 +246,18 @@ def test_learning_from_some_of_the_counted_documents_is_learning_from_those_alon
     assert np.array_equal(rows.toarray(), alone.transform(texts).toarray())
 
 
+def test_what_was_counted_holds_no_text_and_no_ngram_that_is_too_rare():
+    texts = ["oil price falls", "oil price rises", "oil price falls", "wheat price"]
+    counted = TfIdf(TOKENS, ngrams=3, ngram_min_df=2).count(texts)
+    assert counted.parts.texts == []
+    assert _ngram_names(counted.counts, np.arange(len(counted.counts.ngrams))) == [
+        "oil price",
+        "price falls",
+        "oil price falls",
+    ]
+    assert counted.lengths.tolist() == [6, 6, 6, 3]
+
+
 def test_no_row_is_given_before_anything_was_learnt():
     transformer = TfIdf(TOKENS)
     with pytest.raises(NotFittedError):

@@ -11,6 +11,7 @@ import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
+from textcat.features.tokens import Tokens
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training import train as training
@@ -61,6 +62,18 @@ def test_topics_that_are_cross_validated_after_others_get_the_same_scores(corpus
     monkeypatch.setattr(training, "_TOPICS", 7)
     monkeypatch.setattr(training, "_WEIGHT_BYTES", 1)
     np.testing.assert_array_equal(train_and_evaluate(corpus, DESCRIBED).evaluation.scores, whole.scores)
+
+
+def test_the_terms_of_a_document_are_counted_once(corpus, monkeypatch):
+    texts, count_terms = [], Tokens.count_terms
+
+    def counting(tokens, new, **options):
+        texts.extend(new := list(new))
+        return count_terms(tokens, new, **options)
+
+    monkeypatch.setattr(Tokens, "count_terms", counting)
+    train_and_evaluate(corpus, PLAIN)
+    assert len(texts) == sum(len(document.zones) for document in corpus.train)
 
 
 @pytest.mark.parametrize("n_test", [0, 50])
