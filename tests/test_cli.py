@@ -798,3 +798,34 @@ def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):
         assert stage.encode() in drawn
     assert b"721/721" in drawn
     assert "\x1b" not in out
+
+
+FORKED = """
+import logging, os, sys, warnings
+from textcat.cli.common import _forked
+def task():
+    {}
+    return [1, "x" * 200_000]
+result = _forked(task)
+if result is None:
+    sys.exit("alone")
+print(result() == [1, "x" * 200_000])
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "has_result"),
+    [
+        ("pass", True),
+        ("raise ValueError", False),
+        ("warnings.warn('odd')", False),
+        ("logging.getLogger('textcat.corpus').warning('odd')", False),
+        ("os.kill(os.getpid(), 9)", False),
+        ("logging.getLogger('textcat.corpus').info('read')", True),
+    ],
+)
+def test_a_task_in_a_process_of_its_own_has_a_result_unless_it_failed_or_warned(line, has_result):
+    run = subprocess.run([sys.executable, "-c", FORKED.format(line)], capture_output=True, text=True, check=False)
+    if run.stderr == "alone\n":
+        pytest.skip("there is one processor, or no fork")
+    assert (run.stdout, run.stderr) == (f"{has_result}\n", "")

@@ -11,9 +11,9 @@ import pytest
 
 TAG = """
 import sys
-from textcat.tagging._lean_imports import keep_workers_lean
+from textcat.tagging._lean_imports import keep_imports_lean
 if sys.argv[3] == "lean":
-    keep_workers_lean()
+    keep_imports_lean()
 from textcat import InputSettings, OutputSettings
 from textcat.reading.batches import read_batches
 from textcat.tagging._job import tag_batch

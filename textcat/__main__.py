@@ -5,7 +5,9 @@ def main() -> None:
     """Run the command line."""
     # Here, for the processes that a run starts import this module, too, and need no commands.
     from textcat.cli import main as run
+    from textcat.tagging._lean_imports import keep_imports_lean
 
+    keep_imports_lean()
     run()
 
 

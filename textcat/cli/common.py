@@ -1,8 +1,16 @@
 """What all commands share: their options, how a corpus is opened, and where they print."""
 
 import functools
+import gc
 import inspect
+import logging
+import os
+import pickle
+import signal
+import sys
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,6 +23,7 @@ if TYPE_CHECKING:
     from textcat.progress import Stages
     from textcat.reading.records import InputSettings
 
+_MOST_BYTES = 2**28  # of a corpus that is read in another process, which then holds it, too
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The names of the learners, without the libraries that they need; a test compares them with the real ones.
@@ -146,20 +155,71 @@ def corpus_reader(
     if test_seed and test_size is None:
         raise BadParameter(f"--test-seed {test_seed} draws the documents of --test-size: give both")
 
-    def open_one(corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
-        from textcat.corpus.catalogue import open_corpus, reopen_corpus
+    def open_one(
+        corpus: "str | Mapping[str, Any]", stages: "Stages", meanwhile: Callable[[], object] | None = None
+    ) -> "Corpus":
+        from textcat.corpus.catalogue import open_corpus, reopen_corpus, _size_of
 
+        options: dict[str, Any] = {"settings": asked, "test_size": test_size, "seed": test_seed}
+        opened = None
+        if meanwhile and isinstance(corpus, str):
+            task = functools.partial(open_corpus, corpus, corpus_dir, download=False, **options)
+            opened = _forked(task) if _size_of(corpus, corpus_dir) <= _MOST_BYTES else None
+            meanwhile()
         with stages.stage("read") as bar:
+            if opened and (documents := opened()) is not None:
+                return documents
             if isinstance(corpus, str):
-                return open_corpus(
-                    corpus, corpus_dir, progress=bar, settings=asked, test_size=test_size, seed=test_seed
-                )
+                return open_corpus(corpus, corpus_dir, progress=bar, **options)
             if asked or test_size is not None:
                 why = "the model's own is read as for its training"
                 raise BadParameter(f"options of input go with a corpus that is named: {why}")
             return reopen_corpus(corpus, corpus_dir=corpus_dir, progress=bar)
 
     return open_one
+
+
+def _forked(task: Callable[[], Any]) -> Callable[[], Any] | None:
+    """Run a task in a process of its own, and return what waits for its result: None if it has failed, or warned.
+
+    None where this cannot be done safely, or would be no sooner. Whoever gets no result does the task itself, and is
+    then the one to meet what went wrong.
+    """
+    if (
+        not sys.platform.startswith("linux")
+        or len(os.sched_getaffinity(0)) < 2
+        or len(os.listdir("/proc/self/task")) > 1
+    ):
+        return None  # what another thread has locked would stay locked in the new process
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            warnings.simplefilter("error")
+            refusing = logging.Handler(logging.WARNING)
+            refusing.emit = _refuse  # type: ignore[method-assign]
+            logging.getLogger("textcat").handlers = [refusing]
+            with open(sending, "wb") as pipe:
+                pickle.dump(task(), pipe, pickle.HIGHEST_PROTOCOL)
+        finally:
+            os._exit(0)  # whatever was raised; what was to be told is told in the pipe
+    os.close(sending)
+
+    def result() -> Any:
+        gc.disable()  # it would look through all that has come again and again
+        try:
+            with open(receiving, "rb") as pipe, suppress(EOFError, pickle.UnpicklingError):
+                return pickle.load(pipe)
+        finally:
+            gc.enable()
+            os.waitpid(child, 0)
+
+    return result
+
+
+def _refuse(record: logging.LogRecord) -> None:
+    raise RuntimeError(record.getMessage())
 
 
 def scheduler_address(

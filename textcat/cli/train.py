@@ -57,17 +57,27 @@ def train(
     from textcat.cli import _tables
     from textcat.cluster import on_cluster
     from textcat.model import storage
-    from textcat.training.train import train_and_evaluate
 
     stages = common.new_stages()
-    documents = read(corpus, stages)
+    documents = read(corpus, stages, lambda: _import_training(recipe))
+    from textcat.training.train import train_and_evaluate
+
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
     with on_cluster(scheduler):
-        tagger = train_and_evaluate(documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages)
+        tagger = train_and_evaluate(
+            documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages, keep_texts=False
+        )
     with stages.stage("save"):
         storage.save(tagger, folder)
     _tables.training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+
+
+def _import_training(recipe: "Recipe") -> None:
+    """Import what training needs, with the language, which takes longer than reading some ten thousand documents."""
+    import textcat.training.train  # noqa: F401
+
+    recipe.make_tokens().prepare()
 
 
 @common.with_options(read=common.corpus_reader)

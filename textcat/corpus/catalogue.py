@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import os
 import shutil
 import tempfile
@@ -176,6 +177,12 @@ def open_corpus(
         data = str(located or fetch(described, progress))
     corpus = replace(_open(described, data, settings), origin=origin)
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
+
+
+def _size_of(name_or_path: str, corpus_dir: str | Path | None = None) -> float:
+    """Return the bytes of the one file that a corpus is in, by name or path; infinite if there is no such file."""
+    path = locate(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
+    return path.stat().st_size if path is not None and path.is_file() else math.inf
 
 
 def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:

@@ -1,4 +1,4 @@
-"""What workers do without, so that they start sooner and stay smaller: the one place where imports are kept short.
+"""What is not imported, so that commands and workers start sooner and stay smaller: the one place for this.
 
 It rests on what spaCy and pyarrow import, which is no part of their interfaces: `tests/test_lean_imports.py` fails when
 that changes.
@@ -11,8 +11,8 @@ from importlib.metadata import version
 from types import ModuleType
 
 
-def keep_workers_lean() -> None:
-    """Keep out of this process what tagging never uses: pandas, and the commands of spaCy."""
+def keep_imports_lean() -> None:
+    """Keep out of this process what training and tagging never use: pandas, and the commands of spaCy."""
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _WithoutPandas())
     if version("spacy").startswith("3.8.") and "spacy" not in sys.modules:
@@ -29,8 +29,8 @@ def without_blas_threads() -> None:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Makes pandas as absent as if it were not installed: pyarrow imports it where it is, and it takes 60 MB."""
+    """Makes pandas as absent as if it were not installed: pyarrow and scikit-learn import it, and it takes 60 MB."""
 
     def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == "pandas":
-            raise ModuleNotFoundError("pandas is kept out of the workers of textcat", name=fullname)
+            raise ModuleNotFoundError("pandas is kept out of textcat's own processes", name=fullname)

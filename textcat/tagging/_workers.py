@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
 from textcat.reading.records import Batch
-from textcat.tagging._lean_imports import keep_workers_lean
+from textcat.tagging._lean_imports import keep_imports_lean
 
 log = logging.getLogger(__name__)
 
@@ -228,7 +228,7 @@ class _ProcessPool(ProcessPoolExecutor):
 
 def _start_worker(lifeline: Connection) -> None:
     """Prepare a new worker: it ends when the other end of its lifeline is closed."""
-    keep_workers_lean()
+    keep_imports_lean()
 
     def wait() -> None:
         with suppress(EOFError, OSError):
