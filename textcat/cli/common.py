@@ -158,7 +158,7 @@ def corpus_reader(
     def open_one(
         corpus: "str | Mapping[str, Any]", stages: "Stages", meanwhile: Callable[[], object] | None = None
     ) -> "Corpus":
-        from textcat.corpus.catalogue import open_corpus, reopen_corpus, _size_of
+        from textcat.corpus.catalogue import _size_of, open_corpus, reopen_corpus
 
         options: dict[str, Any] = {"settings": asked, "test_size": test_size, "seed": test_seed}
         opened = None

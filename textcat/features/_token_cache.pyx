@@ -656,7 +656,7 @@ cdef class TokenCache:
         """Drop all n-grams."""
         self.restricted = False
         self.ngram_parts.n = 0
-        self.ngram_table = filled(sizeof(Entry), 1 << 12, 0)
+        self.ngram_table = filled(sizeof(int32_t), 1 << 12, 0)
 
     def evict(self, bint keep_reused=True):
         """Drop the spans that have not occurred again since they came or since the last eviction, or all."""
@@ -706,7 +706,7 @@ cdef class TokenCache:
     @property
     def nbytes(self):
         """The bytes that the spans, their tokens, and the n-grams take."""
-        return self.span_bytes + self.ngram_table.n * sizeof(Entry) + self.ngram_parts.n * sizeof(int32_t)
+        return self.span_bytes + self.ngram_table.n * sizeof(int32_t) + self.ngram_parts.n * sizeof(int32_t)
 
     @property
     def ngrams(self):
@@ -1222,19 +1222,19 @@ cdef int32_t ngram_id(TokenCache cache, int32_t left, int32_t right) except -1 n
     """Return the id of an n-gram: the next one if it is new, or the last one if no more are taken."""
     cdef uint64_t parts = parts_of(left, right)
     cdef size_t bit
-    cdef Entry* slot
+    cdef int32_t* slot
     cdef int32_t id_
     if cache.restricted:
         bit = filter_bit(parts)
         if not cache.ngram_filter[bit >> 6] >> (bit & 63) & 1:
             return cache.last_ngram
-    slot = slot_of(cache.ngram_table, parts)
-    if slot.number:
-        return slot.number - 1
+    slot = ngram_slot(cache.ngram_table, cache.ngram_parts, left, right)
+    if slot[0]:
+        return slot[0] - 1
     if cache.restricted:
         return cache.last_ngram
     id_ = <int32_t>(cache.ngram_parts.n // 2)
-    slot.key, slot.number = parts, id_ + 1
+    slot[0] = id_ + 1
     push(cache.ngram_parts, left)
     push(cache.ngram_parts, right)
     if 2 * <size_t>id_ > cache.ngram_table.n:
@@ -1258,13 +1258,27 @@ cdef inline Entry* slot_of(Buffer table, uint64_t key) noexcept nogil:
     return entries + position
 
 
+cdef inline int32_t* ngram_slot(Buffer table, Buffer parts, int32_t left, int32_t right) noexcept nogil:
+    """Return where the table has the number, id + 1, of an n-gram, or 0; its parts, by its id, are the key."""
+    cdef int32_t* numbers = table.data.ints
+    cdef const int32_t* key
+    cdef size_t position = mixed(parts_of(left, right) * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
+    while numbers[position]:
+        key = parts.data.ints + 2 * <size_t>(numbers[position] - 1)
+        if key[0] == left and key[1] == right:
+            break
+        position = (position + 1) & (table.n - 1)
+    return numbers + position
+
+
 cdef int grow_ngrams(TokenCache cache) except -1 with gil:
-    cdef Buffer table = filled(sizeof(Entry), 2 * cache.ngram_table.n, 0)
-    cdef size_t i
-    cdef const Entry* each
-    for i in range(cache.ngram_table.n):
-        each = cache.ngram_table.data.entries + i
-        if each.number:
-            slot_of(table, each.key)[0] = each[0]
+    cdef Buffer table = filled(sizeof(int32_t), 2 * cache.ngram_table.n, 0), parts = cache.ngram_parts
+    cdef size_t id_, position
+    for id_ in range(parts.n // 2):
+        position = mixed(parts_of(parts.data.ints[2 * id_], parts.data.ints[2 * id_ + 1]) * 0xFF51AFD7ED558CCDULL)
+        position &= table.n - 1
+        while table.data.ints[position]:
+            position = (position + 1) & (table.n - 1)
+        table.data.ints[position] = <int32_t>id_ + 1
     cache.ngram_table = table
     return 0

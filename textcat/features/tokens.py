@@ -356,11 +356,12 @@ def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.
         return parts[0]
     starts = np.cumsum([0] + [len(ids) for _, ids, _ in parts])
     ends = [part[0] + start for part, start in zip(parts, starts[:-1], strict=True)]
-    return (
-        np.concatenate([np.zeros(0, np.int64), *ends]),
-        np.concatenate([_NO_IDS, *(ids for _, ids, _ in parts)]),
-        np.concatenate([_NO_IDS, *(counts for _, _, counts in parts)]),
-    )
+    joined = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32)
+    for start, stop in zip(starts[-2::-1], starts[:0:-1], strict=True):  # from the last: each gives its memory back
+        _, *arrays = parts.pop()
+        for whole, values in zip(joined, arrays, strict=True):
+            whole[start:stop] = values
+    return np.concatenate([np.zeros(0, np.int64), *ends]), *joined
 
 
 def _chain(first: Callable[[str], str], second: Callable[[str], str] | None) -> Callable[[str], str]:

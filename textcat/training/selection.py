@@ -18,6 +18,7 @@ from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
 from textcat.evaluation.ranking import DEFAULT_BANDS, Band, bands
+from textcat.features._rows import release_memory
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
@@ -44,7 +45,8 @@ _N_RARE = 30
 # Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
 _OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
 _ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
-_TOPICS = 64  # whose weights lie side by side while documents are scored
+_TOPICS = 64  # whose weights lie side by side while documents are scored,
+_WEIGHT_BYTES = 2**25  # or fewer, where they would take more than that
 _DOCUMENTS = 65_536  # that are scored together
 
 _BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
@@ -173,10 +175,13 @@ def held_out_scores(
     documents = [np.flatnonzero(fold_of == fold) for fold in range(fold_of.max() + 1)]
     n_documents, n_topics = len(fold_of), examples.labels.shape[1]
     topics = _Topics(examples, learner, fold_of)
+    n_features, n_jobs = topics.rows.shape[1], joblib.effective_n_jobs(learner.n_jobs)
     scores = np.full((n_documents, n_topics), np.nan, topics.rows.dtype)
-    with ThreadPoolExecutor(joblib.effective_n_jobs(learner.n_jobs)) as pool:
-        for start in range(0, n_topics, _TOPICS):
-            chunk = np.arange(start, min(start + _TOPICS, n_topics))
+    size = max(2 * n_jobs, min(_TOPICS, _WEIGHT_BYTES // max(1, n_features * scores.itemsize)))
+    with ThreadPoolExecutor(n_jobs) as pool:
+        for start in range(0, n_topics, size):
+            release_memory()
+            chunk = np.arange(start, min(start + size, n_topics))
             of_whole = _scored(topics.rows, np.arange(n_documents), learner.coef_[chunk].T)
             tasks = [
                 pool.submit(topics.without_folds, topic, column)
@@ -193,13 +198,13 @@ def held_out_scores(
                 raise
             for fold, held_out in enumerate(documents):
                 judged = [k for k, (_, solutions) in enumerate(rankers) if fold < len(solutions)]
-                weights = np.zeros((len(judged), topics.rows.shape[1]), scores.dtype)
+                weights = np.zeros((n_features, len(judged)), scores.dtype)
                 bias = np.empty(len(judged), scores.dtype)
-                for row, k in enumerate(judged):
+                for column, k in enumerate(judged):
                     features, solution = rankers[k][0], rankers[k][1][fold]
-                    weights[row][features] = np.asarray(solution.weights) / solution.unit
-                    bias[row] = solution.bias / solution.unit
-                scores[np.ix_(held_out, chunk[judged])] = _scored(topics.rows, held_out, weights.T) + bias
+                    weights[features, column] = np.asarray(solution.weights) / solution.unit
+                    bias[column] = solution.bias / solution.unit
+                scores[np.ix_(held_out, chunk[judged])] = _scored(topics.rows, held_out, weights) + bias
     return scores
 
 
@@ -264,7 +269,7 @@ def _without_empty_columns(rows: sp.csr_matrix) -> tuple[sp.csr_matrix, np.ndarr
     has_entry = np.zeros(rows.shape[1], bool)
     has_entry[rows.indices] = True
     new = np.cumsum(has_entry, dtype=np.int32) - 1
-    columns = np.flatnonzero(has_entry)
+    columns = np.flatnonzero(has_entry).astype(np.int32)
     return sp.csr_matrix((rows.data, new[rows.indices], rows.indptr), shape=(rows.shape[0], len(columns))), columns
 
 
