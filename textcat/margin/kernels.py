@@ -144,6 +144,7 @@ class KernelRows:
 
 
 def _check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
+    """Raise KernelError if there is no such kernel, or it has no such parameters."""
     if callable(kernel) or kernel == "precomputed":
         return
     if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
