@@ -16,6 +16,7 @@ import numpy as np
 
 cdef extern from "Python.h":
     bint Py_UNICODE_ISSPACE(Py_UCS4) nogil
+    bint PyUnicode_IS_ASCII(object)
     Py_UCS4 PyUnicode_READ(int kind, const void* data, Py_ssize_t index) noexcept nogil
 
 cdef extern from "../_memory.h":
@@ -503,6 +504,102 @@ cdef class SpanCutter:
 
     cdef bint is_special(self, String string) noexcept nogil:
         return slot_of(self.specials, special_hash(string)).number != 0
+
+
+cdef class Splitter:
+    """Splits spans of ASCII characters by the tables of a language, affix after affix.
+
+    It takes the steps of spaCy's `Tokenizer._split_affixes`, `_attach_tokens` and `_apply_special_cases`. `tokens` has
+    those of every special case as a text of its own, `recut` what the affixes make of special cases that have other
+    tokens, and `url` the sets of characters of each of which a URL that stays whole has one; None: none stays whole.
+    """
+
+    cdef SpanCutter cutter
+    cdef dict tokens
+    cdef set recut, firsts
+    cdef int longest
+    cdef list url
+
+    def __cinit__(self, SpanCutter cutter, tokens, set recut, url):
+        self.cutter, self.tokens, self.recut = cutter, dict(tokens), recut
+        self.firsts, self.longest = {run[0] for run in recut}, max(map(len, recut), default=0)
+        self.url = None if url is None else [{chr(c) for c in range(128) if mask >> c & 1} for mask in url]
+
+    def split(self, str span):
+        """Return the tokens that a span has by itself; None if the tables cannot tell."""
+        cdef Py_ssize_t i
+        cdef list tokens
+        if span in self.tokens:
+            return self.tokens[span]
+        if self.cutter.whole or not PyUnicode_IS_ASCII(span):
+            return None
+        tokens = self.split_affixes(span)
+        if tokens is not None:
+            for i in range(len(tokens)):
+                if tokens[i] in self.firsts:
+                    for n in range(1, self.longest + 1):
+                        if tuple(tokens[i : i + n]) in self.recut:
+                            return None
+        return tokens
+
+    cdef list split_affixes(self, str span):
+        cdef String string = string_of(span), core, rest
+        cdef Py_ssize_t start = 0, stop = string.length
+        cdef int before, behind
+        cdef list tokens = [], suffixes = []
+        while start < stop and not self.is_special(span, start, stop):
+            core = part(string, start, stop)
+            if self.cutter.prefixes.first(&core, 0, &before) == PERHAPS:
+                return None
+            if before and self.is_special(span, start + before, stop):
+                tokens.append(span[start : start + before])
+                start += before
+                break
+            rest = part(string, start + before, stop)
+            if self.cutter.suffixes.widest(&rest, &behind) == PERHAPS:
+                return None
+            if behind and self.is_special(span, start, stop - behind):
+                suffixes.append(span[stop - behind : stop])
+                stop -= behind
+                break
+            if not before and not behind:
+                break
+            if before:
+                tokens.append(span[start : start + before])
+            if behind:
+                suffixes.append(span[stop - behind : stop])
+            start += before
+            stop -= behind
+        if self.is_special(span, start, stop):
+            tokens += self.tokens[span[start:stop]]
+        elif start < stop and not self.split_at_infixes(span, start, stop, tokens):
+            return None
+        return tokens + suffixes[::-1]
+
+    cdef bint is_special(self, str span, Py_ssize_t start, Py_ssize_t stop):
+        return self.cutter.is_special(part(string_of(span), start, stop)) and span[start:stop] in self.tokens
+
+    cdef bint split_at_infixes(self, str span, Py_ssize_t start, Py_ssize_t stop, list tokens):
+        """Append the pieces of a part; return whether the tables can tell them."""
+        cdef String core = part(string_of(span), start, stop)
+        cdef Py_ssize_t point = 0, begun = 0
+        cdef int width
+        cdef Answer answer
+        while point <= core.length:
+            answer = self.cutter.infixes.first(&core, point, &width)
+            if answer == PERHAPS:
+                return False
+            if answer == YES and point:
+                if begun < point:
+                    tokens.append(span[start + begun : start + point])
+                begun = point + width
+                tokens.append(span[start + point : start + begun])
+            point += width if answer == YES else 1
+        if begun and self.url is not None and not any(each.isdisjoint(span[start:stop]) for each in self.url):
+            return False  # a URL stays whole
+        if start + begun < stop:
+            tokens.append(span[start + begun : stop])
+        return True
 
 
 cdef uint64_t special_hash(String string) noexcept nogil:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import copy
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.errors import TextcatError
-from textcat.features._token_cache import SpanCutter, WordTable
+from textcat.features._token_cache import SpanCutter, Splitter, WordTable
 from textcat.features.affixes import _affix_tables, _AffixTables
-from textcat.features.tables import SEPARATOR, LanguageTables, Splitter, _read_tables
+from textcat.features.tables import SEPARATOR, LanguageTables, _read_tables
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
 
 _SPANS_PER_DOC = 50_000
 _MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
-_FEW = 2_000  # spans: to split more in Python may take longer than to import spaCy
 _PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
@@ -81,7 +80,7 @@ class _Language:
     def __init__(self, lang: str, tables: LanguageTables | None = None) -> None:
         self._lang = lang
         self._nlp: Any = None  # None until spaCy is needed
-        self._splitter = tables and Splitter(tables)
+        self._affixes: Any = None
         self.tables = tables or self._read()
         # Tokenizers of another kind (Chinese, Japanese) do not work on spans between white space.
         self.splits_at_space = self.tables is not None
@@ -108,6 +107,8 @@ class _Language:
         cuts = tables.cuts.values()
         specials = {*tables.cuts, *map("".join, cuts)}
         self._cutter = SpanCutter(*_affix_tables((None, None, None), tables.alternatives), tables.whole, specials)
+        recut = {tables.cuts[rule] for rule in tables.recut}
+        self._splitter = Splitter(self._cutter, tables.tokens, recut, tables.url)
         self.longest_special = max(map(len, cuts), default=0)  # in tokens
         self._boundaries: dict[tuple[str, str], set[_Boundary]] = defaultdict(set)
         for cut in cuts:
@@ -115,12 +116,13 @@ class _Language:
                 boundary = _Boundary("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
                 self._boundaries[boundary.last[-1], boundary.first[0]].add(boundary)
         # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
-        self._recut, self._joinable, self._specials = tables.recut, tables.joinable, tables.tokens
+        self._recut, self._joinable = tables.recut, tables.joinable
 
     def _opened(self) -> SpacyLanguage:
         if self._nlp is None:
-            opened = open_language(self._lang)
-            self._nlp, self._affixes = opened._nlp, opened._affixes
+            read = _read_language(self._lang)
+            self._nlp, self._affixes = read._nlp, read._affixes
+            self.renew()
         return self._nlp
 
     def trim(self) -> None:
@@ -172,7 +174,7 @@ class _Language:
         if not len(others):
             return tokens, lengths
         positions = np.cumsum(lengths)[others].tolist()
-        answers = self._answers([spans[i] for i in others.tolist()])
+        answers = [self._splitter.split(spans[i]) for i in others.tolist()]
         by_spacy = self._cut(spans[i] for i, answer in zip(others.tolist(), answers, strict=True) if answer is None)
         merged: list[str] = []
         start = 0
@@ -182,12 +184,6 @@ class _Language:
             merged += cut
             lengths[i], start = len(cut), stop
         return merged + tokens[start:], lengths
-
-    def _answers(self, spans: list[str]) -> list[Sequence[str] | None]:
-        """Return the tokens of spans that need no spaCy; None where it must be asked."""
-        if self._nlp is not None or self._splitter is None or len(spans) > _FEW:
-            return [self._specials.get(span) for span in spans]
-        return [self._specials.get(span) or self._splitter.split(span) for span in spans]
 
     def word_table(self, ids: dict[str, int], other: int, kind: int) -> WordTable | None:
         """Return what cuts plain spans without the language being asked; for the parameters see `WordTable`."""
@@ -252,7 +248,7 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
     if tables is not None:
         return _Language(lang, tables)
     language = copy(_read_language(lang))
-    language.renew()
+    language._nlp = None  # its own is made when it is needed
     return language
 
 

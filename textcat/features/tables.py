@@ -6,10 +6,10 @@ import json
 from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textcat.features._token_cache import DEPTH
-from textcat.features.affixes import ABSENT, ANY_CHARACTER, _affix_tables, _Alternative, _Alternatives
+from textcat.features.affixes import ABSENT, ANY_CHARACTER, _Alternative, _Alternatives
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
@@ -75,74 +75,6 @@ class LanguageTables(NamedTuple):
         if not known or not all(isinstance(text, str) and text for text in texts) or {*map(type, bools)} != {bool}:
             raise ValueError("no tables of a tokenizer")
         return tables
-
-
-class _UnsureError(Exception):
-    """The tables cannot tell."""
-
-
-def _unsure(string: str) -> NoReturn:
-    raise _UnsureError(string)
-
-
-class Splitter:
-    """Splits spans of ASCII characters by the tables of a language, in the way of spaCy's tokenizer but slowly.
-
-    It takes the steps of `Tokenizer._split_affixes`, `_attach_tokens` and `_apply_special_cases`.
-    """
-
-    def __init__(self, tables: LanguageTables):
-        self._tables = tables
-        self._prefix, self._suffix, self._infixes = _affix_tables((_unsure,) * 3, tables.alternatives)
-        self._recut = {tables.cuts[rule] for rule in tables.recut}
-        self._longest = max(map(len, self._recut), default=0)
-
-    def split(self, span: str) -> list[str] | None:
-        """Return the tokens that a span has by itself; None if the tables cannot tell."""
-        if self._tables.whole or not span.isascii():
-            return None
-        try:
-            tokens = self._split(span)
-        except _UnsureError:
-            return None
-        runs = (tuple(tokens[i : i + n]) for i in range(len(tokens)) for n in range(1, self._longest + 1))
-        return None if any(run in self._recut for run in runs) else tokens
-
-    def _split(self, core: str) -> list[str]:
-        specials, prefixes, suffixes = self._tables.tokens, [], []
-        while core and core not in specials:
-            prefix = self._prefix(core)
-            before = prefix.end() if prefix else 0
-            if before and core[before:] in specials:
-                prefixes.append(core[:before])
-                core = core[before:]
-                break
-            suffix = self._suffix(core[before:])
-            behind = len(core) - before - suffix.start() if suffix else 0
-            if behind and core[:-behind] in specials:
-                suffixes.append(core[-behind:])
-                core = core[:-behind]
-                break
-            if not before and not behind:
-                break
-            prefixes += [core[:before]] if before else []
-            suffixes += [core[-behind:]] if behind else []
-            core = core[before : len(core) - behind]
-        return [*prefixes, *(specials.get(core) or self._split_at_infixes(core)), *reversed(suffixes)]
-
-    def _split_at_infixes(self, core: str) -> list[str]:
-        pieces, start = [], 0
-        for infix in self._infixes(core):
-            if infix.start():
-                pieces += [core[start : infix.start()], core[infix.start() : infix.end()]]
-                start = infix.end()
-        if pieces and self._tables.url is not None and all(_has_one_of(mask, core) for mask in self._tables.url):
-            raise _UnsureError(core)  # a URL stays whole
-        return [piece for piece in (*pieces, core[start:]) if piece]
-
-
-def _has_one_of(mask: int, string: str) -> bool:
-    return any(mask >> ord(character) & 1 for character in string)
 
 
 def _read_tables(
