@@ -829,3 +829,22 @@ def test_a_task_in_a_process_of_its_own_has_a_result_unless_it_failed_or_warned(
     if run.stderr == "alone\n":
         pytest.skip("there is one processor, or no fork")
     assert (run.stdout, run.stderr) == (f"{has_result}\n", "")
+
+
+ABANDONED = """
+import os, sys
+from textcat.cli.common import _forked
+def task():
+    print(os.getpid(), flush=True)
+    return "x" * 10_000_000
+if _forked(task) is None:
+    sys.exit("alone")
+"""
+
+
+def test_a_process_whose_result_nobody_takes_ends():
+    with subprocess.Popen([sys.executable, "-c", ABANDONED], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        out, err = run.communicate()  # until both processes have closed their output
+    if err == b"alone\n":
+        pytest.skip("there is one processor, or no fork")
+    assert out.strip().isdigit()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textcat.progress import Stages
     from textcat.reading.records import InputSettings
 
-_MOST_BYTES = 2**28  # of a corpus that is read in another process, which then holds it, too
+_MOST_BYTES = 2**26  # of a corpus, maybe compressed, that is read in another process, which then holds it, too
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The names of the learners, without the libraries that they need; a test compares them with the real ones.
@@ -185,16 +185,18 @@ def _forked(task: Callable[[], Any]) -> Callable[[], Any] | None:
     None where this cannot be done safely, or would be no sooner. Whoever gets no result does the task itself, and is
     then the one to meet what went wrong.
     """
-    if (
-        not sys.platform.startswith("linux")
-        or len(os.sched_getaffinity(0)) < 2
-        or len(os.listdir("/proc/self/task")) > 1
-    ):
-        return None  # what another thread has locked would stay locked in the new process
-    receiving, sending = os.pipe()
-    child = os.fork()
+    if not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2:
+        return None
+    try:
+        if len(os.listdir("/proc/self/task")) > 1:
+            return None  # what another thread has locked would stay locked in the new process
+        receiving, sending = os.pipe()
+        child = os.fork()
+    except OSError:  # there is no /proc, or there may be no more processes
+        return None
     if not child:
         try:
+            os.close(receiving)  # so that writing fails when nobody reads any more
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             warnings.simplefilter("error")
             refusing = logging.Handler(logging.WARNING)
