@@ -73,9 +73,6 @@ def tag(
     3. A run that was broken off resumes when the same command is given again.
     """
     _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
-    from textcat.tagging._lean_imports import without_blas_threads
-
-    without_blas_threads()
     from textcat.tagging import run
     from textcat.tagging.summary import progress_shown
 

@@ -101,9 +101,9 @@ cdef struct Slot:
     uint32_t hash
     int32_t span        # -1: free
 
-cdef struct Entry:      # of a table of n-grams or special cases
-    uint64_t key        # what precedes the last term, and the last term; or a hash
-    int32_t number      # the n-gram's id + 1; 0: free
+cdef struct Entry:      # of a table of special cases
+    uint64_t key        # a hash
+    int32_t number      # 0: free
 
 cdef struct Suspect:
     size_t text
@@ -1370,12 +1370,8 @@ cdef inline int32_t* ngram_slot(Buffer table, Buffer parts, int32_t left, int32_
 
 cdef int grow_ngrams(TokenCache cache) except -1 with gil:
     cdef Buffer table = filled(sizeof(int32_t), 2 * cache.ngram_table.n, 0), parts = cache.ngram_parts
-    cdef size_t id_, position
+    cdef size_t id_
     for id_ in range(parts.n // 2):
-        position = mixed(parts_of(parts.data.ints[2 * id_], parts.data.ints[2 * id_ + 1]) * 0xFF51AFD7ED558CCDULL)
-        position &= table.n - 1
-        while table.data.ints[position]:
-            position = (position + 1) & (table.n - 1)
-        table.data.ints[position] = <int32_t>id_ + 1
+        ngram_slot(table, parts, parts.data.ints[2 * id_], parts.data.ints[2 * id_ + 1])[0] = <int32_t>id_ + 1
     cache.ngram_table = table
     return 0

@@ -20,11 +20,7 @@ def keep_imports_lean() -> None:
         commands, info = ModuleType("spacy.cli"), ModuleType("spacy.cli.info")
         info.info = None  # type: ignore[attr-defined]
         sys.modules.update({"spacy.cli": commands, "spacy.cli.info": info})
-    without_blas_threads()
-
-
-def without_blas_threads() -> None:
-    """Keep numpy, if it has not been loaded yet, from starting threads that are never used: they wait busily."""
+    # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
