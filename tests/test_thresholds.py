@@ -1,5 +1,7 @@
 """A threshold is the best of all cuts there are; a probability rises with the score and keeps its word."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,19 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse, special
 from scipy.optimize import minimize
 from sklearn.calibration import _SigmoidCalibration
-from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.metrics import f1_score
 
 from textcat.evaluation._sigmoid import expit
-from textcat.evaluation.thresholds import (
-    Calibration,
-    best_k,
-    expected_f1_cut,
-    p_cut,
-    precision_cut,
-    r_cut,
-    s_cut,
-    s_cut_fbr,
-)
+from textcat.evaluation.thresholds import Calibration, _expected_f1_cut, _p_cut, _s_cut
 
 TIED = st.sampled_from([-1.5, 0.0, 0.1, 2.0])
 WIDE = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -51,7 +44,7 @@ def random_sample(n_documents=400, n_topics=6, seed=0):
 @given(LABELS_AND_SCORES)
 def test_s_cut_has_the_largest_f1_of_all_cuts_and_the_highest_of_equals(pairs):
     labels, scores = columns(pairs)
-    decision = passed(scores, s_cut(scores, labels))
+    decision = passed(scores, _s_cut(scores, labels))
     if not labels.any():
         assert not decision.any()
         return
@@ -60,70 +53,44 @@ def test_s_cut_has_the_largest_f1_of_all_cuts_and_the_highest_of_equals(pairs):
     np.testing.assert_array_equal(decision, best[-1])
 
 
-@given(LABELS_AND_SCORES, st.sampled_from([0.3, 0.5, 0.8, 1.0]))
-def test_precision_cut_has_the_largest_recall_of_the_cuts_with_that_precision(pairs, wanted):
-    labels, scores = columns(pairs)
-    decision = passed(scores, precision_cut(scores, labels, wanted))
-    enough = [cut for cut in all_cuts(scores) if cut.any() and precision_score(labels, cut, zero_division=0) >= wanted]
-    if enough and labels.any():
-        assert precision_score(labels, decision, zero_division=0) >= wanted
-        assert recall_score(labels, decision) == max(recall_score(labels, cut) for cut in enough)
-    else:
-        assert not decision.any()
-
-
 @given(LABELS_AND_SCORES, st.floats(0, 1))
 def test_p_cut_lets_as_many_pass_as_the_prevalence_says_and_never_parts_equals(pairs, prevalence):
     _, scores = columns(pairs)
     k = round(prevalence * len(scores))
-    decision = passed(scores, p_cut(scores, [prevalence]))
+    decision = passed(scores, _p_cut(scores, [prevalence]))
     ranked = np.sort(scores.ravel())[::-1]
     together = 0 < k < len(scores) and ranked[k - 1] == ranked[k]
     assert decision.sum() == (np.count_nonzero(ranked > ranked[k]) if together else k)
 
 
-@given(st.integers(1, 6), st.integers(1, 5), st.data())
-def test_r_cut_gives_each_document_its_k_best_topics(n_documents, n_topics, data):
-    scores = np.array(data.draw(st.lists(TIED, min_size=n_documents * n_topics, max_size=n_documents * n_topics)))
-    scores, k = scores.reshape(n_documents, n_topics), data.draw(st.integers(0, n_topics))
-    for row, given_ in zip(scores, r_cut(scores, k), strict=True):
-        assert np.flatnonzero(given_).tolist() == sorted(sorted(range(n_topics), key=lambda t: (-row[t], t))[:k])
-
-
-def test_best_k_has_the_largest_micro_f1():
-    scores, labels = random_sample()
-    f1 = [f1_score(labels, r_cut(scores, k), average="micro") for k in range(1, labels.shape[1] + 1)]
-    assert best_k(scores, labels) == best_k(scores, sparse.csr_array(labels)) == 1 + int(np.argmax(f1))
-
-
 def test_a_threshold_lies_in_the_middle_and_between_neighbouring_numbers_on_the_lower():
-    assert s_cut([[3.0], [1.0], [0.0]], [[1], [0], [0]]) == [2.0]
+    assert _s_cut([[3.0], [1.0], [0.0]], [[1], [0], [0]]) == [2.0]
     above = np.nextafter(np.float32(1), np.float32(2))
-    assert s_cut(np.array([[above], [1]], np.float32), [[1], [0]]) == [1.0]
+    assert _s_cut(np.array([[above], [1]], np.float32), [[1], [0]]) == [1.0]
     largest = np.finfo(np.float32).max
     with np.errstate(over="ignore"):
-        threshold = s_cut(np.array([[largest], [-largest]], np.float32), [[1], [0]])
+        threshold = _s_cut(np.array([[largest], [-largest]], np.float32), [[1], [0]])
     assert -largest <= threshold[0] < largest
 
 
 def test_a_topic_that_every_document_has_gets_a_finite_threshold_that_all_pass():
     scores = np.array([[1.0], [2.0]], np.float32)
-    threshold = s_cut(scores, [[1], [1]])
+    threshold = _s_cut(scores, [[1], [1]])
     assert np.isfinite(threshold).all()
     assert (scores > threshold).all()
 
 
-@pytest.mark.parametrize("cut", [s_cut, s_cut_fbr, lambda scores, labels: precision_cut(scores, labels, 0.5)])
+@pytest.mark.parametrize("cut", [_s_cut, partial(_s_cut, fbr=0.1)])
 def test_a_topic_without_a_positive_gets_an_infinite_threshold(cut):
     assert cut([[1.0, 1.0], [2.0, 2.0]], [[0, 0], [1, 0]]).tolist() == [1.5, np.inf]
 
 
-def test_s_cut_fbr_falls_back_to_the_highest_score_where_f1_is_low():
+def test_s_cut_falls_back_to_the_highest_score_where_f1_is_low():
     scores = np.arange(40.0)[:, np.newaxis]
     labels = scores == 0  # the only positive comes last: F1 = 2/41
-    assert s_cut(scores, labels) < 0
-    assert s_cut_fbr(scores, labels).tolist() == [39.0]
-    assert s_cut_fbr(scores, labels, fbr=2 / 41) == s_cut(scores, labels)
+    assert _s_cut(scores, labels) < 0
+    assert _s_cut(scores, labels, fbr=0.1).tolist() == [39.0]
+    assert _s_cut(scores, labels, fbr=2 / 41) == _s_cut(scores, labels)
 
 
 @given(st.lists(st.tuples(st.one_of(TIED, WIDE), st.floats(0, 1)), min_size=1, max_size=12))
@@ -134,14 +101,14 @@ def test_expected_f1_cut_has_the_largest_expected_f1_of_all_cuts(pairs):
     def expected_f1(cut):
         return 2 * probabilities[cut].sum() / (cut.sum() + probabilities.sum()) if cut.any() else 0
 
-    decision = passed(scores, expected_f1_cut(scores, probabilities))
+    decision = passed(scores, _expected_f1_cut(scores, probabilities))
     assert expected_f1(decision) == pytest.approx(max(map(expected_f1, all_cuts(scores))))
 
 
 def test_at_the_cut_of_largest_expected_f1_the_probability_is_half_of_it():
     scores = np.linspace(-5, 5, 10_001)[:, np.newaxis]
     p = Calibration(np.array([2.0]), np.array([-1.0]))
-    threshold = expected_f1_cut(scores, p.probabilities(scores))
+    threshold = _expected_f1_cut(scores, p.probabilities(scores))
     above = p.probabilities(scores)[scores > threshold]
     best = 2 * above.sum() / (above.size + p.probabilities(scores).sum())
     assert p.probabilities(threshold) == pytest.approx(best / 2, abs=1e-3)

@@ -8,7 +8,7 @@ and `scores` are those of `textcat.evaluation.metrics`, but that a document whos
 topic's sample.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,89 +19,40 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.evaluation._sigmoid import expit
 from textcat.evaluation.metrics import _checked, _Places
 
+STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")
+
 _MAX_STEPS = 100
 _SMALLEST_STEP = 1e-8  # of a and b, over standardised scores
 _MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # the loss of a cell's mean is off by less than 1e-5 of it
 _RIDGE = 1e-12  # keeps the Newton step finite where all scores of a topic are equal
 
 
-# --- thresholds from labels ------------------------------------------------------------------------------------------
+def _s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
+    """Return the threshold of largest F1 per topic, of equals the highest; SCutFBR.1 with an fbr in (0, 1].
 
-
-def s_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
-    """Return the threshold of largest F1 per topic; of equals, the highest.
-
-    Parameters
-    ----------
-    scores, Y : array-like of shape (n_documents, n_topics)
-
-    Returns
-    -------
-    ndarray of shape (n_topics,)
+    A threshold whose F1 is low on the sample has been chosen by accident, and may let many documents pass: where it is
+    below fbr, the highest score of the sample is taken, and only a document that scores above all of it gets the topic.
     """
-    return _per_topic(scores, Y, lambda places: int(np.flatnonzero((f1 := _f1(places)) == f1.max())[-1]))
+    dtype, thresholds = np.asarray(scores).dtype, []
+    for column, is_positive in _samples(scores, Y):
+        # It is enough to look under positives: a lower cut that reaches no further one lets errors pass only.
+        places = _Places.of(column[is_positive], column)
+        f1 = 2 * places.hits / (places.retrieved + len(places.hits))
+        if not len(f1):
+            thresholds.append(np.inf)
+        elif f1.max() < fbr:
+            thresholds.append(column.max())
+        else:
+            best = np.flatnonzero(f1 == f1.max())[-1]
+            thresholds.append(_under_rank(np.sort(column), int(places.retrieved[best])))
+    return np.array(thresholds, dtype if dtype.kind == "f" else np.float64)
 
 
-def s_cut_fbr(scores: ArrayLike, Y: Any, fbr: float = 0.1) -> NDArray[Any]:
-    """Return the thresholds of SCutFBR.1: those of `s_cut`, or the highest score where their F1 is below fbr.
-
-    A threshold whose F1 is low on the sample has been chosen by accident, and may let many documents pass. With the
-    highest score of the sample for a threshold, only a document that scores above all of the sample gets the topic.
-
-    Parameters
-    ----------
-    scores, Y : array-like of shape (n_documents, n_topics)
-    fbr : float in [0, 1], default 0.1
-
-    Returns
-    -------
-    ndarray of shape (n_topics,)
-    """
-    thresholds = s_cut(scores, Y)
-    for topic, (column, is_positive) in enumerate(_samples(scores, Y)):
-        if is_positive.any() and _f1(_Places.of(column[is_positive], column)).max() < fbr:
-            thresholds[topic] = column.max()
-    return thresholds
-
-
-def precision_cut(scores: ArrayLike, Y: Any, precision: float) -> NDArray[Any]:
-    """Return the threshold of largest recall per topic that has the wanted precision; of equals, the highest.
-
-    Parameters
-    ----------
-    scores, Y : array-like of shape (n_documents, n_topics)
-    precision : float in (0, 1]
-
-    Returns
-    -------
-    ndarray of shape (n_topics,)
-        +inf for a topic that reaches this precision nowhere.
-    """
-
-    def lowest(places: _Places) -> int | None:
-        enough = np.flatnonzero(places.hits / places.retrieved >= precision)
-        return int(enough[0]) if enough.size else None
-
-    return _per_topic(scores, Y, lowest)
-
-
-def p_cut(scores: ArrayLike, prevalence: ArrayLike) -> NDArray[Any]:
+def _p_cut(scores: ArrayLike, prevalence: ArrayLike) -> NDArray[Any]:
     """Return the threshold per topic that as large a part of the documents passes as is expected to have the topic.
 
     ``k = round(prevalence · n_documents)`` documents pass. Where the k-th has the same score as the next one, neither
-    passes, and fewer than k do.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_documents, n_topics)
-        Of the documents that are to be tagged, or of a sample of such; labels are not needed.
-    prevalence : array-like of shape (n_topics,)
-        Expected fraction of the documents, in [0, 1].
-
-    Returns
-    -------
-    ndarray of shape (n_topics,)
-        +inf where no document is to pass.
+    passes, and fewer than k do. Labels are not needed.
     """
     values = np.asarray(scores)
     ranked = [np.sort(column[~np.isnan(column)]) for column in values.T]
@@ -109,59 +60,24 @@ def p_cut(scores: ArrayLike, prevalence: ArrayLike) -> NDArray[Any]:
     return np.array([_under_rank(column, k) for column, k in zip(ranked, counts, strict=True)], values.dtype)
 
 
-def r_cut(scores: ArrayLike, k: int) -> NDArray[np.bool_]:
-    """Return for each document its k topics of highest score; of equals, those that stand first.
+def _expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
+    """Return the threshold per topic of largest expected F1 on these documents; of equals, the highest.
 
-    No threshold can do that: it compares scores of different topics, which need a common scale.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_documents, n_topics)
-    k : int of 0 to n_topics
-
-    Returns
-    -------
-    ndarray of shape (n_documents, n_topics), bool
+    The expectation is that of the counts: ``2·Σ_{passed} p / (n_passed + Σ p)``; it is largest where documents pass
+    whose probability is more than half of that F1 (Lewis, "Evaluating and optimizing autonomous text classification
+    systems", 1995). Where a score is higher, its probability must not be lower; where all are 0, the threshold is +inf.
+    No label is needed, so the documents may be those that are to be tagged.
     """
     values = np.asarray(scores)
-    given = np.zeros(values.shape, bool)
-    np.put_along_axis(given, np.argsort(-values, axis=1, kind="stable")[:, :k], values=True, axis=1)
-    return given
-
-
-def best_k(scores: ArrayLike, Y: Any) -> int:
-    """Return the k of largest micro-averaged F1 for `r_cut`; of equals, the smallest.
-
-    Parameters
-    ----------
-    scores, Y : array-like of shape (n_documents, n_topics)
-
-    Returns
-    -------
-    int
-    """
-    positives, values = _checked(Y, scores)
-    order = np.argsort(-values, axis=1, kind="stable")
-    hits = np.cumsum(np.take_along_axis(positives.toarray(), order, axis=1).sum(axis=0))
-    given = len(values) * np.arange(1, values.shape[1] + 1)
-    return int(np.argmax(2 * hits / (given + positives.nnz))) + 1
-
-
-def _f1(places: _Places) -> NDArray[np.float64]:
-    return 2 * places.hits / (places.retrieved + len(places.hits))
-
-
-def _per_topic(scores: ArrayLike, Y: Any, choose: Callable[[_Places], int | None]) -> NDArray[Any]:
-    """Choose of the places of the positives the one that the threshold is to lie under, or none of them.
-
-    It is enough to look there: a lower cut that reaches no further positive lets errors pass only.
-    """
-    dtype, thresholds = np.asarray(scores).dtype, []
-    for column, is_positive in _samples(scores, Y):
-        places = _Places.of(column[is_positive], column)
-        chosen = choose(places) if is_positive.any() else None
-        thresholds.append(np.inf if chosen is None else _under_rank(np.sort(column), int(places.retrieved[chosen])))
-    return np.array(thresholds, dtype if dtype.kind == "f" else np.float64)
+    thresholds = []
+    for column, p in zip(values.T, np.asarray(probabilities, np.float64).T, strict=True):
+        order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # nan comes last
+        ranked, passed = column[order], np.arange(1, len(order) + 1)
+        expected = np.cumsum(p[order][::-1])
+        f1 = 2 * expected / (passed + (expected[-1] if len(expected) else 0))
+        f1[:-1][ranked[::-1][:-1] == ranked[::-1][1:]] = 0  # no threshold is between equal scores
+        thresholds.append(_under_rank(ranked, int(np.argmax(f1)) + 1) if f1.any() else np.inf)
+    return np.array(thresholds, values.dtype if values.dtype.kind == "f" else np.float64)
 
 
 def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[np.bool_]]]:
@@ -185,9 +101,6 @@ def _under_rank(ranked: NDArray[Any], k: int) -> Any:
     middle = next_lower + (lowest - next_lower) / 2
     # Between neighbouring numbers there is no middle, and beyond the largest there is no difference.
     return middle if middle < lowest else next_lower
-
-
-# --- probabilities ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,51 +243,15 @@ def _log_loss(f: NDArray[np.float64], targets: NDArray[np.float64], weights: NDA
     return float(loss.sum()), np.where(f >= 0, 1.0, small) / (1 + small)
 
 
-# --- thresholds from probabilities -----------------------------------------------------------------------------------
-
-
-def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
-    """Return the threshold per topic of largest expected F1 on these documents; of equals, the highest.
-
-    The expectation is that of the counts: ``2·Σ_{passed} p / (n_passed + Σ p)``; it is largest where documents pass
-    whose probability is more than half of that F1 (Lewis, "Evaluating and optimizing autonomous text classification
-    systems", 1995). No label is needed, so the documents may be those that are to be tagged.
-
-    Parameters
-    ----------
-    scores, probabilities : array-like of shape (n_documents, n_topics)
-        Probabilities such as from `Calibration`: where a score is higher, not lower.
-
-    Returns
-    -------
-    ndarray of shape (n_topics,)
-        +inf for a topic whose probabilities are all 0.
-    """
-    values = np.asarray(scores)
-    thresholds = []
-    for column, p in zip(values.T, np.asarray(probabilities, np.float64).T, strict=True):
-        order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # nan comes last
-        ranked, passed = column[order], np.arange(1, len(order) + 1)
-        expected = np.cumsum(p[order][::-1])
-        f1 = 2 * expected / (passed + (expected[-1] if len(expected) else 0))
-        f1[:-1][ranked[::-1][:-1] == ranked[::-1][1:]] = 0  # no threshold is between equal scores
-        thresholds.append(_under_rank(ranked, int(np.argmax(f1)) + 1) if f1.any() else np.inf)
-    return np.array(thresholds, values.dtype if values.dtype.kind == "f" else np.float64)
-
-
-# --- a strategy by its name -------------------------------------------------------------------------------------------
-
-STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")
-
-
 def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) -> tuple[NDArray[Any], Calibration]:
     """Return thresholds per topic by a strategy, and the curves that turn scores into probabilities.
 
     Parameters
     ----------
     strategy : str
-        "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut",
-        "scut-fbr", "pcut", "expected-f1": the functions of these names. "single": 0, as probabilities alone decide.
+        "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut", "pcut",
+        "expected-f1": of largest F1, of the prevalence in the sample, of largest expected F1. "scut-fbr": of largest
+        F1, or the highest score where that F1 is below 0.1. "single": 0, as probabilities alone decide.
     scores, Y : array-like of shape (n_documents, n_topics)
     probability : float in (0, 1)
         For the strategy of that name.
@@ -391,11 +268,11 @@ def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) 
         case "probability":
             return calibration.threshold(probability).astype(values.dtype), calibration
         case "scut":
-            return s_cut(scores, Y), calibration
+            return _s_cut(scores, Y), calibration
         case "scut-fbr":
-            return s_cut_fbr(scores, Y), calibration
+            return _s_cut(scores, Y, fbr=0.1), calibration
         case "pcut":
-            return p_cut(scores, [is_positive.mean() for _, is_positive in _samples(scores, Y)]), calibration
+            return _p_cut(scores, [is_positive.mean() for _, is_positive in _samples(scores, Y)]), calibration
         case "expected-f1":
-            return expected_f1_cut(scores, calibration.probabilities(scores)), calibration
+            return _expected_f1_cut(scores, calibration.probabilities(scores)), calibration
     raise ValueError(f"No strategy {strategy!r}; known: {', '.join(STRATEGIES)}")
