@@ -64,3 +64,27 @@ def test_pandas_is_not_missed_and_would_else_be_loaded(tagged):
     plain_rows, plain_modules = tagged("plain", "parquet")
     assert rows == plain_rows
     assert "pandas" in plain_modules
+
+
+TRAIN = """
+import sys
+if sys.argv[1] == "lean":
+    from textcat.tagging._lean_imports import keep_imports_lean
+    keep_imports_lean()
+from textcat.corpus.catalogue import open_corpus
+from textcat.recipe import read_recipe
+from textcat.training.train import train_and_evaluate
+train_and_evaluate(open_corpus("newswire"), read_recipe("best"))
+print("scipy.stats._stats_py" in sys.modules)
+import scipy.stats
+print(scipy.stats.rankdata([3, 1, 2]))
+"""
+
+
+def test_training_needs_no_statistics_of_scipy_which_would_else_be_loaded_and_can_be_used():
+    def train(how):
+        command = [sys.executable, "-c", TRAIN, how]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    assert train("lean") == ["False", "[3. 1. 2.]"]
+    assert train("plain") == ["True", "[3. 1. 2.]"], "scikit-learn does without scipy.stats: so can we"

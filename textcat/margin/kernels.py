@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from threadpoolctl import ThreadpoolController
 
 from textcat.errors import TextcatError
@@ -147,17 +146,21 @@ def _check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -
     """Raise KernelError if there is no such kernel, or it has no such parameters."""
     if callable(kernel) or kernel == "precomputed":
         return
-    if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
-        known = ", ".join([*sorted(PAIRWISE_KERNEL_FUNCTIONS), "precomputed"])
+    from sklearn.metrics import pairwise  # here, for its import takes a quarter of a second
+
+    if kernel not in pairwise.PAIRWISE_KERNEL_FUNCTIONS:
+        known = ", ".join([*sorted(pairwise.PAIRWISE_KERNEL_FUNCTIONS), "precomputed"])
         raise KernelError(f"No kernel {kernel!r}; give a function of (X, Y), or one of: {known}.")
     for name in kernel_params or ():
-        if name not in KERNEL_PARAMS[kernel]:
-            known = ", ".join(sorted(KERNEL_PARAMS[kernel])) or "none"
+        if name not in pairwise.KERNEL_PARAMS[kernel]:
+            known = ", ".join(sorted(pairwise.KERNEL_PARAMS[kernel])) or "none"
             raise KernelError(f"Kernel {kernel!r} has no parameter {name!r}; known: {known}.")
 
 
 def _kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
     """Return the kernel between each row of X and each of Y, shape (n_X, n_Y), or raise KernelError."""
+    from sklearn.metrics import pairwise
+
     params = kernel_params or {}
     # The rows have been checked before, and an error names the rows between which the kernel is not finite.
     with sklearn.config_context(assume_finite=True), np.errstate(over="ignore", invalid="ignore"):
@@ -165,7 +168,7 @@ def _kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any
             matrix = np.asarray(kernel(X, Y, **params))
         else:
             try:
-                matrix = PAIRWISE_KERNEL_FUNCTIONS[kernel](X, Y, **params)
+                matrix = pairwise.PAIRWISE_KERNEL_FUNCTIONS[kernel](X, Y, **params)
             except (TypeError, ValueError) as error:
                 raise KernelError(f"Kernel {kernel!r} cannot be computed: {str(error).rstrip('.')}.") from error
     if matrix.shape != (shape := (X.shape[0], Y.shape[0])):

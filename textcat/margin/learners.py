@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -242,6 +241,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         names = None
         if _are_label_lists(y):
+            from sklearn.preprocessing import MultiLabelBinarizer  # here, for training by the command needs none
+
             binarizer = MultiLabelBinarizer(sparse_output=True)
             y, names = binarizer.fit_transform(y), binarizer.classes_
         labels = y if sp.issparse(y) else np.asarray(y)
