@@ -19,7 +19,7 @@ from rich.console import Console
 
 from textcat.corpus import catalogue
 from textcat.corpus.cards import card, cards, read_card, tree_digest
-from textcat.corpus.catalogue import fetch, locate, open_corpus, reopen_corpus
+from textcat.corpus.catalogue import _reopen_corpus, fetch, locate, open_corpus
 from textcat.errors import TextcatError
 from textcat.progress import bar_on
 from textcat.reading.batches import DamagedError
@@ -446,7 +446,7 @@ def test_documents_are_set_aside_for_test_and_the_corpus_opens_again_from_anywhe
     assert corpus.test == open_corpus("articles.csv", settings=articles).split(4, seed=3).test
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    again = reopen_corpus(json.loads(json.dumps(corpus.origin)))
+    again = _reopen_corpus(json.loads(json.dumps(corpus.origin)))
     assert again == corpus
     assert again.origin == corpus.origin
 
@@ -454,7 +454,7 @@ def test_documents_are_set_aside_for_test_and_the_corpus_opens_again_from_anywhe
 def test_a_named_corpus_opens_again_by_its_name():
     corpus = open_corpus("newswire")
     assert corpus.origin == {"name_or_path": "newswire"}
-    assert reopen_corpus(corpus.origin) == corpus
+    assert _reopen_corpus(corpus.origin) == corpus
 
 
 @pytest.mark.parametrize(
@@ -484,7 +484,7 @@ def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
     left_open = InputSettings(topics_field="labels", topics_separator="|", encoding="latin-1", quotes=False)
     corpus = open_corpus(own, settings=left_open, test_size=0.2)
     assert (len(corpus.train), len(corpus.test), corpus.topics) == (16, 4, ("all", "corn", "tin"))
-    assert reopen_corpus(json.loads(json.dumps(corpus.origin))) == corpus
+    assert _reopen_corpus(json.loads(json.dumps(corpus.origin))) == corpus
     with pytest.raises(TextcatError, match=r"^Corpus own is read as its card says, so --id-field nr would"):
         open_corpus(own, settings=left_open._replace(id_field="nr"))
 
@@ -494,7 +494,7 @@ def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
 )
 def test_an_origin_that_makes_no_sense_is_told(origin):
     with pytest.raises(TextcatError, match="does not say how to open the corpus it was trained on: name the corpus"):
-        reopen_corpus(origin)
+        _reopen_corpus(origin)
 
 
 def test_topics_of_training_without_a_test_document_stay_but_for_the_benchmarks(tmp_path):

@@ -49,7 +49,7 @@ def test_trec_files_read_back_to_the_same_scores_and_the_same_average_precision(
     labels = np.array([[label] for label, _ in pairs])
     scores = np.array([[score] for _, score in pairs], dtype=np.float32)
     ids = [f"id {place}" for place in range(len(pairs))]
-    run, qrels = export.write_trec(tmp_path_factory.mktemp("trec"), scores, labels, ids, ["a topic"])
+    run, qrels = export._write_trec(tmp_path_factory.mktemp("trec"), scores, labels, ids, ["a topic"])
     with run.open() as file:
         read = pytrec_eval.parse_run(file)["a%20topic"]
     assert [np.float32(read[f"id%20{place}"]) for place in range(len(ids))] == scores[:, 0].tolist()
@@ -62,14 +62,16 @@ def test_trec_files_read_back_to_the_same_scores_and_the_same_average_precision(
 
 def test_float64_scores_read_back_too(tmp_path):
     scores = np.array([[1 / 3], [np.nextafter(1 / 3, 1)]])
-    run, _ = export.write_trec(tmp_path, scores, [[1], [0]], ["a", "b"], ["t"])
+    run, _ = export._write_trec(tmp_path, scores, [[1], [0]], ["a", "b"], ["t"])
     assert [float(line.split()[4]) for line in run.read_text().splitlines()] == [scores[1, 0], scores[0, 0]]
 
 
 def test_trec_files_have_the_columns_trec_eval_wants_and_its_order_of_ties(tmp_path):
     scores = np.array([[1.0, 0.0], [1.0, 0.0], [2.0, 0.0]], dtype=np.float32)
     labels = sparse.csr_matrix([[0, 0], [1, 0], [1, 0]])
-    run, qrels = export.write_trec(tmp_path / "new", scores, labels, ["a", "b", "c"], ["tea", "rye"], run_name="my run")
+    run, qrels = export._write_trec(
+        tmp_path / "new", scores, labels, ["a", "b", "c"], ["tea", "rye"], run_name="my run"
+    )
     assert run.read_text().splitlines() == [
         "tea Q0 c 1 2 my%20run",
         "tea Q0 b 2 1 my%20run",
@@ -84,5 +86,5 @@ def test_trec_files_have_the_columns_trec_eval_wants_and_its_order_of_ties(tmp_p
 @pytest.mark.parametrize(("ids", "wrong"), [(["7", "7"], "'7'"), (["", "7"], "''")])
 def test_document_ids_that_trec_eval_could_not_tell_apart_are_refused(tmp_path, ids, wrong):
     with pytest.raises(TextcatError, match=f"every document, but {wrong} is empty or occurs twice"):
-        export.write_trec(tmp_path, [[1.0], [2.0]], [[1], [0]], ids, ["t"])
+        export._write_trec(tmp_path, [[1.0], [2.0]], [[1], [0]], ids, ["t"])
     assert not list(tmp_path.iterdir())

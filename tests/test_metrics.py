@@ -25,9 +25,9 @@ from textcat.evaluation.metrics import (
     _decisions,
     _document_decisions,
     _document_rankings,
+    _macro_average,
     _topic_rankings,
     average_precisions,
-    macro_average,
 )
 
 FLOATS = st.floats(-1e6, 1e6, width=32)
@@ -179,13 +179,13 @@ def test_each_topic_can_have_its_own_threshold():
 
 
 def test_a_macro_average_leaves_out_undefined_topics_and_counts_them():
-    assert macro_average([0.5, math.nan, 1.0]) == (0.75, 2, 1)
-    assert macro_average([0.5, math.nan, 1.0], members=[0, 1]) == (0.5, 1, 1)
+    assert _macro_average([0.5, math.nan, 1.0]) == (0.75, 2, 1)
+    assert _macro_average([0.5, math.nan, 1.0], members=[0, 1]) == (0.5, 1, 1)
 
 
 def test_a_macro_average_without_a_defined_topic_is_none():
-    assert macro_average([math.nan]) == (None, 0, 1)
-    assert macro_average([0.5], members=[]) == (None, 0, 0)
+    assert _macro_average([math.nan]) == (None, 0, 1)
+    assert _macro_average([0.5], members=[]) == (None, 0, 0)
 
 
 # --- rankings of topics ----------------------------------------------------------------------------------------------

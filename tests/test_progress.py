@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from textcat.progress import Bar, Stages, counted, peak_memory
+from textcat.progress import Bar, Stages, _counted, peak_memory
 
 
 @given(st.integers(0, 2000))
 def test_counting_passes_the_items_on_and_adds_up_to_their_number(n):
     steps = []
-    assert list(counted(iter(range(n)), steps.append)) == list(range(n))
+    assert list(_counted(iter(range(n)), steps.append)) == list(range(n))
     assert sum(steps) == n
 
 

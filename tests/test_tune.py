@@ -10,7 +10,7 @@ from textcat.errors import TextcatError
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
 from textcat.training.selection import EXPECTED
-from textcat.training.tune import _Range, read_space, study, to_toml
+from textcat.training.tune import _Range, _study, read_space, to_toml
 
 SPACE = """
 [features]
@@ -38,7 +38,7 @@ def space_file(tmp_path):
 
 def run(corpus, folder, space=None, sampler="grid", n_trials=4, stages=None, **more):
     options = {"n_folds": 2, "n_repeats": 1, "seed": 0, "n_jobs": 1} | more
-    return study(corpus, Recipe("mine"), space, sampler, n_trials, folder, stages or Stages(), **options)
+    return _study(corpus, Recipe("mine"), space, sampler, n_trials, folder, stages or Stages(), **options)
 
 
 def test_a_space_is_read_as_lists_and_ranges(space_file):

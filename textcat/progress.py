@@ -124,18 +124,8 @@ class Stages:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
 
-def counted(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
-    """Yield items, and advance a bar while they go by.
-
-    Parameters
-    ----------
-    items, advance : iterable, callable
-        The latter is called with the number of items that have gone by since its last call.
-
-    Yields
-    ------
-    item
-    """
+def _counted(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
+    """Yield items, and advance a bar while they go by: it is called with the number since its last call."""
     done = 0
     for done, item in enumerate(items, 1):
         yield item

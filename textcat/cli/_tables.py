@@ -554,7 +554,7 @@ def reproductions(console: Console, results: Iterable[Result], out: Path | None,
     ended = []
     for result in results:
         ended.append(result)
-        page = "" if out is None else f"Page: {pages.write(out, result)}\n"
+        page = "" if out is None else f"Page: {pages._write(out, result)}\n"
         if as_json:
             continue
         _say(console, f"{result.experiment.name}: {result.experiment.title}\n")

@@ -158,7 +158,7 @@ def corpus_reader(
     def open_one(
         corpus: "str | Mapping[str, Any]", stages: "Stages", meanwhile: Callable[[], object] | None = None
     ) -> "Corpus":
-        from textcat.corpus.catalogue import _size_of, open_corpus, reopen_corpus
+        from textcat.corpus.catalogue import _reopen_corpus, _size_of, open_corpus
 
         options: dict[str, Any] = {"settings": asked, "test_size": test_size, "seed": test_seed}
         opened = None
@@ -174,7 +174,7 @@ def corpus_reader(
             if asked or test_size is not None:
                 why = "the model's own is read as for its training"
                 raise BadParameter(f"options of input go with a corpus that is named: {why}")
-            return reopen_corpus(corpus, corpus_dir=corpus_dir, progress=bar)
+            return _reopen_corpus(corpus, corpus_dir=corpus_dir, progress=bar)
 
     return open_one
 

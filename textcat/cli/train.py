@@ -114,7 +114,7 @@ def evaluate(
         ids = [document.id for document in documents.test]
         if evaluation.scores is None:
             raise TextcatError(f"Of the evaluation on {evaluation.measured_on} no scores were kept.")
-        export.write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
+        export._write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
     form = "json" if as_json else "csv" if as_csv else ""
     if evaluation.scores is None and not form:
         common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
@@ -176,11 +176,11 @@ def tune(
     from textcat.cli import _tables
     from textcat.recipe import read_recipe
     from textcat.training.selection import best
-    from textcat.training.tune import study
+    from textcat.training.tune import _study
 
     start, stages = read_recipe(recipe), common.new_stages()
     documents = read(corpus, stages)
-    results = study(
+    results = _study(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
     _tables.study(common.console(), results, best(results), stages, out, as_json=as_json)

@@ -29,7 +29,7 @@ from textcat.reading.streams import STEP, Stream
 if TYPE_CHECKING:
     from textcat.progress import Bar
 
-__all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus", "reopen_corpus"]
+__all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus"]
 
 _log = logging.getLogger(__name__)
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
@@ -185,17 +185,10 @@ def _size_of(name_or_path: str, corpus_dir: str | Path | None = None) -> float:
     return path.stat().st_size if path is not None and path.is_file() else math.inf
 
 
-def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
-    """Open a corpus again, as that of a model that has been loaded; raise a TextcatError if that is not possible.
+def _reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
+    """Open a corpus again by `Corpus.origin` or `Tagger.origin`, also as JSON gives it back; else raise a TextcatError.
 
-    Parameters
-    ----------
-    origin, **options
-        `Corpus.origin` or `Tagger.origin`, also as JSON gives it back; the others are options of `open_corpus`.
-
-    Returns
-    -------
-    Corpus
+    The options are those of `open_corpus`.
     """
     try:
         values = origin.get("settings", {}).items()

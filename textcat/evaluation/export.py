@@ -73,7 +73,7 @@ def cell_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def write_trec(
+def _write_trec(
     folder: str | os.PathLike[str],
     scores: ArrayLike,
     Y: Any,
@@ -88,20 +88,8 @@ def write_trec(
     positive is not there either, and trec_eval leaves it out. White space in names is percent-encoded. Scores have as
     many digits as it takes to read the same float back. trec_eval knows no ties: it orders documents of equal score by
     name, backwards, and so do the ranks here: its ``map`` differs from `textcat.evaluation.ranking` where scores are
-    equal.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        Made if absent; files of these names are replaced.
-    scores, Y : array-like of shape (n_documents, n_topics)
-        As in `textcat.evaluation.metrics`.
-    document_ids, topics, run_name : sequence of str, sequence of str, str
-        The names of the rows and of the columns: a TextcatError says so if one is empty or occurs twice.
-
-    Returns
-    -------
-    run, qrels : Path
+    equal. Ids and topics are the names of the rows and of the columns: a TextcatError says so if one is empty or occurs
+    twice. The folder is made if absent; files of these names are replaced.
     """
     values = np.asarray(scores)
     positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)

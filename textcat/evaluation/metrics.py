@@ -23,9 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 _BLOCK = 1 << 22  # comparisons of scores held at the same time while documents rank topics
 
 
-# --- topics ---------------------------------------------------------------------------------------------------------
-
-
 class _Places(NamedTuple):
     """Where the positives of one topic stand in its ranking, from the lowest score up.
 
@@ -167,27 +164,12 @@ class _MacroAverage(NamedTuple):
     left_out: int  # topics without one
 
 
-def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
-    """Average a measure over topics, leaving out those where it is not defined.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_topics,), float
-        ``nan`` marks a topic without a positive.
-    members : sequence of int, optional
-        The places of the topics to average over, by default all.
-
-    Returns
-    -------
-    _MacroAverage
-    """
+def _macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
+    """Average a measure over all topics, or those at some places, leaving out those that have no positive: nan."""
     values = np.asarray(values, dtype=np.float64)
     chosen = values if members is None else values[np.asarray(members, dtype=np.intp)]
     defined = chosen[~np.isnan(chosen)]
     return _MacroAverage(float(defined.mean()) if defined.size else None, defined.size, chosen.size - defined.size)
-
-
-# --- documents -------------------------------------------------------------------------------------------------------
 
 
 class _DocumentRankings(NamedTuple):

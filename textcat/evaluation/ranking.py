@@ -27,9 +27,6 @@ _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
 _Confusion = tuple[tuple[str, str, int], ...]
 
 
-# --- bands of topics -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Band:
     """Topics that are averaged together."""
@@ -95,9 +92,6 @@ def _listed(text: str, topics: Sequence[str]) -> Band:
             remedy = did_you_mean(topic, topics) or f" Known topics: {', '.join(topics)}."
             raise TextcatError(f"No topic '{topic}' for the band '{name}'.{remedy}")
     return Band(name, tuple(places[topic] for topic in wanted))
-
-
-# --- the whole evaluation --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -339,13 +333,13 @@ def _confusions(labels: Any, given: np.ndarray, topics: Sequence[str]) -> tuple[
 def _over_topics(
     band: Band, measures: Mapping[str, ArrayLike], chosen: metrics._Decisions, support: ArrayLike | None
 ) -> dict[str, Any]:
-    counted, pooled = metrics.macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
+    counted, pooled = metrics._macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
     micro = {"precision": pooled.precision, "recall": pooled.recall, "f1": pooled.f1}
     return {
         "topics": counted.counted,
         "left_out": counted.left_out,
-        "average_sparsity": None if support is None else metrics.macro_average(support, band.topics).mean,
-        **{f"macro_{name}": metrics.macro_average(values, band.topics).mean for name, values in measures.items()},
+        "average_sparsity": None if support is None else metrics._macro_average(support, band.topics).mean,
+        **{f"macro_{name}": metrics._macro_average(values, band.topics).mean for name, values in measures.items()},
         **{f"micro_{name}": _plain(float(values[0])) for name, values in micro.items()},
     }
 
@@ -355,9 +349,9 @@ def _over_documents(Y: Any, scores: ArrayLike, threshold: ArrayLike) -> dict[str
     counted = Y.nnz > 0
     return {
         **{f"sample_{name}": float(values.mean()) if counted else None for name, values in chosen._asdict().items()},
-        "label_ranking_average_precision": metrics.macro_average(ranked.average_precision).mean,
-        "coverage_error": metrics.macro_average(ranked.coverage).mean,
-        "top_1_accuracy": metrics.macro_average(ranked.first).mean,
+        "label_ranking_average_precision": metrics._macro_average(ranked.average_precision).mean,
+        "coverage_error": metrics._macro_average(ranked.coverage).mean,
+        "top_1_accuracy": metrics._macro_average(ranked.first).mean,
     }
 
 

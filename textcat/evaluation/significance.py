@@ -149,9 +149,6 @@ def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(n_known > 0, np.where(known, values, 0).sum(axis=0) / np.maximum(n_known, 1), np.nan)
 
 
-# --- models compared -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Difference:
     """By how much a model is better than the first one, and whether that may be chance."""

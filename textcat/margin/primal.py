@@ -112,9 +112,6 @@ def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
     return pairwise(bounds)
 
 
-# --- large arrays: in memory, or beside rows on disk in files without a name ---
-
-
 def allocator(folder: str | None) -> Allocator:
     """Return a function that makes arrays, to be called as `numpy.empty`.
 
@@ -178,9 +175,6 @@ def _reserve(file: IO[bytes], size: int, folder: str) -> None:
             f"Cannot make a file of {size / 1e6:.0f} MB in {folder} ({error.strerror}): training on rows that are on "
             "disk needs as much free space again as they take."
         ) from error
-
-
-# --- training ---
 
 
 def _solve_block(

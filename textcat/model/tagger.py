@@ -17,7 +17,7 @@ from textcat.evaluation.thresholds import Calibration
 from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import Zoned
 from textcat.model._product import product
-from textcat.progress import Stages, counted
+from textcat.progress import Stages, _counted
 
 if TYPE_CHECKING:
     from textcat.recipe import Recipe
@@ -322,7 +322,7 @@ class Tagger:
                 + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
             )
         with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
-            return self.measure(self.scores(counted(corpus.test, advance)), relevant, bands=bands)
+            return self.measure(self.scores(_counted(corpus.test, advance)), relevant, bands=bands)
 
     def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
         """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""

@@ -169,18 +169,8 @@ def run(
     )
 
 
-def state(experiment: Experiment, settings: Settings, folder: Path) -> _State:
-    """Return what data an experiment misses, and what of it has been run.
-
-    Parameters
-    ----------
-    experiment, settings, folder
-        As for `run`.
-
-    Returns
-    -------
-    _State
-    """
+def _state(experiment: Experiment, settings: Settings, folder: Path) -> _State:
+    """Return what data an experiment misses, and what of it has been run; the arguments are those of `run`."""
     sentences = {name: sentence for name in experiment.data if (sentence := missing(name)) is not None}
     path = folder / f"{experiment.name}.jsonl"
     if not path.exists():

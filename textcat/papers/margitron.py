@@ -47,9 +47,6 @@ class _Case(NamedTuple):
 CASES = [_Case(*case) for case in FACTS["margitron"]["cases"]]
 
 
-# --- what is proven --------------------------------------------------------------------------------------------------
-
-
 def _t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
     """Return the fraction of the largest directional margin that a run of the t-margitron proves to have reached.
 

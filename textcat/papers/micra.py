@@ -27,8 +27,6 @@ SLOW_NOTE = "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
 _LARGE = 5000  # rows that LIBSVM trains on in a moment
 _PRINTED = PUBLISHED["micra"]
 
-# --- tables 1 to 4: updates for margins ------------------------------------------------------------------------------
-
 SUPERSCRIPT = {2: "²", 3: "³"}
 TARGET = 8.19  # 10³γ'_d that Table 2's runs are to reach
 
@@ -129,8 +127,6 @@ def _updates_table(number: int) -> Experiment:
     return _described(f"micra-table-{number}", [setting.data], run)
 
 
-# --- tables 5 to 8: red-MICRA against LIBSVM -------------------------------------------------------------------------
-
 EPSILON, ZETA = 0.05, 0.9
 MEMORY = 400  # MB of kernel rows that LIBSVM may keep, m in the paper
 ACCURACY = 1e-3
@@ -222,9 +218,6 @@ def _margins_table(number: int) -> Experiment:
 
 
 EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7, 8)))
-
-
-# --- LIBSVM, which the MICRA and the margitron paper compare with ----------------------------------------------------
 
 
 class _Plane(NamedTuple):

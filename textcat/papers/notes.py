@@ -18,8 +18,6 @@ from textcat.papers.experiments import Figure, Row, Settings, Task, _described
 from textcat.papers.micra import _libsvm_plane, _Plane, _squared_radius
 from textcat.papers.paum import _Vectors, _vectors
 
-# --- the toy table ---------------------------------------------------------------------------------------------------
-
 # Words: nuclear, atom, salt, pepper, water, heat, and.
 COUNTS = np.array([[1, 2, 0, 0, 2, 0, 2], [0, 0, 0, 3, 0, 1, 1], [0, 2, 1, 0, 0, 0, 3], [0, 0, 1, 1, 1, 1, 1]])
 IS_PHYSICS = np.array([1, -1, 1, -1])
@@ -59,8 +57,6 @@ def _classified(classifier: str, scores: np.ndarray, alpha: np.ndarray | None = 
         rows.append(Row(f"{classifier}, D{k + 1}", figures if alpha is None else figures | {"α": Figure(alpha[k])}))
     return rows
 
-
-# --- learning a topic ------------------------------------------------------------------------------------------------
 
 TOPIC = "acq"
 N_EACH = 1000  # training documents with and without the topic
@@ -190,9 +186,6 @@ def _on_draws(rows: Callable[..., list[Row]], draw: Callable[..., None], picture
     if settings.pictures:
         draw(settings.pictures / picture, draws, settings.n_jobs)
     return rows(draws, settings.n_jobs)
-
-
-# --- the bounds on mistakes ------------------------------------------------------------------------------------------
 
 
 def _mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:

@@ -28,19 +28,10 @@ they need. What stands above a page's table is written by hand, and kept when th
 """
 
 
-def write(folder: Path, result: Result) -> Path:
+def _write(folder: Path, result: Result) -> Path:
     """Write an experiment's page, ``NAME.md``, and its pictures into a folder, and the index of the pages there anew.
 
-    What an older page says above its table is kept.
-
-    Parameters
-    ----------
-    folder, result : Path, Result
-
-    Returns
-    -------
-    Path
-        The page.
+    What an older page says above its table is kept. The page's path is returned.
     """
     path = folder / f"{result.experiment.name}.md"
     write_atomically(path, _page(result, _prose(path, result.experiment)))

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from textcat import read_recipe
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import average_precisions, macro_average
+from textcat.evaluation.metrics import _macro_average, average_precisions
 from textcat.evaluation.ranking import bands
 from textcat.margin import learners
 from textcat.margin.learners import prevalence_tau
@@ -204,7 +204,7 @@ class _Vectors:
         """Return the means of average precisions and support sizes over each band's topics, beside the paper's."""
         return {
             f"{name} {band.name}": Figure(
-                macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
+                _macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
             )
             for name, values, digits in (("MAP", quality, 3), ("sparsity", sparsity, 0))
             for k, band in enumerate(bands(self.topics, self.sizes))
@@ -279,8 +279,8 @@ def _separability_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list
         expected = printed[f"lambda={lambda_}"]
         figures = {
             "topics": Figure(len(separable), _N_SEPARABLE),
-            "MAP": Figure(macro_average(vectors.quality(solutions), separable).mean, expected["map"], 3),
-            "sparsity": Figure(macro_average(_support_sizes(solutions), separable).mean, expected["sparsity"]),
+            "MAP": Figure(_macro_average(vectors.quality(solutions), separable).mean, expected["map"], 3),
+            "sparsity": Figure(_macro_average(_support_sizes(solutions), separable).mean, expected["sparsity"]),
         }
         rows.append(Row(f"λ = {lambda_}", figures, seconds, note))
     return rows

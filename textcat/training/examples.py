@@ -12,7 +12,7 @@ import scipy  # its parts load at their first use
 
 from textcat.features.store import StoredRows, write_rows
 from textcat.margin.problems import NO_ROWS
-from textcat.progress import Advance, counted
+from textcat.progress import Advance, _counted
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -62,7 +62,7 @@ class CountedCorpus:
         if tokens is not None:
             features.set_params(tokens=tokens)
         described = corpus.described() if self._copies else []
-        self.counts = features.count(chain(counted(corpus.train, advance), described))
+        self.counts = features.count(chain(_counted(corpus.train, advance), described))
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
         """Fit features of the recipe to documents, given by their positions, by default to all.

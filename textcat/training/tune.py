@@ -168,7 +168,7 @@ class _Study:
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def study(
+def _study(
     corpus: Corpus,
     start: Recipe,
     space_file: Path | None,
@@ -184,22 +184,9 @@ def study(
 ) -> list[Trial]:
     """Try recipes of a space, and return their trials, the best EXPECTED first.
 
-    Parameters
-    ----------
-    corpus, start : Corpus, Recipe
-        What to train on, and what the space does not vary.
-    space_file : Path, optional
-        None: the margins of `margin_settings`.
-    sampler, n_trials : "grid", "random" or "tpe", int
-        How recipes are chosen; the number is for "random" and "tpe".
-    folder : Path, optional
-        Where trials are kept, in the file ``trials.jsonl``; None: they are not.
-    stages, n_folds, n_repeats, seed, n_jobs
-        As for `cross_validate`; the seed is that of the sampler, too.
-
-    Returns
-    -------
-    list of Trial
+    The space is read from its file; without one it is the margins of `margin_settings`. What it does not vary is as in
+    the start. The number of trials is for the samplers "random" and "tpe", and the seed is theirs, too. Trials are kept
+    in the folder, if there is one, in the file ``trials.jsonl``. All else is as for `cross_validate`.
     """
     if sampler not in _SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(_SAMPLERS)}.")
