@@ -71,7 +71,7 @@ def reproduce(
     """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
     from textcat.cli import _tables
     from textcat.papers import find, known_experiments
-    from textcat.papers.experiments import Settings, _state, results_folder, run
+    from textcat.papers.experiments import Settings, _run, _state, results_folder
 
     if everything and experiments:
         raise BadParameter("choose one of names and --all")
@@ -81,5 +81,5 @@ def reproduce(
         _tables.experiments(common.console(), [_state(one, settings, folder) for one in known], as_json=as_json)
         return
     chosen = known if everything else find(experiments or [])
-    ended = (run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
+    ended = (_run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
     _tables.reproductions(common.console(), ended, out, as_json=as_json)

@@ -64,18 +64,10 @@ def _interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[
     return float(low), float(high)
 
 
-def with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
+def _with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
     """Return an evaluation with the bootstrap intervals of its bands.
 
-    Parameters
-    ----------
-    evaluation : Evaluation
-        With its scores, as `evaluate` returns it: a model's folder keeps none, and a TextcatError says so.
-    n_resamples, seed : int
-
-    Returns
-    -------
-    Evaluation
+    It needs the scores, as `evaluate` returns them: a model's folder keeps none, and a TextcatError says so.
     """
     values = _resampled(evaluation, n_resamples, seed)
     rows = [

@@ -243,23 +243,12 @@ def _log_loss(f: NDArray[np.float64], targets: NDArray[np.float64], weights: NDA
     return float(loss.sum()), np.where(f >= 0, 1.0, small) / (1 + small)
 
 
-def choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) -> tuple[NDArray[Any], Calibration]:
+def _choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) -> tuple[NDArray[Any], Calibration]:
     """Return thresholds per topic by a strategy, and the curves that turn scores into probabilities.
 
-    Parameters
-    ----------
-    strategy : str
-        "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut", "pcut",
-        "expected-f1": of largest F1, of the prevalence in the sample, of largest expected F1. "scut-fbr": of largest
-        F1, or the highest score where that F1 is below 0.1. "single": 0, as probabilities alone decide.
-    scores, Y : array-like of shape (n_documents, n_topics)
-    probability : float in (0, 1)
-        For the strategy of that name.
-
-    Returns
-    -------
-    thresholds : ndarray of shape (n_topics,)
-    calibration : Calibration
+    "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut", "pcut",
+    "expected-f1": of largest F1, of the prevalence in the sample, of largest expected F1. "scut-fbr": of largest F1, or
+    the highest score where that F1 is below 0.1. "single": 0, as probabilities alone decide.
     """
     values, calibration = np.asarray(scores), Calibration.fit(scores, Y)
     match strategy:

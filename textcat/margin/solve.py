@@ -100,13 +100,8 @@ def solve(
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
     here = _in_this_process(backend, n_jobs)
     into = out if here else None
-    options: dict[str, Any] = {
-        "order": _order(seed, n_rows),
-        "lanes": lanes,
-        "keep_weights": keep_weights,
-        "margins": margins,
-    }
-    block = partial(primal._solve_block, **options, out=into, control=control)
+    options: dict[str, Any] = {"lanes": lanes, "keep_weights": keep_weights, "margins": margins, "out": into}
+    block = partial(primal._solve_block, order=_order(seed, n_rows), **options, control=control)
     solutions = _run(block, primal.arrange(csr) if here else X, problems, backend, n_jobs, control)
     if out is not None and into is None:
         for solution, row in zip(solutions, out, strict=True):

@@ -122,7 +122,7 @@ def results_folder() -> Path:
     return cache_folder().with_name("reproductions")
 
 
-def run(
+def _run(
     experiment: Experiment, settings: Settings, folder: Path, *, restart: bool = False, stages: Stages | None = None
 ) -> Result:
     """Run the tasks of an experiment whose results are not kept, or no longer hold.
@@ -130,16 +130,8 @@ def run(
     A result holds as long as the code, the machine, its libraries and the number of jobs are the same; one with slow
     baselines also serves a run without. A task that misses data gives a row that says so, and is not kept.
 
-    Parameters
-    ----------
-    experiment, settings, folder : Experiment, Settings, Path
-        Results and pictures are kept in the folder, whatever `pictures` says; none is drawn without matplotlib.
-    restart, stages : bool, Stages, optional
-        Whether to run all tasks, whatever is kept; what times every task, and draws its bar.
-
-    Returns
-    -------
-    Result
+    Results and pictures are kept in the folder, whatever `settings.pictures` says; none is drawn without matplotlib.
+    Restart: run all tasks, whatever is kept. The stages time every task, and draw its bar.
     """
     if not _can_draw():
         _warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
@@ -150,7 +142,7 @@ def run(
         n_kept += record is not None
         if record is None:
             with stages.stage(f"{experiment.name} {number}/{len(experiment.tasks)}: {task.name}"):
-                record = _run(results, experiment, task, settings, _pictures(experiment, task, folder))
+                record = _run_task(results, experiment, task, settings, _pictures(experiment, task, folder))
         records.append(record)
     jobs = "" if settings.n_jobs == -1 else f" --jobs {settings.n_jobs}"
     slow = " --slow-baselines" if any(record["slow_baselines"] for record in records) else ""
@@ -170,7 +162,7 @@ def run(
 
 
 def _state(experiment: Experiment, settings: Settings, folder: Path) -> _State:
-    """Return what data an experiment misses, and what of it has been run; the arguments are those of `run`."""
+    """Return what data an experiment misses, and what of it has been run; the arguments are those of `_run`."""
     sentences = {name: sentence for name in experiment.data if (sentence := missing(name)) is not None}
     path = folder / f"{experiment.name}.jsonl"
     if not path.exists():
@@ -201,7 +193,7 @@ def _processor() -> str:
     return platform.processor() or "unknown"
 
 
-def _run(
+def _run_task(
     results: KeptResults, experiment: Experiment, task: Task, settings: Settings, pictures: Path
 ) -> Mapping[str, Any]:
     pictures.mkdir(parents=True, exist_ok=True)

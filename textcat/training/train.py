@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import bands as choose_bands
-from textcat.evaluation.thresholds import choose
+from textcat.evaluation.thresholds import _choose
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.learners import MarginClassifier
@@ -195,7 +195,7 @@ def _train(
         with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
             fold_of = folds(labels, tags.folds, seed=0)
             scores = held_out_scores(examples, learner, fold_of, progress=advance)
-            thresholds, calibration = choose(tags.strategy, scores, labels, tags.probability)
+            thresholds, calibration = _choose(tags.strategy, scores, labels, tags.probability)
             del scores
     del examples  # the weights are about to be there twice
     release_memory()
