@@ -1,7 +1,5 @@
 """Cards: what a named corpus is, where it comes from, how it is read, and how its files are known to be whole."""
 
-from __future__ import annotations
-
 import hashlib
 import posixpath
 from collections.abc import Mapping

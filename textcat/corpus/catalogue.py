@@ -1,7 +1,5 @@
 """Named corpora: find on disk, download, verify, open."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import math
@@ -80,7 +78,7 @@ def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def fetch(card: Card, progress: Bar | None = None, corpus_dir: str | Path | None = None) -> Path:
+def fetch(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
     """Find a corpus on disk, or download it into the user's cache, and return its path; all of it is read and verified.
 
     A copy in the cache that is damaged is fetched again. A download gets its name only after it is verified, so a half
@@ -123,7 +121,7 @@ def open_corpus(
     name_or_path: str | Path | Card,
     corpus_dir: str | Path | None = None,
     download: bool = True,
-    progress: Bar | None = None,
+    progress: "Bar | None" = None,
     settings: InputSettings | None = None,
     test_size: float | None = None,
     seed: int = 0,
@@ -342,7 +340,7 @@ def _verify(card: Card, path: Path) -> None:
     contents.check_complete()
 
 
-def _download(card: Card, url: str, target: Path, progress: Bar | None) -> None:
+def _download(card: Card, url: str, target: Path, progress: "Bar | None") -> None:
     from pooch import HTTPDownloader
     from pooch.downloaders import choose_downloader
 

@@ -1,7 +1,5 @@
 """Read the file that says in words what topics are about."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Evaluations → JSON, CSV, Markdown and TREC files for programs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
 
 
-def to_json(evaluation: Evaluation | Comparison, **others: Any) -> str:
+def to_json(evaluation: "Evaluation | Comparison", **others: Any) -> str:
     """Write the figures of an evaluation or comparison as one JSON object; a measure that is not defined is ``null``.
 
     Parameters

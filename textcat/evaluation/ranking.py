@@ -4,8 +4,6 @@ A topic without a positive has no recall and no average precision: its row has `
 every macro-average, which says how many it left out.
 """
 
-from __future__ import annotations
-
 import html
 import math
 import re
@@ -181,7 +179,7 @@ class Evaluation:
         return figures | {"topics": list(map(asdict, self.topics)), "bands": list(map(asdict, self.bands))}
 
     @classmethod
-    def from_dict(cls, figures: Mapping[str, Any]) -> Evaluation:
+    def from_dict(cls, figures: Mapping[str, Any]) -> "Evaluation":
         """Return the evaluation that `as_dict` made these figures of; a KeyError, TypeError or ValueError if none."""
         topics = tuple(TopicQuality(**row) for row in figures["topics"])
         bands = tuple(BandQuality(**row) for row in figures["bands"])

@@ -3,8 +3,6 @@
 A problem is trained as the expansion of its solution over the rows, one problem after another.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """The learners as scikit-learn classifiers: binary, multi-class and multi-label, dense or sparse rows."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import warnings
@@ -143,7 +141,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(
         self, X: Any, y: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
-    ) -> MarginClassifier:
+    ) -> "MarginClassifier":
         """Train one ranker per topic.
 
         Parameters

@@ -1,7 +1,5 @@
 """Problems over sparse rows, sixteen at a time side by side in the lanes of a block."""
 
-from __future__ import annotations
-
 import math
 import mmap
 import os

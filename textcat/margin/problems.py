@@ -1,7 +1,5 @@
 """The unit of all training: a problem with its rule, and its solution."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,7 +32,7 @@ class Problem:
     tol: float = 0.0
     """Training ends with an epoch whose updates are at most this fraction of all so far, and the passes over its active
     set; 0: with an epoch without an update."""
-    start: Solution | None = None
+    start: "Solution | None" = None
     """Start from there instead of from zero: a solution over the same rows and features, in the same number type."""
 
     def __post_init__(self) -> None:
@@ -52,7 +50,7 @@ class Problem:
         return f"Problem({self.rule}, {len(self.positives)} positives, {len(self.left_out)} left out, {limits})"
 
     @classmethod
-    def from_labels(cls, labels: np.ndarray, rule: Rule, **settings: Any) -> Problem:
+    def from_labels(cls, labels: np.ndarray, rule: Rule, **settings: Any) -> "Problem":
         """Return a problem from labels.
 
         Parameters

@@ -1,7 +1,5 @@
 """Problems → solutions: all training, over rows or over a kernel, in blocks that run in parallel."""
 
-from __future__ import annotations
-
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The papers' tables and figures, run anew: the experiments by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -12,7 +10,7 @@ if TYPE_CHECKING:
     from textcat.papers.experiments import Experiment
 
 
-def known_experiments() -> dict[str, Experiment]:
+def known_experiments() -> "dict[str, Experiment]":
     """Return the experiments by name, in the order of the papers."""
     from textcat.papers import margitron, micra, notes, paum
 
@@ -20,7 +18,7 @@ def known_experiments() -> dict[str, Experiment]:
     return {experiment.name: experiment for module in modules for experiment in module.EXPERIMENTS}
 
 
-def find(names: Sequence[str]) -> list[Experiment]:
+def find(names: Sequence[str]) -> "list[Experiment]":
     """Return experiments by name; a TextcatError names the nearest one where there is none of that name."""
     known = known_experiments()
     for name in names:

@@ -1,7 +1,5 @@
 """The papers' data sets: files that the user has → rows and labels, as the papers use them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """What an experiment is, and running it: every finished task is kept, so that a run that was broken off resumes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

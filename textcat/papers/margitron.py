@@ -1,7 +1,5 @@
 """The margitron paper's tables 1, 3 and 4: margins reached, what is proven of them, and successive runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ P. Tsampouka, J. Shawe-Taylor, Approximate maximum margin algorithms with rules 
 ICML 2007.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

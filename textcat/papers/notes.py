@@ -1,7 +1,5 @@
 """The lecture notes' experiments: a toy table, a topic learnt document by document, and the bounds on mistakes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -76,7 +74,7 @@ class _Draw(NamedTuple):
     R: float  # the length of the longest training document; 1 but for rounding
 
     @classmethod
-    def of(cls, vectors: _Vectors, topic: str, seed: int, n_each: int = N_EACH) -> _Draw:
+    def of(cls, vectors: _Vectors, topic: str, seed: int, n_each: int = N_EACH) -> "_Draw":
         """Draw `n_each` training documents that have the topic, and as many that have not."""
         column = vectors.topics.index(topic)
         y, y_test = (

@@ -1,7 +1,5 @@
 """Results of experiments → a Markdown page each with its pictures, and an index of the pages; JSON for programs."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

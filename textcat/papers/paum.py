@@ -3,8 +3,6 @@
 Y. Li, H. Zaragoza, R. Herbrich, J. Shawe-Taylor, J. Kandola, The Perceptron Algorithm with Uneven Margins, ICML 2002.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +61,7 @@ class _Kernels(NamedTuple):
     test_digits: np.ndarray
 
     @classmethod
-    def of(cls, dataset: _Dataset) -> _Kernels:
+    def of(cls, dataset: _Dataset) -> "_Kernels":
         """Compute ``exp(-|x - x'|²/(2σ)²)``."""
         from sklearn.metrics.pairwise import rbf_kernel
 
@@ -164,7 +162,7 @@ class _Vectors:
     test_labels: sp.csc_matrix
 
     @classmethod
-    def of(cls, corpus: Corpus, n_terms: int) -> _Vectors:
+    def of(cls, corpus: Corpus, n_terms: int) -> "_Vectors":
         """Return the vectors of a corpus, of the `n_terms` terms that most training documents have."""
         recipe = read_recipe("paum-2002")
         features = replace(recipe, features={**recipe.features, "max_features": n_terms}).make_features()

@@ -1,7 +1,5 @@
 """A space of recipes → trials of all of a grid, or of some that are drawn; those of an interrupted study are kept."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
