@@ -254,8 +254,8 @@ def _tables(stream: Stream, model: Block, settings: InputSettings, place: _Place
     """Yield the rows of a Parquet file."""
     file, part = sought_in(stream)
     try:
-        for rows in parquet._row_blocks(file, model.source, settings, place.offset, place.position):
-            yield _Step(rows.block, _Place(rows.group, rows.row), part.at(rows.share))
+        for block, *after, share in parquet._row_blocks(file, model.source, settings, place.offset, place.position):
+            yield _Step(block, _Place(*after), part.at(share))
     except UnreadableError as fault:
         if not fault.args[1]:
             raise  # it is not damaged, but has not the columns
@@ -266,8 +266,12 @@ def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, n
     """Yield a file of many records."""
     ahead, largest = _LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
-        end_of_head = partial(delimited._head, quotes=settings.quotes)
-        model = model._replace(header=ahead.head(end_of_head, settings.block_bytes, largest))
+        n = ahead.find(partial(delimited._head, quotes=settings.quotes), settings.block_bytes, largest)
+        if not n and not ahead.ended:
+            raise UnreadableError(f"has a header of more than {largest} bytes, which is not read")
+        if not n and ahead.error:
+            raise ahead.error
+        model = model._replace(header=ahead.drop(n))
         if not model.header.strip():
             return  # an empty file has no names of columns, either
     is_array = model.format == "json" and _is_array(stream, settings)
@@ -303,19 +307,16 @@ class _WholeRecords:
 
     def take(self) -> Block | Rejection | None:
         """Return the next records, or that the next one is too long; None at the end, or where an error stands."""
-        ahead, size = self._ahead, self._settings.block_bytes
-        while True:
-            ahead.fill(self._without_rest(size))
-            n = len(ahead.data) if ahead.whole and not self._is_array else self._cutter.cut(ahead.data)
-            if n:
-                block = self._model._replace(offset=ahead.offset, position=self.position, data=ahead.drop(n))
-                self.position += self._cutter.count(block.data)
-                return block
-            if ahead.ended:
-                return None
-            if len(ahead.data) >= self._largest:
-                return self._passed_over()
-            size = min(2 * size, self._largest)
+        ahead = self._ahead
+        n = ahead.find(self._end, self._settings.block_bytes, self._largest, self._without_rest)
+        if not n:
+            return None if ahead.ended else self._passed_over()
+        block = self._model._replace(offset=ahead.offset, position=self.position, data=ahead.drop(n))
+        self.position += self._cutter.count(block.data)
+        return block
+
+    def _end(self, data: bytes, whole: bool) -> int:
+        return len(data) if whole and not self._is_array else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
         """Return where the last record of a block ends, if it can be told before reading it all: it spares a copy."""

@@ -102,11 +102,11 @@ def _unpacked(stream: Stream, name: str) -> Stream:
     Its first bytes tell, as servers unpack what they send and leave the name. Where they do not, but the name and
     what no text holds speak for a compressed file whose beginning is damaged, reading it will say so.
     """
-    head, lower = stream.peek(_MAGIC_LENGTH, until=_LINE), name.lower()
+    head, lower = stream._peek(_MAGIC_LENGTH, until=_LINE), name.lower()
     for compression in COMPRESSIONS:
         named = lower.endswith(compression.endings)
         if compression.magic.match(head) or (
-            named and _BINARY.search(head) and not _TAR.match(stream.peek(_TAR_LENGTH))
+            named and _BINARY.search(head) and not _TAR.match(stream._peek(_TAR_LENGTH))
         ):
             return Stream(_Unpacker(stream, compression.unpack).take, stream.consumed, stream.prompt)
     return stream

@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from textcat.reading.compression import _check_ratio
 from textcat.reading.records import UnreadableError
@@ -144,7 +144,10 @@ def zip_entries(stream: Stream) -> Iterator[_Entry]:
                     yield _refused(index, entry.filename, fault, part.end)
                 elif not entry.is_dir() and not hidden(name):
                     yield _Entry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
-            _check_count(file, len(archive.filelist))
+            # Its own count, which zipfile does not look at, and some write without the higher bits.
+            end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+            if (end[4] - len(archive.filelist)) % (1 << 16):
+                raise zipfile.BadZipFile(f"it counts {end[4]} files, but lists {len(archive.filelist)}")
     except READ_ERRORS as error:
         raise unreadable(error) from None
 
@@ -156,13 +159,6 @@ def _parts(entries: list[zipfile.ZipInfo], whole: _Part) -> Iterator[tuple[zipfi
     for entry in entries:
         before, done = done, done + entry.compress_size
         yield entry, _Part(whole.at(before / total), whole.at(done / total))
-
-
-def _check_count(file: IO[bytes], n: int) -> None:
-    """Compare with the zip's own count, which zipfile does not look at, and some write without the higher bits."""
-    end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
-    if (end[4] - n) % (1 << 16):
-        raise zipfile.BadZipFile(f"it counts {end[4]} files, but lists {n}")
 
 
 def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) -> Stream:

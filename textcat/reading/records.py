@@ -233,11 +233,10 @@ class UnreadableError(Exception):
 
     Parameters
     ----------
-    fault : str
-    kind : {"", "access", "damage", "unsafe", "link", "story"}
-        What an error about a corpus makes of it, which says more of where it is than a Rejection.
-    detail : str
-        Of this kind: what is damaged; what an archive holds that is not safe; a sentence that names the story.
+    fault, kind, detail : str
+        The kind, "" or "access", "damage", "unsafe", "link" or "story", is what an error about a corpus makes of it,
+        which says more of where it is than a Rejection. Its detail is what is damaged, what an archive holds that is
+        not safe, or a sentence that names the story.
     """
 
     def __init__(self, fault: str, kind: str = "", detail: str = "") -> None:

@@ -92,7 +92,7 @@ def _by_name(name: str, settings: InputSettings) -> _Guess:
 
 def _by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
     """Return the format that the first line which is not blank tells, without using it up."""
-    head = stream.peek(_HEAD, until=_LINE)
+    head = stream._peek(_HEAD, until=_LINE)
     if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
         archive = "zip" if head.startswith(b"PK\x03\x04") else "tar" if head[257:262] == b"ustar" else ""
         if archive:
@@ -112,14 +112,14 @@ def _format_of(stream: Stream, name: str, settings: InputSettings, form: str = "
     if not form:
         raise UnreadableError("is not read, as neither name nor content tell its format: name it with --format")
     # An array of objects is often called JSON Lines.
-    if form == "jsonl" and _BY_START[0][1].match(_start(stream.peek(_START, until=_LINE), settings)):
+    if form == "jsonl" and _BY_START[0][1].match(_start(stream._peek(_START, until=_LINE), settings)):
         return "json"
     return form
 
 
 def _is_array(stream: Stream, settings: InputSettings) -> bool:
     """Return whether what a stream in JSON starts with is an array."""
-    return _start(stream.peek(_HEAD, until=_FIRST), settings).startswith(b"[")
+    return _start(stream._peek(_HEAD, until=_FIRST), settings).startswith(b"[")
 
 
 def _start(head: bytes, settings: InputSettings) -> bytes:

@@ -85,18 +85,8 @@ class Stream:
         data, self._kept = self._kept[:n], self._kept[n:]
         return data
 
-    def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        """Return the next bytes without using them up.
-
-        Parameters
-        ----------
-        n, until : int, re.Pattern of bytes
-            How many; but fewer at the end, or once the pattern is among them.
-
-        Returns
-        -------
-        bytes
-        """
+    def _peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
+        """Return the next bytes without using them up; fewer than `n` at the end, or once a pattern is among them."""
         while len(self._kept) < n and not until.search(self._kept):
             try:
                 more = self._more()
@@ -145,7 +135,7 @@ class _FileStream(Stream):
         except READ_ERRORS as error:
             raise unreadable(error) from None
 
-    def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
+    def _peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
         place, data = self._file.tell(), b""
         try:
             while len(data) < n and (more := self._file.read(n - len(data))):
@@ -262,27 +252,22 @@ class _LookAhead:
         else:
             self.drop(n)
 
-    def head(self, end_of: Callable[[bytes, bool], int], size: int, most: int) -> bytes:
-        """Take what `end_of` says the length of, of the data and whether they are all, once it is not 0.
+    def find(self, end_of: Callable[[bytes, bool], int], size: int, most: int, fit: Callable[[int], int] = int) -> int:
+        """Return what `end_of` says of the data, and of whether they are all, once that is not 0.
 
-        If that is more than `most` bytes, it is an UnreadableError.
+        Else 0, at the end or where there are `most` bytes. They are filled to `size`, as `fit` has it, then to more.
         """
         while True:
-            self.fill(size)
+            self.fill(fit(size))
             n = end_of(self.data, self.whole)
-            if n or self.ended:
-                break
-            if len(self.data) >= most:
-                raise UnreadableError(f"has a header of more than {most} bytes, which is not read")
+            if n or self.ended or len(self.data) >= most:
+                return n
             size = min(2 * size, most)
-        if self._fault and not n:
-            raise UnreadableError(*self._fault)
-        return self.drop(n)
 
 
 def _as_utf8(stream: Stream, encoding: str) -> Stream | None:
     """Return what a stream becomes in UTF-8, or None if ASCII's characters can be found in it as it is."""
-    encoding = _exact_encoding(encoding, stream.peek(4, until=_LINE_END))
+    encoding = _exact_encoding(encoding, stream._peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
         return None
     decoder, n_read = codecs.getincrementaldecoder(encoding)(), 0

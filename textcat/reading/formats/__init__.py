@@ -28,9 +28,8 @@ def records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejectio
 
     Parameters
     ----------
-    batch : Batch
-    settings : InputSettings
-        By which it was read.
+    batch, settings : Batch, InputSettings
+        The settings are those by which it was read.
 
     Yields
     ------

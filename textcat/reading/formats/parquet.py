@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from textcat.errors import TextcatError, install_hint
 from textcat.reading.compression import _check_ratio
@@ -14,15 +14,6 @@ from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
-
-
-class _RowBlock(NamedTuple):
-    """A block, where the next one begins (its group of rows, and the number of its first row), and the part read."""
-
-    block: Block
-    group: int
-    row: int
-    share: float
 
 
 def _arrow() -> Any:
@@ -38,8 +29,11 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def _row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[_RowBlock]:
-    """Yield the rows of a file from row number `row` (from 1) on, which is in group number `group` (from 0)."""
+def _row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[Any]:
+    """Yield blocks of a file from row number `row` (from 1) on, which is in group number `group` (from 0).
+
+    Each comes with the group and the number of the row that the next one begins with, and the share of rows read.
+    """
     pa = _arrow()
     try:
         # Without threads and read-ahead, so that memory does not depend on the size of groups.
@@ -55,7 +49,7 @@ def _row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: in
                 if chunk_start >= row:
                     block = Block(source, "parquet", _packed(pa, batch), chunk_start, -1)
                     done = start - 1
-                    yield _RowBlock(block, number, start, done / max(done, starts[-1] - 1, 1))
+                    yield block, number, start, done / max(done, starts[-1] - 1, 1)
             if start != starts[number + 1]:
                 rows = f"{start - starts[number]} rows where it should have {about[number].num_rows}"
                 raise ValueError(f"group {number + 1} has {rows}")  # which pyarrow passes over
