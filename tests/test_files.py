@@ -12,11 +12,11 @@ import pytest
 from textcat.errors import TextcatError
 from textcat.files import (
     KeptResults,
+    _did_you_mean,
+    _has_type,
+    _parse_value,
     describe_type,
-    did_you_mean,
-    has_type,
     journal_line,
-    parse_value,
     read_journal,
     similar_files,
     write_atomically,
@@ -164,7 +164,7 @@ def test_lines_behind_a_broken_one_are_damage(tmp_path):
     ],
 )
 def test_a_text_has_the_value_that_the_type_allows(text, annotation, value):
-    parsed = parse_value(text, annotation)
+    parsed = _parse_value(text, annotation)
     assert (parsed, type(parsed)) == (value, type(value))
 
 
@@ -180,14 +180,14 @@ def test_a_text_has_the_value_that_the_type_allows(text, annotation, value):
 )
 def test_a_text_of_another_type_is_refused_with_the_type(text, annotation, wanted):
     with pytest.raises(ValueError, match=f"^give {wanted}$"):
-        parse_value(text, annotation)
+        _parse_value(text, annotation)
     assert describe_type(annotation) == wanted
-    assert not has_type(object(), annotation)
+    assert not _has_type(object(), annotation)
 
 
 def test_near_names_are_told(tmp_path):
-    assert did_you_mean("micr", ["micra", "paum"]) == " Did you mean 'micra'?"
-    assert did_you_mean("xyz", ["micra", "paum"]) == ""
+    assert _did_you_mean("micr", ["micra", "paum"]) == " Did you mean 'micra'?"
+    assert _did_you_mean("xyz", ["micra", "paum"]) == ""
     (tmp_path / "articles.csv").touch()
     assert similar_files(tmp_path / "article.csv") == f" Did you mean '{tmp_path / 'articles.csv'}'?"
     assert similar_files(tmp_path / "articles.csv") == ""

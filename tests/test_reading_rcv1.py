@@ -260,17 +260,17 @@ def test_version_2_adds_the_topics_above_and_leaves_out_stories_without_codes():
 
 def test_files_that_are_no_stories_are_passed_over():
     for name in ("19960820/2286newsML.xml", "19960820.zip/2286newsML.xml", "rcv1/x/2504NEWS.XML", "1.xml"):
-        assert rcv1.wanted(name, LabelSettings())
+        assert rcv1._wanted(name, LabelSettings())
     for name in ("codes/topic_codes.txt", "dtds/newsML.xml", "dtds/newsML.dtd", "README", "19960820.zip", "1.html"):
-        assert not rcv1.wanted(name, LabelSettings())
+        assert not rcv1._wanted(name, LabelSettings())
 
 
 def test_stories_of_other_days_are_not_read():
     for day in ("19960825/", "rcv1/19960909/", "19960909.zip/", "19960909.ZIP/x/"):
-        assert not rcv1.wanted(f"{day}1newsML.xml", LabelSettings(**WEEKS))
-        assert rcv1.wanted(f"{day}1newsML.xml", LabelSettings(train="1 to 2", test=WEEKS["test"]))
-    assert rcv1.wanted("19960826/1newsML.xml", LabelSettings(**WEEKS))
-    assert rcv1.wanted("1newsML.xml", LabelSettings(**WEEKS))
+        assert not rcv1._wanted(f"{day}1newsML.xml", LabelSettings(**WEEKS))
+        assert rcv1._wanted(f"{day}1newsML.xml", LabelSettings(train="1 to 2", test=WEEKS["test"]))
+    assert rcv1._wanted("19960826/1newsML.xml", LabelSettings(**WEEKS))
+    assert rcv1._wanted("1newsML.xml", LabelSettings(**WEEKS))
 
 
 # ---- folders and archives ----

@@ -74,7 +74,7 @@ class Corpus:
         counts = topic_counts(self.train)
         largest = sorted(self.topics, key=lambda topic: (-counts[topic], topic))
         rows = [(topic, f"{counts[topic]:,}") for topic in largest]
-        return html_table(f"{self.name}: {self._sizes()}", ("topic", "training documents"), rows, len(rows))
+        return _html_table(f"{self.name}: {self._sizes()}", ("topic", "training documents"), rows, len(rows))
 
     def _sizes(self) -> str:
         parts = {"training": self.train, "test": self.test, "unused": self.unused}
@@ -294,18 +294,8 @@ def topic_counts(documents: Iterable[Document]) -> Counter[str]:
     return Counter(topic for document in documents for topic in document.topics)
 
 
-def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int) -> str:
-    """Return a table of topics in HTML, its first rows only.
-
-    Parameters
-    ----------
-    caption, head, rows, n_rows : str, sequence of str, iterable of such, int
-        The names of the columns; a topic a row; how many there are.
-
-    Returns
-    -------
-    str
-    """
+def _html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int) -> str:
+    """Return a table of topics in HTML, its first rows only: a caption, the columns' names, a topic a row, how many."""
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]
     columns = "".join(f"<th>{escape(name)}</th>" for name in head)
     more = n_rows - len(lines)
@@ -313,18 +303,10 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
     return f"<p>{escape(caption)}</p><table><tr>{columns}</tr>{''.join(lines)}</table>{below}"
 
 
-def stream_of(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
-    """Return a stream of documents, in which those that are dicts have been read.
+def _stream_of(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
+    """Return a stream of documents, in which those that are dicts have been read by fields as `from_records` does.
 
-    Parameters
-    ----------
-    documents, text : iterable, str or sequence of str
-        Neither a text, nor a record, nor a table, which is a TextcatError; the fields are as `text` of
-        `Corpus.from_records`.
-
-    Returns
-    -------
-    iterator
+    A single text, a record or a table is a TextcatError.
     """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")

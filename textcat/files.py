@@ -45,33 +45,14 @@ def shipped(folder: str) -> Path:
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` with the nearest known name, or an empty string if none is near.
-
-    Parameters
-    ----------
-    wrong, known : str, iterable of str
-
-    Returns
-    -------
-    str
-    """
+def _did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` with the nearest known name, or an empty string if none is near."""
     near = get_close_matches(wrong, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Read a TOML file; raise a TextcatError if that cannot be done.
-
-    Parameters
-    ----------
-    path, what : Path, str
-        The file, and what it is, for messages: "recipe", "card".
-
-    Returns
-    -------
-    dict
-    """
+def _read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Read a TOML file; raise a TextcatError if that cannot be done, which says `what` it is: "recipe", "card"."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -85,27 +66,20 @@ def similar_files(path: Path) -> str:
     """Return `` Did you mean 'folder/x'?`` with the name most like that of a missing path, or an empty string."""
     if path.exists() or not path.parent.is_dir():
         return ""
-    return did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])
+    return _did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])
 
 
-def parse_value(text: str, annotation: Any) -> Any:
+def _parse_value(text: str, annotation: Any) -> Any:
     """Return the value that a text such as ``5``, ``true`` or ``{ title = 2 }`` has as TOML; else the text itself.
 
-    Parameters
-    ----------
-    text, annotation : str, type
-        The type is as for `has_type`; a ValueError says so if neither value is of it.
-
-    Returns
-    -------
-    object
+    If neither is of the type, as for `_has_type`, it is a ValueError.
     """
     candidates: list[Any] = [text]
     for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too
         with suppress(ValueError, RecursionError):
             candidates.insert(0, parse(text))
     for value in candidates:
-        if has_type(value, annotation):
+        if _has_type(value, annotation):
             return value
     raise ValueError(f"give {describe_type(annotation)}")
 
@@ -124,23 +98,16 @@ def format_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def has_type(value: Any, annotation: Any) -> bool:
+def _has_type(value: Any, annotation: Any) -> bool:
     """Return whether a value of a TOML file has a type; whole numbers pass for floats, true and false for no number.
 
-    Parameters
-    ----------
-    value, annotation : object, type
-        A type such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
-
-    Returns
-    -------
-    bool
+    A type is such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
     """
     for kind, words, entry_type in _kinds(annotation):
         plain = {"a table": dict, "a list": list}.get(words, kind)
         if kind is Any or type(value) is plain or (kind is float and type(value) is int):
             entries = value.values() if plain is dict else value if plain is list else ()
-            if all(has_type(entry, entry_type) for entry in entries):
+            if all(_has_type(entry, entry_type) for entry in entries):
                 return True
     return False
 
@@ -262,14 +229,8 @@ class FolderFormat:
         except OSError as error:
             raise self.error(_cannot_write_in(above, error)) from error
 
-    def write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
-        """Write the manifest, sealed.
-
-        Parameters
-        ----------
-        folder, entries : Path, mapping of str to object
-            What it says besides the format and the checksum.
-        """
+    def _write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
+        """Write the manifest, sealed; the entries are what it says besides the format and the checksum."""
         manifest = {"format": self.version, **entries}
         manifest[self.checksum] = self.sum_of_entries(manifest)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.files import describe_type, did_you_mean, has_type, parse_value, read_toml, shipped
+from textcat.files import _did_you_mean, _has_type, _parse_value, _read_toml, describe_type, shipped
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
@@ -143,10 +143,10 @@ class Recipe:
             known = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
             if path not in known:
                 same_name = [field for field in known if field.endswith(f".{path}")]
-                hint = f" Did you mean {same_name[0]!r}?" if same_name else did_you_mean(path, known)
+                hint = f" Did you mean {same_name[0]!r}?" if same_name else _did_you_mean(path, known)
                 raise TextcatError(f"A recipe has no field {path!r}: write SECTION.FIELD=VALUE.{hint}")
             try:
-                value = parse_value(text, known[path])
+                value = _parse_value(text, known[path])
             except ValueError as error:
                 raise TextcatError(f"The recipe's field {path} cannot be {text!r}; {error}.") from None
             section, name = path.split(".")
@@ -235,7 +235,7 @@ class Recipe:
                 hint = _known("parameters", key, known)
                 raise TextcatError(f"Recipe {self.name}: [{section}] has no parameter {key!r}. {hint}")
             keyword, kind = known[key]
-            if not has_type(value, kind):
+            if not _has_type(value, kind):
                 kinds = describe_type(kind)
                 raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {kinds}.")
             keywords[keyword] = value
@@ -279,7 +279,7 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     path = known.get(str(name_or_path), Path(name_or_path).expanduser())
     if path.suffix != ".toml":
         raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
-    entries = read_toml(path, "recipe")
+    entries = _read_toml(path, "recipe")
     for key, value in entries.items():
         if key not in (*_SECTIONS, "title"):
             raise TextcatError(f"The recipe {path} has an unknown entry {key!r}. {_known('entries', key, _SECTIONS)}")
@@ -289,4 +289,4 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
 
 
 def _known(what: str, wrong: str, known: Iterable[str]) -> str:
-    return f"Known {what}: {', '.join(sorted(known))}.{did_you_mean(wrong, known)}"
+    return f"Known {what}: {', '.join(sorted(known))}.{_did_you_mean(wrong, known)}"

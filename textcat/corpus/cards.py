@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError
-from textcat.files import describe_type, did_you_mean, has_type, read_toml, shipped
+from textcat.files import _did_you_mean, _has_type, _read_toml, describe_type, shipped
 from textcat.reading.formats import rcv1
 from textcat.reading.records import InputSettings, LabelSettings
 from textcat.reading.sources import named_format
@@ -73,7 +73,7 @@ class Card:
         if self.describes(name):
             return True
         if self.reader == "rcv1":
-            return rcv1.wanted(name, self.settings().labels or LabelSettings())
+            return rcv1._wanted(name, self.settings().labels or LabelSettings())
         return name.count("/") > self.depth if self.reader == "folders" else _holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
@@ -135,7 +135,7 @@ def card(name_or_path: str | Path) -> Card:
         return read_card(Path(name_or_path))
     known = _shipped_cards()
     if str(name_or_path) not in known:
-        hint = did_you_mean(str(name_or_path), known)
+        hint = _did_you_mean(str(name_or_path), known)
         raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{hint}")
     return read_card(known[str(name_or_path)])
 
@@ -146,11 +146,11 @@ def _shipped_cards() -> dict[str, Path]:
 
 def read_card(path: Path) -> Card:
     """Read a card; raise a TextcatError if it is missing, no TOML, or a key is unknown, missing or of a wrong type."""
-    entries = read_toml(path, "card")
+    entries = _read_toml(path, "card")
     for key, value in entries.items():
         if key not in _TYPES:
-            raise TextcatError(f"The card {path} has an unknown key {key!r}.{did_you_mean(key, _TYPES)}")
-        if not has_type(value, _TYPES[key]):
+            raise TextcatError(f"The card {path} has an unknown key {key!r}.{_did_you_mean(key, _TYPES)}")
+        if not _has_type(value, _TYPES[key]):
             raise TextcatError(f"In the card {path}, {key!r} is {value!r}: it must be {describe_type(_TYPES[key])}.")
     for key in ("reader", "files"):
         if key not in entries:
@@ -159,7 +159,7 @@ def read_card(path: Path) -> Card:
     choices += [("options", option, READERS.get(entries["reader"], ())) for option in entries.get("options", {})]
     for key, value, known in choices:
         if value not in known:
-            hint = did_you_mean(value, known)
+            hint = _did_you_mean(value, known)
             raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{hint}")
     if not entries["files"]:
         raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")

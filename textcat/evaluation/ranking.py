@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from textcat.errors import TextcatError
 from textcat.evaluation import metrics
-from textcat.files import did_you_mean
+from textcat.files import _did_you_mean
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)
@@ -87,7 +87,7 @@ def _listed(text: str, topics: Sequence[str]) -> Band:
     places = {topic: place for place, topic in enumerate(topics)}
     for topic in wanted:
         if topic not in places:
-            remedy = did_you_mean(topic, topics) or f" Known topics: {', '.join(topics)}."
+            remedy = _did_you_mean(topic, topics) or f" Known topics: {', '.join(topics)}."
             raise TextcatError(f"No topic '{topic}' for the band '{name}'.{remedy}")
     return Band(name, tuple(places[topic] for topic in wanted))
 

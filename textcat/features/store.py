@@ -217,7 +217,7 @@ def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
         if not parts:
             raise StoreError("There is no block of rows to write: give at least one, even one without a row.")
         shape = [parts["indptr"].length - 1, n_features]
-        ROWS.write_manifest(folder, {"shape": shape, "parts": {name: part.finish() for name, part in parts.items()}})
+        ROWS._write_manifest(folder, {"shape": shape, "parts": {name: part.finish() for name, part in parts.items()}})
 
 
 def _checked(number: int, block: Any) -> csr_matrix:

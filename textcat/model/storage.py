@@ -72,7 +72,7 @@ def _write(tagger: Tagger, folder: Path) -> None:
         tables = tagger.features.tokens_.tables()
         if tables is not None and tables.stop_words is not None:
             (folder / TOKENIZER).write_text(tables.as_json(), encoding="utf-8")
-    MODEL.write_manifest(folder, _manifest(tagger, folder))
+    MODEL._write_manifest(folder, _manifest(tagger, folder))
 
 
 def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus, html_table, stream_of
+from textcat.documents import Corpus, _html_table, _stream_of
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
@@ -71,7 +71,7 @@ class Tagger:
         sizes = {self.topics[j]: f"{self.train_sizes[j]:,}" for j in order}
         rows = ((topic, size, ", ".join(term for term, _ in self.terms(topic, 5))) for topic, size in sizes.items())
         caption = f"Tagger: {len(self.topics):,} topics, {self._description()}"
-        return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
+        return _html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
 
     def _description(self) -> str:
         learner = self.recipe.get("learner", {}).get("name", "paum")
@@ -122,7 +122,7 @@ class Tagger:
         TextcatError
             If a table, a single text or a single record is given, or a dict has no text.
         """
-        documents = stream_of(documents, text)
+        documents = _stream_of(documents, text)
         if not np.dtype(self.features.dtype) == self.weights.dtype == self.bias.dtype == np.float32:
             return np.asarray(self.features.transform(documents) @ self.weights + self.bias)
         blocks = [product(*rows, self.weights, self.bias) for rows in self.features.row_blocks(documents)]
@@ -181,7 +181,7 @@ class Tagger:
         """
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
-        stream = stream_of(documents, text)
+        stream = _stream_of(documents, text)
         batches = iter(lambda: list(islice(stream, batch)), [])
         return chain.from_iterable(self.tags_of(self.scores(documents)) for documents in batches)
 
@@ -274,7 +274,7 @@ class Tagger:
         -------
         list of Reason
         """
-        row = self.features.transform(stream_of([document], "text"))
+        row = self.features.transform(_stream_of([document], "text"))
         weights = self.weights[row.indices, self._column(topic)]
         contributions = row.data * weights
         strongest = np.argsort(-np.abs(contributions), kind="stable")[:n]
@@ -322,7 +322,7 @@ class Tagger:
                 + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
             )
         with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
-            return self.measure(self.scores(_counted(corpus.test, advance)), relevant, bands=bands)
+            return self._measure(self.scores(_counted(corpus.test, advance)), relevant, bands=bands)
 
     def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
         """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""
@@ -339,7 +339,7 @@ class Tagger:
             )
         return kept
 
-    def measure(
+    def _measure(
         self,
         scores: np.ndarray,
         relevant: Any,
@@ -347,19 +347,7 @@ class Tagger:
         bands: str | Iterable[str] | None = None,
         measured_on: str = "test documents",
     ) -> Evaluation:
-        """Measure scores of documents, with the model's decisions.
-
-        Parameters
-        ----------
-        scores, relevant : ndarray and sparse 0/1, of shape (n_documents, n_topics)
-            Scores are on the model's scale.
-        bands, measured_on
-            As in `evaluate`; which documents these are.
-
-        Returns
-        -------
-        Evaluation
-        """
+        """Measure scores of documents, on the model's scale, with its decisions; `measured_on` says which they are."""
         known = self.topics, self.train_sizes, self.train_documents
         options: dict[str, Any] = {"threshold": self._cut(scores), "facts": self.facts, "measured_on": measured_on}
         return evaluate(scores, relevant, *known, spec=bands, **options)

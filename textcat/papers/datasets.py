@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from textcat.corpus import catalogue
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.files import read_toml
+from textcat.files import _read_toml
 
 _PACKINGS: dict[str, Callable[..., Any]] = {"": open, ".bz2": bz2.open, ".gz": gzip.open}
 _USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0, 1]
@@ -50,7 +50,7 @@ class _Source(NamedTuple):
 
 
 _SOURCES = {
-    name: _Source(**facts) for name, facts in read_toml(Path(__file__).with_name("datasets.toml"), "table").items()
+    name: _Source(**facts) for name, facts in _read_toml(Path(__file__).with_name("datasets.toml"), "table").items()
 }
 
 

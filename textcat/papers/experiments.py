@@ -19,7 +19,7 @@ from urllib.parse import quote
 from textcat import __version__
 from textcat.corpus.catalogue import _warn_once, cache_folder
 from textcat.errors import install_hint
-from textcat.files import KeptResults, read_toml
+from textcat.files import KeptResults, _read_toml
 from textcat.papers.datasets import MissingData, missing
 from textcat.progress import Stages
 
@@ -32,7 +32,7 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 # What is known of each experiment (title, minutes, text, settings), and the published figures by paper and table:
 # PUBLISHED["micra"]["table1"]["perceptron"]. What a list holds, and in which unit, stands beside it in the file.
 FACTS, PUBLISHED = (
-    read_toml(Path(__file__).with_name(f"{name}.toml"), "table") for name in ("experiments", "published")
+    _read_toml(Path(__file__).with_name(f"{name}.toml"), "table") for name in ("experiments", "published")
 )
 
 Answer = TypeVar("Answer")

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
 from textcat.errors import TextcatError
-from textcat.files import did_you_mean
+from textcat.files import _did_you_mean
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading.batches import read_batches
@@ -161,7 +161,7 @@ def _make_plan(
     manifest = read_manifest(model)
     for topic in output_settings.topics:
         if topic not in manifest["topics"]:
-            near = did_you_mean(topic, manifest["topics"])
+            near = _did_you_mean(topic, manifest["topics"])
             raise TextcatError(f"The model has no topic {topic!r}.{near} `textcat topics MODEL` lists what it has.")
     if output_settings.min_probability is not None and f"{CALIBRATION}.npy" not in manifest["files"]:
         raise TextcatError(

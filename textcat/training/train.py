@@ -128,7 +128,7 @@ def train_and_evaluate(
         labels = corpus.labels(corpus.train)
         known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
         relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
-        tagger.evaluation = tagger.measure(scores, relevant, bands=bands, measured_on=_CROSS_VALIDATED)
+        tagger.evaluation = tagger._measure(scores, relevant, bands=bands, measured_on=_CROSS_VALIDATED)
     return tagger
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from textcat import __version__
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, install_hint
-from textcat.files import KeptResults, format_value, read_toml
+from textcat.files import KeptResults, _read_toml, format_value
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.selection import EXPECTED, Trial, cross_validate, feature_key, margin_settings
@@ -89,7 +89,7 @@ class _Space:
 
 def read_space(path: Path) -> _Space:
     """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``."""
-    entries, known = read_toml(path, "space"), ", ".join(_SECTIONS)
+    entries, known = _read_toml(path, "space"), ", ".join(_SECTIONS)
     varied: dict[tuple[str, str], Sequence[Any] | _Range] = {}
     for section, parameters in entries.items():
         if section not in _SECTIONS or not isinstance(parameters, dict):

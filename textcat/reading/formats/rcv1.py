@@ -20,20 +20,10 @@ _DAY = re.compile(r"(?:^|/)([0-9]{4})([0-9]{2})([0-9]{2})(?:\.zip)?/", re.IGNORE
 _SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2})|([0-9]+) to ([0-9]+)")
 
 
-def wanted(name: str, labels: LabelSettings) -> bool:
-    """Return whether a file holds a story that is to be read.
+def _wanted(name: str, labels: LabelSettings) -> bool:
+    """Return whether a file, by its path, holds a story that is to be read.
 
     Where both parts are ranges of dates, a story in another day's folder or zip is in neither.
-
-    Parameters
-    ----------
-    name : str
-        The file's path, with ``/``.
-    labels : LabelSettings
-
-    Returns
-    -------
-    bool
     """
     if not _STORY.search(name):
         return False
