@@ -17,6 +17,10 @@ def number_of(batch):
     return batch.start[0]
 
 
+def prepared_by(batch):
+    return os.environ.get("PREPARED")
+
+
 def slow_if_even(batch):
     time.sleep(0.05 * (batch.start[0] % 2 == 0))
     return batch.start[0], os.getpid()

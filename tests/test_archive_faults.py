@@ -297,10 +297,17 @@ def wait_until(condition):
     pytest.fail("waited for ten minutes in vain")
 
 
-def started(model, archive, out):
+@pytest.fixture(params=["forked", "spawned"])
+def threads(request):
+    """How many threads numpy may start: workers are forked by a process that has no other than its own."""
+    return "1" if request.param == "forked" else "2"
+
+
+def started(model, archive, out, threads):
     """A run in a process of its own, with two workers, whose journal has its first shard: it is named before that."""
-    here = str(Path(__file__).parent)
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, here, str(model), str(archive), str(out)], stdout=-1)
+    here, environment = str(Path(__file__).parent), os.environ | {"OPENBLAS_NUM_THREADS": threads}
+    command = [sys.executable, "-c", PROGRAM, here, str(model), str(archive), str(out)]
+    process = subprocess.Popen(command, stdout=-1, env=environment)
     journal = out / "_journal.jsonl"
     wait_until(lambda: (journal.exists() and journal.read_bytes().count(b"\n") > 1) or process.poll() is not None)
     return process
@@ -312,10 +319,12 @@ def long_archive(tmp_path_factory):
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
-def test_a_killed_run_leaves_no_workers_and_is_gone_on_with(model, long_archive, tmp_path):
-    with started(model, long_archive, tmp_path / "out") as process:
+def test_a_killed_run_leaves_no_workers_and_is_gone_on_with(model, long_archive, tmp_path, threads):
+    with started(model, long_archive, tmp_path / "out", threads) as process:
         workers = children_of(process.pid)
         assert len(workers) >= 2
+        commands = {Path(f"/proc/{worker}/cmdline").read_bytes() for worker in [process.pid, *workers]}
+        assert (len(commands) == 1) == (threads == "1")  # forked ones have the command of the run
         process.kill()
     assert process.returncode == -signal.SIGKILL
     wait_until(lambda: not any(map(alive, workers)))
@@ -327,8 +336,8 @@ def test_a_killed_run_leaves_no_workers_and_is_gone_on_with(model, long_archive,
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
 @pytest.mark.long
-def test_a_run_goes_on_when_workers_are_killed(model, long_archive, tmp_path):
-    with started(model, long_archive, tmp_path / "out") as process:
+def test_a_run_goes_on_when_workers_are_killed(model, long_archive, tmp_path, threads):
+    with started(model, long_archive, tmp_path / "out", threads) as process:
         for _ in range(2):
             wait_until(lambda: len(children_of(process.pid)) >= 2 or process.poll() is not None)
             if process.poll() is None:

@@ -4,10 +4,13 @@ import gc
 import math
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 
 import archive_work
 import pytest
@@ -19,6 +22,17 @@ from textcat.tagging import _workers as module
 from textcat.tagging._workers import open_workers, ordered_map
 
 MUCH = 1 << 40  # bytes of input
+PREPARING = """
+import os, sys, threading, time
+for _ in range(int(sys.argv[1])):
+    threading.Thread(target=time.sleep, args=[60], daemon=True).start()
+import archive_work
+from textcat.tagging._workers import open_workers, ordered_map
+with open_workers(2, 1 << 40, prepare=lambda: os.environ.update(PREPARED=str(os.getpid()))) as workers:
+    found = ordered_map(archive_work.prepared_by, map(archive_work.batch, range(5)), workers)
+    (prepared,) = {each for _, each in found}
+print(os.getpid(), prepared)
+"""
 WORKERS = {"alone": (1, None), "processes": (2, MUCH)}
 
 
@@ -174,6 +188,16 @@ def test_little_work_is_done_by_the_process_itself_and_much_by_others(monkeypatc
         found = list(ordered_map(archive_work.slow_if_even, map(batch, range(10)), workers))
     at_home = [pid == os.getpid() for _, (_, pid) in found]
     assert at_home == [True] * 5 + [False] * 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list threads")
+def test_workers_are_forked_with_what_was_prepared_unless_there_are_threads():
+    for threads, prepares in [(0, True), (1, False)]:
+        command = [sys.executable, "-c", PREPARING, str(threads)]
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+        told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+        assert len(told) == 2
+        assert (told[0] == told[1]) == prepares
 
 
 def test_the_workers_are_chosen_by_the_size_of_the_inputs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -132,6 +133,14 @@ def _counted(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
         if done % _STEP == 0:
             advance(_STEP)
     advance(done % _STEP)
+
+
+def is_single_threaded() -> bool:
+    """Return whether this process can be forked, as Linux says: what another thread has locked would stay locked."""
+    try:
+        return sys.platform.startswith("linux") and len(os.listdir("/proc/self/task")) == 1
+    except OSError:  # there is no /proc
+        return False
 
 
 def peak_memory() -> int | None:

@@ -7,7 +7,6 @@ import logging
 import os
 import pickle
 import signal
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -185,14 +184,14 @@ def _forked(task: Callable[[], Any]) -> Callable[[], Any] | None:
     None where this cannot be done safely, or would be no sooner. Whoever gets no result does the task itself, and is
     then the one to meet what went wrong.
     """
-    if not sys.platform.startswith("linux") or len(os.sched_getaffinity(0)) < 2:
+    from textcat.progress import is_single_threaded
+
+    if not is_single_threaded() or len(os.sched_getaffinity(0)) < 2:
         return None
     try:
-        if len(os.listdir("/proc/self/task")) > 1:
-            return None  # what another thread has locked would stay locked in the new process
         receiving, sending = os.pipe()
         child = os.fork()
-    except OSError:  # there is no /proc, or there may be no more processes
+    except OSError:  # there may be no more processes
         return None
     if not child:
         try:

@@ -60,8 +60,7 @@ def tag_batch(job: Job, batch: Batch) -> TaggedBatch:
 
     A TextcatError says if there is no model, another one than the job is for, or another spaCy.
     """
-    tagger = _load(job.model, job.digest, job.spacy, job.output.topics, job.output.min_probability)
-    counts = Counts()
+    tagger, counts = load_tagger(job), Counts()
     tagged = TaggedBatch([], [], counts, process_name())
     items = formats.records(batch, job.input)
     while held := list(islice(items, _HELD)):
@@ -117,23 +116,23 @@ def _encode(tagger: Tagger, output: OutputSettings, records: list[Record], score
 
 
 @lru_cache(maxsize=1)
-def _load(model: str, digest: str, spacy: str, topics: tuple[str, ...], min_probability: float | None) -> Tagger:
+def load_tagger(job: Job) -> Tagger:
     """Return the tagger of a job, which has no other topics and thresholds than those asked for."""
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
-    if read_manifest(model)[SUM] != digest:
-        raise TextcatError(f"{model} is not the model that this run has begun with: start anew with --restart.")
-    if spacy not in ("", version("spacy")):
+    if read_manifest(job.model)[SUM] != job.digest:
+        raise TextcatError(f"{job.model} is not the model that this run has begun with: start anew with --restart.")
+    if job.spacy not in ("", version("spacy")):
         raise TextcatError(
-            f"This run needs spaCy {spacy}, and on {node()} there is {version('spacy')}: install it there."
+            f"This run needs spaCy {job.spacy}, and on {node()} there is {version('spacy')}: install it there."
         )
-    tagger = load(model, prepare=False)
+    tagger = load(job.model, prepare=False)
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
-    tagger.features.tokens_.prepare()
-    if topics:
-        tagger = _restricted(tagger, topics)
-    if min_probability is not None and tagger.calibration is not None:
-        tagger = replace(tagger, thresholds=tagger.calibration.threshold(min_probability))
+    if job.output.topics:
+        tagger = _restricted(tagger, job.output.topics)
+    if job.output.min_probability is not None and tagger.calibration is not None:
+        tagger = replace(tagger, thresholds=tagger.calibration.threshold(job.output.min_probability))
+    tagger.scores([""])  # at the first text, tables of the vocabulary are made
     if multiprocessing.parent_process() is not None:
         # In a worker, what has been loaded stays: to look through it for garbage takes a tenth of the time.
         gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import multiprocessing
@@ -15,9 +16,10 @@ from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from textcat.errors import TextcatError
+from textcat.progress import is_single_threaded
 from textcat.reading.records import Batch
 from textcat.tagging._lean_imports import keep_imports_lean
 
@@ -40,6 +42,7 @@ class _Workers(NamedTuple):
     in_process_bytes: float = 0  # of batches that are worked on in this process before an executor is started
     # What a result raises, besides being cancelled, if its worker was lost.
     lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)
+    started: Executor | None = None  # the first one, if it has been started
 
 
 def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> Generator[tuple[Batch, Any]]:
@@ -107,7 +110,7 @@ class _Tasks:
         self.batches: deque[Batch] = deque()
         self._futures: deque[Future[Any]] = deque()
         self._function, self._workers, self._wake = function, workers, wake
-        self._executor: Executor | None = None
+        self._executor = workers.started
         self._n_bytes = 0
         self._losses = 0  # in a row
         self._n_suspects = 0  # batches still to be yielded of those under way when workers were lost
@@ -186,11 +189,14 @@ class _Tasks:
 
 
 @contextmanager
-def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterator[_Workers]:
+def open_workers(
+    jobs: int, n_bytes: int | None, scheduler: str = "", prepare: Callable[[], object] = lambda: None
+) -> Iterator[_Workers]:
     """Yield what does the work: this process for little input or one job, others beside it for more, or a cluster.
 
     `jobs` batches are worked on at the same time (-1: one a core); a Dask cluster, at an address, has its own number.
-    The inputs have `n_bytes` as they are stored, if that is known.
+    The inputs have `n_bytes` as they are stored, if that is known. What `prepare` loads here, processes that can be
+    forked need not load themselves.
     """
     if jobs < 1 and jobs != -1:
         raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one a core.")
@@ -199,7 +205,13 @@ def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterato
             jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         # Input of unknown size, or that is compressed, may be more than it seems.
         little = IN_PROCESS_BYTES if n_bytes is None or n_bytes <= IN_PROCESS_BYTES else 0
-        yield _Workers(_ProcessPool, jobs, math.inf if jobs == 1 else little)
+        in_process = math.inf if jobs == 1 else little
+        pool = None if in_process or not is_single_threaded() else _forked_pool(jobs, prepare)
+        try:
+            yield _Workers(_ProcessPool, jobs, in_process, started=pool)
+        finally:
+            if pool is not None:
+                pool.shutdown()
         return
     from textcat.cluster import connect
 
@@ -214,10 +226,10 @@ def open_workers(jobs: int, n_bytes: int | None, scheduler: str = "") -> Iterato
 class _ProcessPool(ProcessPoolExecutor):
     """Processes that end with this one, even if it is killed, and at once when they are shut down."""
 
-    def __init__(self, jobs: int):
-        context = multiprocessing.get_context("spawn")
+    def __init__(self, jobs: int, method: Literal["fork", "spawn"] = "spawn"):
+        context = multiprocessing.get_context(method)
         self._lifeline = context.Pipe(duplex=False)
-        super().__init__(jobs, context, initializer=_start_worker, initargs=(self._lifeline[0],))
+        super().__init__(jobs, context, initializer=_start_worker, initargs=self._lifeline)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """End all processes, and wait for that."""
@@ -226,9 +238,22 @@ class _ProcessPool(ProcessPoolExecutor):
         self._lifeline[0].close()
 
 
-def _start_worker(lifeline: Connection) -> None:
+def _forked_pool(jobs: int, prepare: Callable[[], object]) -> _ProcessPool | None:
+    """Return processes forked from this one, prepared; None if what was loaded for that has started a thread."""
+    prepare()
+    if not is_single_threaded():
+        return None
+    pool = _ProcessPool(jobs, "fork")
+    with _interrupts_blocked():
+        pool.submit(os.getpid)  # so that all are forked now, and none when there are threads
+    return pool
+
+
+def _start_worker(lifeline: Connection, other_end: Connection) -> None:
     """Prepare a new worker: it ends when the other end of its lifeline is closed."""
+    other_end.close()  # here; in the process that has started this one it stays open
     keep_imports_lean()
+    gc.freeze()  # what it was forked with stays
 
     def wait() -> None:
         with suppress(EOFError, OSError):

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -21,8 +21,8 @@ from textcat.reading.batches import read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Rejection
 from textcat.reading.sources import Source, find, is_url
 from textcat.tagging._folder import ShardWriter, open_folder
-from textcat.tagging._job import Job, TaggedBatch, process_name, tag_batch
-from textcat.tagging._workers import open_workers, ordered_map
+from textcat.tagging._job import Job, TaggedBatch, load_tagger, process_name, tag_batch
+from textcat.tagging._workers import _Workers, open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
 from textcat.tagging.summary import Counts, RunProgress, RunState, ShowProgress, Summary
 
@@ -136,7 +136,8 @@ def tag_to_stream(
     _log_plan(plan, "standard output")
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
     stream.write(form.begin())
-    with closing(_tagged(plan, read_batches(plan.sources, plan.job.input), tally)) as results:
+    batches = read_batches(plan.sources, plan.job.input)
+    with _workers(plan) as workers, closing(_tagged(plan, batches, workers, tally)) as results:
         for _, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
             stream.flush()
@@ -181,14 +182,15 @@ def _tag_to_folder(
     _check_apart(plan, out)
     _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
-    with open_folder(out, _facts(plan), inputs, restart=restart) as state:
+    # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the lock.
+    with _workers(plan) as workers, open_folder(out, _facts(plan), inputs, restart=restart) as state:
         tally = _Tally(plan, state, progress)
         if state.finished:
             return tally.summary(state.shards)
         batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         with (
             closing(ShardWriter(out, state, plan.job.output, **limits)) as shards,
-            closing(_tagged(plan, batches, tally)) as results,
+            closing(_tagged(plan, batches, workers, tally)) as results,
         ):
             for batch, tagged in results:
                 shards.add(batch, tagged)
@@ -197,12 +199,15 @@ def _tag_to_folder(
         return tally.summary(shards.number)
 
 
-def _tagged(plan: _Plan, batches: Iterable[Batch], tally: _Tally) -> Generator[tuple[Batch, TaggedBatch]]:
+def _workers(plan: _Plan) -> AbstractContextManager[_Workers]:
+    return open_workers(plan.jobs, plan.total, plan.scheduler, partial(load_tagger, plan.job))
+
+
+def _tagged(
+    plan: _Plan, batches: Iterable[Batch], workers: _Workers, tally: _Tally
+) -> Generator[tuple[Batch, TaggedBatch]]:
     """Yield what becomes of batches, and count each after it has been written."""
-    with (
-        open_workers(plan.jobs, plan.total, plan.scheduler) as workers,
-        closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results,
-    ):
+    with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
             if plan.strict and tagged.rejections:

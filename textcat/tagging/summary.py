@@ -8,7 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -186,11 +186,13 @@ ShowProgress = Callable[[RunProgress], None]
 @contextmanager
 def progress_shown(console: Console | None = None) -> Iterator[ShowProgress]:
     """Draw the progress of a run, on a terminal, while a block lasts, and log it every half minute."""
-    last_line = time.monotonic()
-    with bar_on(console, shows="text") as bar:
+    last_line, bar = time.monotonic(), None
+    with ExitStack() as drawing:
 
         def show(progress: RunProgress) -> None:
-            nonlocal last_line
+            nonlocal last_line, bar
+            # Only now: it is drawn by a thread, and workers are forked before there is one.
+            bar = bar or drawing.enter_context(bar_on(console, shows="text"))
             bar.show(completed=progress.read, total=progress.total, description=progress.documents)
             now = time.monotonic()
             if not 0 <= now - last_line < _LOG_SECONDS:  # a clock that was set back counts as late
