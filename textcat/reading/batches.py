@@ -82,8 +82,7 @@ def read_batches(
 
     Parameters
     ----------
-    sources : sequence of Source
-    settings : InputSettings
+    sources, settings : sequence of Source, InputSettings
     start : Checkpoint, optional
         The end of a batch of the same sources and settings; by default the beginning.
     pipes : mapping of str to PipeState, optional
@@ -404,13 +403,13 @@ def read_documents(
 
     The topics of a text are the folder it lies in; those of an mbox or a file of lines, too, or else the file's name.
     One folder that holds everything is no topic. Where neither the document nor the format says the part, it is what
-    the name of the file, or of a folder above it, is or ends in: ``train`` or ``test``.
+    the name of the file, or of a folder above it, is or ends in: ``train`` or ``test``. If anything cannot be read, or
+    two documents have the same id, it is a TextcatError.
 
     Parameters
     ----------
-    inputs : iterable of str or path-like
+    inputs, settings : iterable of str or path-like, InputSettings
         As for `textcat.reading.sources.find`.
-    settings : InputSettings
     wanted : callable, optional
         Takes the name of a file inside its input, without the ending of a compressed one; if it returns False, the file
         is passed over; the ``append`` of a list thus lists all files and reads none. Archives are always opened.
@@ -420,11 +419,6 @@ def read_documents(
     Returns
     -------
     list of Document
-
-    Raises
-    ------
-    TextcatError
-        If anything cannot be read, or two documents have the same id.
     """
     inputs = list(inputs)
     records = sorted(_read_labelled(inputs, settings, wanted, opened), key=lambda pair: pair[1].source)

@@ -179,22 +179,16 @@ def find(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> l
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
     stands for the files that fit, sorted. A file that is named twice, also as part of a folder, is read once, and a
-    warning is logged.
+    warning is logged. If there is no such file, format or encoding, or nothing tells a format, it is a TextcatError.
 
     Parameters
     ----------
-    inputs : iterable of str or path-like
+    inputs, settings : iterable of str or path-like, InputSettings
         Files, folders, patterns, URLs that fsspec knows, and ``-``, standard input; none is standard input, too.
-    settings : InputSettings
 
     Returns
     -------
     list of Source
-
-    Raises
-    ------
-    TextcatError
-        If there is no such file, nothing tells the format of a file, or there is no such format or encoding.
     """
     _check(settings)
     texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]
@@ -321,10 +315,9 @@ def _remote(url: str, settings: InputSettings) -> list[Source]:
             urls = {system.unstrip_protocol(name): name for name in sorted(system.glob(path))}
         else:
             urls = {url: path}
-        infos = {name: system.info(name) for name in urls.values()}
-        below = {
-            name: system.find(name, detail=True) for name, info in infos.items() if info.get("type") == "directory"
-        }
+        sources = [_remote_source(name, system, path, settings) for name, path in urls.items()]
+    except TextcatError:
+        raise
     except FileNotFoundError:
         raise TextcatError(f"{url} does not exist: check the address.") from None
     except ImportError as error:
@@ -333,20 +326,15 @@ def _remote(url: str, settings: InputSettings) -> list[Source]:
         raise TextcatError(f"{url} cannot be read ({error}): check the address, and your rights there.") from None
     if not urls:
         raise TextcatError(f"No file fits {url}: check the pattern.")
-    return [
-        _remote_folder(name, system, path, below[path])
-        if path in below
-        else _remote_file(name, system, path, infos[path], settings)
-        for name, path in urls.items()
-    ]
+    return sources
 
 
-def _remote_file(url: str, system: Any, path: str, info: dict[str, Any], settings: InputSettings) -> Source:
-    reading = partial(_open_remote, system, path)
-    return Source(url, "file", _guess(url, reading, settings), _size(info), _state(info), 1, reading)
-
-
-def _remote_folder(url: str, system: Any, path: str, found: dict[str, dict[str, Any]]) -> Source:
+def _remote_source(url: str, system: Any, path: str, settings: InputSettings) -> Source:
+    info = system.info(path)
+    if info.get("type") != "directory":
+        reading = partial(_open_remote, system, path)
+        return Source(url, "file", _guess(url, reading, settings), _size(info), _state(info), 1, reading)
+    found = system.find(path, detail=True)
     inside = {name[len(path) :].lstrip("/"): name for name in found}
     files = [(name, inside[name], found[inside[name]]) for name in sorted(inside) if not hidden(name)]
     entries = [

@@ -29,7 +29,9 @@ def _wanted(name: str, labels: LabelSettings) -> bool:
         return False
     day = _DAY.search(name)
     spans = [span_of(text) for text in (labels.train, labels.test) if text]
-    return not (day and spans) or any(span.may_hold_day("-".join(day.groups())) for span in spans)
+    if not day or not spans:
+        return True
+    return any(isinstance(span.first, int) or span.holds(0, "-".join(day.groups())) for span in spans)
 
 
 def _content(settings: InputSettings, span: _Span) -> _Content:
@@ -45,12 +47,9 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark collection for text categorization research,
     Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3 (the codes' hierarchy) and 4 (RCV1-v2).
     """
-    try:
-        story = _story(span.data, settings.encoding)
-        name = _attribute(story, "itemid", "[0-9]+")
-        date = _attribute(story, "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
-    except _FaultError as error:
-        raise UnreadableError(f"is no story of RCV1 ({error}): mend the file or get it again{error.remedy}") from None
+    story = _story(span.data, settings.encoding)
+    name = _attribute(story, "itemid", "[0-9]+")
+    date = _attribute(story, "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
     texts = story.texts
     # The title is the headline, with the name of a country before it.
     title = " ".join(texts["headline"]) or " ".join(texts["title"])
@@ -77,9 +76,6 @@ class _Range(NamedTuple):
     def holds(self, itemid: int, date: str) -> bool:
         value = itemid if isinstance(self.first, int) else date
         return self.first <= value <= self.last  # type: ignore[operator]  # both are dates, or both itemids
-
-    def may_hold_day(self, date: str) -> bool:
-        return isinstance(self.first, int) or self.holds(0, date)
 
 
 @lru_cache(maxsize=8)
@@ -141,15 +137,11 @@ class _Story:
 
     def entity(self, name: str, *declaration: object) -> None:
         # No story declares one, and entities of entities may grow without bound.
-        raise _FaultError(f"it declares the entity {name!r}")
+        raise _no_story(f"it declares the entity {name!r}")
 
 
-class _FaultError(Exception):
-    """What is wrong with a story, as a clause; and a further remedy."""
-
-    def __init__(self, fault: object, remedy: str = "") -> None:
-        super().__init__(str(fault))
-        self.remedy = remedy
+def _no_story(fault: object, remedy: str = "") -> UnreadableError:
+    return UnreadableError(f"is no story of RCV1 ({fault}): mend the file or get it again{remedy}")
 
 
 def _story(data: bytes, encoding: str) -> _Story:
@@ -161,15 +153,15 @@ def _story(data: bytes, encoding: str) -> _Story:
         parser.CharacterDataHandler, parser.EntityDeclHandler = story.characters, story.entity
         parser.Parse(data, True)
     except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: an encoding Python does not know
-        raise _FaultError(error, ", or name its encoding with --encoding") from None
+        raise _no_story(error, ", or name its encoding with --encoding") from None
     return story
 
 
 def _attribute(story: _Story, name: str, form: str) -> str:
     if story.root != "newsitem":
-        raise _FaultError("it has no newsitem")
+        raise _no_story("it has no newsitem")
     if not re.fullmatch(form, story.attributes.get(name, "")):
-        raise _FaultError(f"its newsitem has the {name} {story.attributes.get(name, '')!r}")
+        raise _no_story(f"its newsitem has the {name} {story.attributes.get(name, '')!r}")
     return story.attributes[name]
 
 

@@ -92,7 +92,7 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     story = span._replace(data=span.data.translate(_NO_CONTROLS)).decoded(settings.encoding or "latin-1")
     try:
         return _story(story, settings)
-    except _FaultError as fault:
+    except UnreadableError as fault:
         sentence = f"{_named(story)} {fault}: mend the file or fetch it again"
         raise UnreadableError(f"cannot be read ({sentence})", "story", sentence) from None
 
@@ -102,13 +102,9 @@ def _named(story: str) -> str:
     return f"story {identifier[1]}" if identifier else "a story without NEWID"
 
 
-class _FaultError(Exception):
-    """What is wrong with a story, as the verb and object of a sentence."""
-
-
 def _story(story: str, settings: InputSettings) -> _Content:
     if not story.endswith("</REUTERS>"):
-        raise _FaultError("is cut off before </REUTERS>")
+        raise UnreadableError("is cut off before </REUTERS>")
     head = _index(story, ">", 0)
     attributes = dict(_ATTRIBUTE.findall(story, 0, head))
     name = _value(attributes, "NEWID")
@@ -123,16 +119,16 @@ def _story(story: str, settings: InputSettings) -> _Content:
 
 def _value(attributes: Mapping[str, str], name: str) -> str:
     if name not in attributes:
-        raise _FaultError(f"has no attribute {name}")
+        raise UnreadableError(f"has no attribute {name}")
     return attributes[name]
 
 
 def _part(attributes: Mapping[str, str], rule: _SplitRule) -> str:
     indexed, split = _value(attributes, "TOPICS"), _value(attributes, rule.attribute)
     if indexed not in ("YES", "NO", "BYPASS"):
-        raise _FaultError(f"has the unknown value TOPICS={indexed!r}")
+        raise UnreadableError(f"has the unknown value TOPICS={indexed!r}")
     if split not in rule.parts:
-        raise _FaultError(f"has the unknown value {rule.attribute}={split!r}")
+        raise UnreadableError(f"has the unknown value {rule.attribute}={split!r}")
     return rule.parts[split] if indexed in rule.topics else "unused"
 
 
@@ -171,7 +167,7 @@ def _between(story: str, opening: str, closing: str, start: int) -> str:
 def _index(story: str, tag: str, start: int) -> int:
     place = story.find(tag, start)
     if place < 0:
-        raise _FaultError(f"has no {tag}")
+        raise UnreadableError(f"has no {tag}")
     return place
 
 
