@@ -180,6 +180,7 @@ class FolderFormat:
     """A kind of folder that is written whole, with a manifest that has a checksum of its own entries."""
 
     name: str  # as sentences say what one is: "model",
+    content: str  # what it holds: "the model",
     negation: str  # and what is none: "not a model"
     error: type[TextcatError]  # what is raised
     version: int  # the newest format that is read, and the one that is written; the manifest's entry "format"
@@ -196,15 +197,17 @@ class FolderFormat:
         link points to is replaced, the link stays. What else is there is refused as by `check_target`.
         """
         folder = Path(folder).expanduser().resolve()
-        self.check_target(folder)
         sibling = _sibling(folder)
         try:
+            self.check_target(folder)
             sibling.mkdir(parents=True)
             yield sibling
             for path in sibling.iterdir():
                 with open(path, "rb+") as file:
                     os.fsync(file.fileno())
             _put_in_place(sibling, folder)
+        except OSError as error:
+            raise self.error(f"Cannot write {self.content} to {folder}: {error.strerror or error}.") from error
         finally:
             shutil.rmtree(sibling, ignore_errors=True)
 
@@ -284,8 +287,11 @@ class FolderFormat:
         return self.error(f"{Path(folder) / MANIFEST} is damaged, it is not as it was written: {self.remedy}.")
 
 
-def sha256_of_file(file: BinaryIO) -> str:
-    """Return the sha256 of what follows in a file, in hexadecimal digits."""
+def sha256_of_file(file: Path | BinaryIO) -> str:
+    """Return the sha256 of a file, or of what follows in an open one, in hexadecimal digits."""
+    if isinstance(file, Path):
+        with open(file, "rb") as opened:
+            return sha256_of_file(opened)
     digest = hashlib.sha256()
     while data := file.read(1 << 20):
         digest.update(data)

@@ -30,6 +30,7 @@ class StoreError(TextcatError, ValueError):
 
 ROWS = FolderFormat(
     name="store of rows",
+    content="rows",
     negation="no store of rows",
     error=StoreError,
     version=1,
@@ -114,11 +115,8 @@ def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> 
         If there is no block, one does not fit the others or is not finite, or the folder cannot be written or replaced.
     """
     folder = Path(folder).expanduser().resolve()
-    try:
-        with ROWS.replacing(folder) as sibling:
-            _write(sibling, blocks)
-    except OSError as error:
-        raise StoreError(f"Cannot write rows to {folder}: {error.strerror or error}.") from error
+    with ROWS.replacing(folder) as sibling:
+        _write(sibling, blocks)
     return open_rows(folder, verify=False)
 
 

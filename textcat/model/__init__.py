@@ -29,6 +29,7 @@ class ModelError(TextcatError):
 
 MODEL = FolderFormat(
     name="model",
+    content="the model",
     negation="not a model",
     error=ModelError,
     version=3,  # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer

@@ -50,11 +50,8 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
         If the folder is no model's, or cannot be written.
     """
     folder = Path(folder).expanduser().resolve()
-    try:
-        with MODEL.replacing(folder) as sibling:
-            _write(tagger, sibling)
-    except OSError as error:
-        raise ModelError(f"Cannot write the model to {folder}: {error.strerror or error}.") from error
+    with MODEL.replacing(folder) as sibling:
+        _write(tagger, sibling)
     return folder
 
 
@@ -105,10 +102,6 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 
 
 def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
-    sums = {}
-    for path in sorted(folder.iterdir()):
-        with open(path, "rb") as file:
-            sums[path.name] = sha256_of_file(file)
     return {
         "versions": {"textcat": __version__, **{name: version(name) for name in _LIBRARIES}},
         "corpus": tagger.corpus,
@@ -124,7 +117,7 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
             "average_lengths": tagger.features.average_lengths_,
         },
         "evaluation": None if tagger.evaluation is None else _without_facts(tagger.evaluation),
-        "files": sums,
+        "files": {path.name: sha256_of_file(path) for path in sorted(folder.iterdir())},
     }
 
 

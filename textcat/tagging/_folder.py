@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -45,7 +45,17 @@ def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: boo
     `facts` are what the output depends on beside the inputs, by names for people; `inputs` what tells each source from
     a changed one, with its "name". What is another run's, damaged, or nobody's raises a TextcatError.
     """
-    with _lock(path):
+    from filelock import FileLock, Timeout
+
+    with _errors_as_sentences(path):
+        path.mkdir(parents=True, exist_ok=True)
+        try:
+            # The system lets go of it when the process ends, however it ends.
+            lock = FileLock(path / LOCK, timeout=0).acquire()
+        except Timeout:
+            message = f"Another run is writing to {path}: wait until it ends, or name another folder."
+            raise TextcatError(message) from None
+    with lock:
         with _errors_as_sentences(path):
             state = _begin_or_resume(path, facts, inputs, restart)
         yield state
@@ -61,19 +71,6 @@ def _errors_as_sentences(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _lock(path: Path) -> AbstractContextManager[object]:
-    from filelock import FileLock, Timeout
-
-    with _errors_as_sentences(path):
-        path.mkdir(parents=True, exist_ok=True)
-        try:
-            # The system lets go of it when the process ends, however it ends.
-            return FileLock(path / LOCK, timeout=0).acquire()
-        except Timeout:
-            message = f"Another run is writing to {path}: wait until it ends, or name another folder."
-            raise TextcatError(message) from None
-
-
 def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool) -> RunState:
     journal = _own_journal(path)
     if journal is None:
@@ -86,7 +83,7 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
                 files.remove(file)
         files.sync_folder(path)
         _write_whole(path / INPUTS, map(_line_of_input, inputs))
-        header = {_MARK: FORMAT, "facts": facts, "inputs": _sha256_of(path / INPUTS)}
+        header = {_MARK: FORMAT, "facts": facts, "inputs": files.sha256_of_file(path / INPUTS)}
         _write_whole(path / JOURNAL, [files.journal_line(header)])
         files.sync_folder(path.parent)
         return RunState(Counts())
@@ -134,11 +131,6 @@ def _line_of_input(fields: Line) -> bytes:
     return json.dumps(fields, sort_keys=True).encode() + b"\n"
 
 
-def _sha256_of(path: Path) -> str:
-    with open(path, "rb") as file:
-        return files.sha256_of_file(file)
-
-
 def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> None:
     if header[_MARK] != FORMAT:
         raise TextcatError(f"{path} was begun by another version of textcat: {_ANEW}.")
@@ -150,7 +142,7 @@ def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> N
         for old, new in zip_longest(file, map(_line_of_input, inputs)):
             if old != new:
                 raise TextcatError(f"{_difference(old, new)} since {path} was begun: {_ANEW}.")
-    if _sha256_of(path / INPUTS) != header["inputs"]:
+    if files.sha256_of_file(path / INPUTS) != header["inputs"]:
         raise TextcatError(f"{path / INPUTS} is damaged: {_ANEW}.")
 
 
@@ -170,7 +162,7 @@ def _last_state(path: Path, entries: list[Line]) -> RunState:
         if "cursor" in entry:
             if entry["shard"]:
                 shard = path / entry["shard"]
-                if not shard.is_file() or _sha256_of(shard) != entry["sha256"]:
+                if not shard.is_file() or files.sha256_of_file(shard) != entry["sha256"]:
                     raise _missing(shard)
                 shards += 1
             counts.add(Counts.from_dict(entry["counts"]))

@@ -111,17 +111,15 @@ def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
     """Return a row per document, with a list of its topics, as a stream of Arrow."""
     import pyarrow as pa
 
+    from textcat.reading.formats.parquet import _packed
+
     columns = {
         "id": [escape_undecodable(record.id) for record in records],
         "source": [escape_undecodable(record.source) for record in records],
         "position": [record.position for record in records],
         "topics": [[_topic_object(*tag) for tag in tags_of_record] for tags_of_record in tags],
     }
-    batch = pa.RecordBatch.from_pydict(columns, _arrow_schema())
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    return bytes(sink.getvalue())
+    return _packed(pa, pa.RecordBatch.from_pydict(columns, _arrow_schema()))
 
 
 def _arrow_schema() -> Any:
