@@ -20,9 +20,9 @@ from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_back
 from textcat.margin import learners
 from textcat.margin._primal import N_LANES, Block
 from textcat.margin.primal import arrange, read_rows
-from textcat.margin.problems import Problem, Solution
+from textcat.margin.problems import PackedWeights, Problem, Solution
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, LMargitron, TMargitron
-from textcat.margin.solve import solve
+from textcat.margin.solve import nothing, solve
 
 NAIVE = {
     PA: naive.pa, PAM: naive.pam, PAUM: naive.paum, TMargitron: naive.t_margitron, LMargitron: naive.l_margitron,
@@ -320,9 +320,29 @@ def test_held_out_rows_get_the_scores_that_new_documents_would_get(dtype):
 def test_without_the_weights_everything_else_is_kept(alone, backend):
     X, problems, expected = alone
     with joblib.parallel_config(backend=backend):
-        solutions = solve(X, problems, n_jobs=2, keep_weights=False)
+        solutions = solve(X, problems, n_jobs=2, keep=nothing)
     assert all(solution.weights is None for solution in solutions)
     assert [solution[1:] for solution in bits(solutions)] == [solution[1:] for solution in expected]
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_what_is_kept_of_the_weights_is_what_a_function_makes_of_them(alone, backend):
+    X, problems, _ = alone
+    with joblib.parallel_config(backend=backend):
+        packed = solve(X, problems, n_jobs=2, keep=PackedWeights.of, margins=True)
+        scored = solve(X, problems, n_jobs=2, keep=X[:5].dot)
+    whole = solve(X, problems, margins=True)
+    assert [np.asarray(solution.weights).tobytes() for solution in packed] == [s.weights.tobytes() for s in whole]
+    assert [solution.margin for solution in packed] == [solution.margin for solution in whole]
+    assert [solution.weights.tolist() for solution in scored] == [(X[:5] @ s.weights).tolist() for s in whole]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_packed_weights_are_the_weights_to_the_bit(dtype):
+    weights = np.array([0, -0.0, 1e-30, np.nan, -np.inf, 0, 3], dtype)
+    packed = PackedWeights.of(weights)
+    assert (packed.shape, packed.dtype, packed.features.tolist()) == ((7,), dtype, [1, 2, 3, 4, 6])
+    assert np.asarray(packed).tobytes() == weights.tobytes()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -442,7 +462,7 @@ def test_a_start_from_other_rows_features_or_number_type_is_refused():
     X = some_rows()
     problem = Problem(np.arange(12, dtype=np.int32), PAM(1), lambda_=1.0)
     (start,) = solve(X, [problem])
-    (bare,) = solve(X, [problem], keep_weights=False)
+    (bare,) = solve(X, [problem], keep=nothing)
     message = "the start of problem 1 must be a solution with weights, in "
     for rows, wrong in [
         (X[:5], start), (X[:, :30], start), (X.astype(np.float32), start), (X, bare),

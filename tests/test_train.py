@@ -14,7 +14,6 @@ from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.progress import Stages
 from textcat.recipe import Recipe
-from textcat.training import train as training
 from textcat.training.selection import folds
 from textcat.training.train import train_and_evaluate, unevaluated_topics
 
@@ -55,13 +54,6 @@ def test_one_job_and_many_give_the_same(corpus):
 def test_bands_are_those_asked_for(corpus):
     evaluation = train_and_evaluate(corpus, PLAIN, bands=["TOP5"]).evaluation
     assert [band.band for band in evaluation.bands] == ["TOP5"]
-
-
-def test_topics_that_are_cross_validated_after_others_get_the_same_scores(corpus, monkeypatch):
-    whole = train_and_evaluate(corpus, DESCRIBED).evaluation
-    monkeypatch.setattr(training, "_TOPICS", 7)
-    monkeypatch.setattr(training, "_WEIGHT_BYTES", 1)
-    np.testing.assert_array_equal(train_and_evaluate(corpus, DESCRIBED).evaluation.scores, whole.scores)
 
 
 def test_the_terms_of_a_document_are_counted_once(corpus, monkeypatch):

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from textcat.margin import rules
 from textcat.margin.kernels import KernelRows, _check_kernel, _scores
 from textcat.margin.primal import allocator, is_on_disk
-from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
+from textcat.margin.problems import NO_ROWS, PackedWeights, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
 
 _BLOCK_ROWS = 4096
@@ -140,7 +140,13 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return [self._rule(**{key: value for key, value in settings.items() if value is not None})] * len(prevalence)
 
     def fit(
-        self, X: Any, y: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
+        self,
+        X: Any,
+        y: Any,
+        progress: Callable[[int], None] | None = None,
+        left_out: Any = None,
+        *,
+        pack: bool = False,
     ) -> "MarginClassifier":
         """Train one ranker per topic.
 
@@ -156,6 +162,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             Called with 1 whenever a topic has been trained.
         left_out : 0/1 array or sparse matrix of shape (n_documents, n_topics), optional
             With an indicator y: 1 where a document is neither positive nor negative, whatever y says of it.
+        pack : bool, default=False
+            Without a kernel: let `solutions_` have the weights, packed, and make no `coef_`, which is several times as
+            large where there are many features.
 
         Returns
         -------
@@ -166,30 +175,20 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if self.kernel is not None:
             _check_kernel(self.kernel, self.kernel_params)
         X = self._read_rows(X)
-        positives = self._read_labels(y, X.shape[0])
-        not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
-        both = zip(positives, not_used, strict=True)
-        positives = [np.setdiff1d(rows, out) if len(out) else rows for rows, out in both]
-        n_used = X.shape[0] - np.array([len(out) for out in not_used])
-        self.prevalence_ = np.array([len(rows) for rows in positives]) / np.maximum(n_used, 1)
-        fitted_to = X.shape[0], len(positives), X.shape[1], X.dtype, self.kernel
-        again = self.warm_start and getattr(self, "_fitted_to", None) == fitted_to
-        starts = self.solutions_ if again else [None] * len(positives)
-        settings = self._settings(X)
-        self._rules = self.rules_for(self.prevalence_)
-        labelled = zip(positives, self._rules, not_used, starts, strict=True)
-        problems = [Problem(rows, rule, out, start=start, **settings) for rows, rule, out, start in labelled]
+        problems = self._problems(X, y, left_out)
         linear = self.kernel is None
-        weights = allocator(getattr(X, "folder", None))((len(positives), X.shape[1]), X.dtype) if linear else None
+        whole = linear and not pack
+        weights = allocator(getattr(X, "folder", None))((len(problems), X.shape[1]), X.dtype) if whole else None
         dual: dict[str, Any] = {"kernel": self.kernel, "kernel_params": self.kernel_params, "cache_mb": self.cache_mb}
         running: dict[str, Any] = {"n_jobs": self.n_jobs, "seed": self.random_state, "progress": progress}
+        keep = PackedWeights.of if linear and pack else None
         rows = sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X
-        solutions = solve(rows, problems, **dual, **running, margins=True, out=weights)
+        solutions = solve(rows, problems, **dual, **running, margins=True, keep=keep, out=weights)
         self.solutions_: list[Solution] = solutions
-        self._fitted_to = fitted_to
+        self._fitted_to = *X.shape, X.dtype, len(problems), self.kernel
         if weights is not None:
             self.coef_ = weights
-        else:  # keep the rows that any ranker is made of; of a precomputed kernel their numbers
+        elif not linear:  # keep the rows that any ranker is made of; of a precomputed kernel their numbers
             used = np.unique(np.concatenate([solution.support for solution in solutions]))
             self.support_vectors_ = used if self.kernel == "precomputed" else X[used]
             self.dual_coef_ = np.zeros((len(solutions), len(used)), X.dtype)
@@ -210,6 +209,26 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         return self
+
+    def _problems(self, X: Any, y: Any, left_out: Any = None) -> list[Problem]:
+        """Return the problem of each topic, given what `fit` is given, X in a form that `solve` takes."""
+        positives = self._read_labels(y, X.shape[0])
+        not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
+        both = zip(positives, not_used, strict=True)
+        positives = [np.setdiff1d(rows, out) if len(out) else rows for rows, out in both]
+        n_used = X.shape[0] - np.array([len(out) for out in not_used])
+        self.prevalence_ = np.array([len(rows) for rows in positives]) / np.maximum(n_used, 1)
+        again = self.warm_start and getattr(self, "_fitted_to", None) == (
+            *X.shape,
+            X.dtype,
+            len(positives),
+            self.kernel,
+        )
+        starts = self.solutions_ if again else [None] * len(positives)
+        settings = self._settings(X)
+        self._rules = self.rules_for(self.prevalence_)
+        labelled = zip(positives, self._rules, not_used, starts, strict=True)
+        return [Problem(rows, rule, out, start=start, **settings) for rows, rule, out, start in labelled]
 
     def _read_rows(self, X: Any) -> Any:
         if not is_on_disk(X):

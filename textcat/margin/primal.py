@@ -181,7 +181,7 @@ def _solve_block(
     *,
     order: np.ndarray | None,
     lanes: int,
-    keep_weights: bool,
+    keep: Callable[[np.ndarray], Any] | None,
     margins: bool,
     out: np.ndarray | None,
     control: _Control,
@@ -189,8 +189,8 @@ def _solve_block(
     """Train numbered problems in the lanes of one block; a lane that has finished takes the next problem.
 
     The rows are a matrix, or arranged: then blocks of this process share them. They are presented in the order of the
-    row numbers, int64, or as they stand. The weights of problem k are written to ``out[k]``. Where the stop flag of the
-    control is set, the problems solved so far are returned.
+    row numbers, int64, or as they stand. The weights of problem k are written to ``out[k]``, or what `keep` makes
+    of them is kept. Where the stop flag of the control is set, the problems solved so far are returned.
     """
     if not isinstance(rows, Rows):
         rows = arrange(read_rows(rows))
@@ -198,6 +198,7 @@ def _solve_block(
     budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.shape[0]) + _ROW_COST)))
     waiting, at_work = iter(problems), dict[int, NumberedProblem]()
     solved: list[tuple[int, Problem, Solution]] = []
+    scratch = np.empty(rows.shape[1] if keep or margins else 0, rows.dtype)
 
     def load_next(lane: int) -> None:
         for k, problem in waiting:
@@ -211,13 +212,15 @@ def _solve_block(
         finished = block.run(budget)
         for lane in [lane for lane in at_work if finished >> lane & 1]:
             k, problem = at_work.pop(lane)
-            weights = out[k] if out is not None else np.empty(rows.shape[1], rows.dtype)
-            solved.append((k, problem, _unload(block, lane, problem, weights, keep_weights)))
+            weights = scratch if keep else np.empty(rows.shape[1], rows.dtype) if out is None else out[k]
+            solution = _unload(block, lane, problem, weights)
+            solution.weights = keep(weights) if keep else weights
+            solved.append((k, problem, solution))
             control.finished()
             load_next(lane)
     if margins:
         for start in range(0, len(solved), N_LANES):
-            _measure(block, solved[start : start + N_LANES])
+            _measure(block, solved[start : start + N_LANES], scratch)
     return [(k, solution) for k, _, solution in solved]
 
 
@@ -229,13 +232,12 @@ def _load(block: Block, lane: int, problem: Problem, start: Solution | None) -> 
         block.warm(lane, weights, start.bias, start.n_updates, support, alpha)
 
 
-def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep_weights: bool) -> Solution:
+def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray) -> Solution:
     held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
     converged, stopped = _outcome(problem.tol, n_updates, n_epochs, last_updates, weights.dtype, finite)
-    kept = weights if keep_weights else None
-    solution = Solution(kept, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
+    solution = Solution(weights, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
 
     def squared_length() -> float:
         of_bias = bias / problem.rho if problem.rho else 0.0
@@ -246,12 +248,11 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray, keep
     return solution
 
 
-def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]]) -> None:
+def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]], scratch: np.ndarray) -> None:
     """Put solutions back into the lanes, side by side, and measure their margins in one pass."""
     for lane, (_, problem, solution) in enumerate(solved):
         _load(block, lane, problem, solution)
     for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):
         _set_margins(solution, least, N, w_bias)
-    scratch = np.empty_like(solved[0][2].weights)
     for lane in range(len(solved)):
         block.unload(lane, scratch)

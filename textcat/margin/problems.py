@@ -1,7 +1,7 @@
 """The unit of all training: a problem with its rule, and its solution."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,7 +71,7 @@ class Problem:
 class Solution:
     """The result of training on a problem: ``f(x) = ⟨weights, x⟩ + bias``."""
 
-    weights: np.ndarray | None  # None with a kernel, or where only held-out scores were asked for
+    weights: Any  # ndarray, or what was to be kept of it; None with a kernel
     bias: float
     support: np.ndarray
     """int32 numbers of the rows with a non-zero coefficient; how many, is what the PAUM paper calls sparsity."""
@@ -97,6 +97,39 @@ class Solution:
 
     def __repr__(self) -> str:
         return f"Solution({self.n_updates} updates, {len(self.support)} support rows; {self.stopped})"
+
+
+@dataclass(frozen=True, eq=False)
+class PackedWeights:
+    """Weights without those that are 0, as most are where there are many features; numpy takes them for an array."""
+
+    shape: tuple[int]
+    features: np.ndarray  # int32, ascending
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, weights: np.ndarray) -> "PackedWeights":
+        """Return weights packed."""
+        features = np.flatnonzero(weights.view(f"u{weights.itemsize}")).astype(np.int32)  # by bits: -0 is kept
+        return cls((len(weights),), features, weights[features])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The number type."""
+        return self.values.dtype
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        weights = np.zeros(self.shape, dtype or self.dtype)
+        weights[self.features] = self.values
+        return weights
+
+
+def _side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
+    """Return the weights of linear solutions as an array of shape (n_features, n_solutions)."""
+    weights = np.empty((n_features, len(solutions)), solutions[0].weights.dtype)
+    for column, solution in zip(weights.T, solutions, strict=True):
+        column[:] = solution.weights
+    return weights
 
 
 NumberedProblem = tuple[int, Problem]

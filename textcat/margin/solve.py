@@ -30,7 +30,7 @@ def solve(
     cache_mb: float = 1000,
     n_jobs: int | None = None,
     seed: int | None = None,
-    keep_weights: bool = True,
+    keep: Callable[[np.ndarray], Any] | None = None,
     margins: bool = False,
     progress: Callable[[int], None] | None = None,
     lanes: int = N_LANES,
@@ -54,18 +54,20 @@ def solve(
         the backend "dask" it is the number of threads that the cluster's workers have.
     seed : int, optional
         Present the rows in a random order drawn with this seed (the same in every epoch); None: as they stand.
-    keep_weights : bool
-        False: keep only the scores of left-out rows, for grids of thousands of problems.
+    keep : callable, optional
+        What to keep of the weights of each solution in their place, as a function of an array that is used again: such
+        as `PackedWeights.of`, or the scores of other rows. `nothing`: only the scores of left-out rows, for grids of
+        thousands of problems. By default the weights. Where processes do the work, it is sent to them.
     margins : bool
         Also measure the margins that were reached and their certificate: a last pass over the rows. It needs the
-        weights.
+        weights, which may be packed.
     progress : callable, optional
         Called with 1 whenever a problem is finished, from the thread that finished it; where processes do the work,
         once at the end with the number of problems; where a cluster does it, with those of a block that is finished.
     lanes : int from 1 to 16
         Number of problems side by side in a block; with a kernel they are solved one after another.
     out : ndarray of shape (n_problems, n_features), optional
-        Where to write the weights; C-contiguous, in X's number type. Not with a kernel.
+        Where to write the weights; C-contiguous, in X's number type. Not with a kernel, or where `keep` is given.
 
     Returns
     -------
@@ -88,17 +90,20 @@ def solve(
     csr = primal.read_rows(X)
     n_rows, n_features = X.shape
     _check(problems, n_rows, n_features, X.dtype)
-    if margins and not keep_weights:
-        raise ValueError("margins can only be measured where the weights are kept: leave keep_weights=True")
+    if margins and keep is nothing:
+        raise ValueError("margins can only be measured where the weights are kept: leave keep=None")
     shape = len(problems), n_features
-    if out is None:
-        out = allocator(csr.folder)(shape, X.dtype) if keep_weights else None
+    if keep is not None:
+        if out is not None:
+            raise ValueError("what is kept of the weights cannot be written to out: give one of keep and out")
+    elif out is None:
+        out = allocator(csr.folder)(shape, X.dtype)
     elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
         raise ValueError(f"out must be C-contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
     lanes = min(lanes, max(1, -(-len(problems) // n_jobs)))
     here = _in_this_process(backend, n_jobs)
     into = out if here else None
-    options: dict[str, Any] = {"lanes": lanes, "keep_weights": keep_weights, "margins": margins, "out": into}
+    options: dict[str, Any] = {"lanes": lanes, "keep": keep, "margins": margins, "out": into}
     block = partial(primal._solve_block, order=_order(seed, n_rows), **options, control=control)
     solutions = _run(block, primal.arrange(csr) if here else X, problems, backend, n_jobs, control)
     if out is not None and into is None:
@@ -106,6 +111,10 @@ def solve(
             row[:] = solution.weights
             solution.weights = row
     return solutions
+
+
+def nothing(weights: np.ndarray) -> None:
+    """Keep nothing of weights."""
 
 
 def _order(seed: int | None, n_rows: int) -> np.ndarray | None:

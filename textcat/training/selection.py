@@ -21,8 +21,8 @@ from textcat.evaluation.ranking import DEFAULT_BANDS, Band, bands
 from textcat.features._rows import release_memory
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
-from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
-from textcat.margin.solve import solve
+from textcat.margin.problems import NO_ROWS, Problem, Solution, _side_by_side, rows_by_column
+from textcat.margin.solve import nothing, solve
 from textcat.progress import Advance
 from textcat.recipe import Recipe
 from textcat.training.examples import Examples, examples_without
@@ -138,7 +138,7 @@ def out_of_fold_scores(
     parts = [_Fold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
     problems = [problem for part in parts for problem in part.problems(learner, examples)]
     n_jobs, seed = learner.n_jobs, learner.random_state
-    solutions = iter(solve(examples.rows, problems, n_jobs=n_jobs, seed=seed, keep_weights=False, progress=progress))
+    solutions = iter(solve(examples.rows, problems, n_jobs=n_jobs, seed=seed, keep=nothing, progress=progress))
     scores = np.empty((n_documents, n_topics), examples.rows.dtype)
     for part in parts:
         scores[part.held_out] = part.scores([next(solutions) for _ in range(n_topics)])
@@ -182,7 +182,9 @@ def held_out_scores(
         for start in range(0, n_topics, size):
             release_memory()
             chunk = np.arange(start, min(start + size, n_topics))
-            of_whole = _scored(topics.rows, np.arange(n_documents), learner.coef_[chunk].T)
+            whole = _side_by_side([learner.solutions_[topic] for topic in chunk], n_features)
+            of_whole = _scored(topics.rows, np.arange(n_documents), whole)
+            del whole
             tasks = [
                 pool.submit(topics.without_folds, topic, column)
                 for topic, column in zip(chunk, of_whole.T, strict=True)
@@ -360,7 +362,7 @@ def _train(
         same_seed.setdefault(each.learner.random_state, []).append(each)
     for seed, together in same_seed.items():
         problems = [list(fold.problems(each.learner, examples)) for each in together]
-        solved = iter(solve(examples.rows, list(chain(*problems)), n_jobs=n_jobs, seed=seed, keep_weights=False))
+        solved = iter(solve(examples.rows, list(chain(*problems)), n_jobs=n_jobs, seed=seed, keep=nothing))
         yield from ((each, list(islice(solved, len(own)))) for each, own in zip(together, problems, strict=True))
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
@@ -21,7 +20,8 @@ from textcat.evaluation.ranking import bands as choose_bands
 from textcat.evaluation.thresholds import _choose
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
-from textcat.margin.learners import MarginClassifier
+from textcat.margin.problems import Solution, _side_by_side
+from textcat.margin.solve import solve
 from textcat.model.tagger import Tagger
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
@@ -29,7 +29,6 @@ from textcat.training.examples import CountedCorpus
 from textcat.training.selection import folds, held_out_scores
 
 _N_FOLDS = 5
-_TOPICS, _WEIGHT_BYTES = 64, 2**26  # of cross-validation, trained together: so many, or more whose weights take less
 _CROSS_VALIDATED = "training documents, by cross-validation"
 _N_NAMED = 5  # topics that a sentence names
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
@@ -179,12 +178,13 @@ def _train(
             )
         release_memory()
         with stages.stage("train topics", len(corpus.topics)) as advance:
-            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
+            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
     except (TypeError, ValueError) as error:
         if isinstance(error, TextcatError):
             raise
         raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
-    if broken := [t for t, w in zip(corpus.topics, learner.coef_, strict=True) if not np.isfinite(w).all()]:
+    solved = zip(corpus.topics, learner.solutions_, strict=True)
+    if broken := [topic for topic, solution in solved if not np.isfinite(solution.weights.values).all()]:
         raise TextcatError(
             f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} overflowed; "
             "lower eta or the margins."
@@ -197,10 +197,11 @@ def _train(
             scores = held_out_scores(examples, learner, fold_of, progress=advance)
             thresholds, calibration = _choose(tags.strategy, scores, labels, tags.probability)
             del scores
-    del examples  # the weights are about to be there twice
+    n_features = examples.rows.shape[1]
+    del examples
     release_memory()
-    units = _units(learner)
-    weights = np.ascontiguousarray(learner.coef_.T)
+    units = _units(learner.solutions_, learner.intercept_.dtype)
+    weights = _side_by_side(learner.solutions_, n_features)
     if (units != 1).any():
         weights /= units
     tagger = Tagger(
@@ -234,9 +235,9 @@ def unevaluated_topics(corpus: Corpus) -> str:
     )
 
 
-def _units(learner: MarginClassifier) -> np.ndarray:
+def _units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
     """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
-    return np.array([solution.unit for solution in learner.solutions_], learner.intercept_.dtype)
+    return np.array([solution.unit for solution in solutions], dtype)
 
 
 def _out_of_fold_scores(
@@ -251,11 +252,10 @@ def _out_of_fold_scores(
     """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
 
     There are at most as many folds as documents; rows are kept beside the folder `store`, until they are not needed any
-    more, or in memory. Where the weights of all topics take much memory, some topics are trained after the others.
+    more, or in memory. Of a topic's weights nothing is kept but the scores by them.
     """
     labels = counts.labels
-    n_documents, n_topics = labels.shape
-    fold_of = folds(labels, min(n_folds, n_documents), seed=0)
+    fold_of = folds(labels, min(n_folds, labels.shape[0]), seed=0)
     scores = np.zeros(labels.shape, np.float32)
     for number in range(fold_of.max() + 1):
         trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
@@ -267,15 +267,13 @@ def _out_of_fold_scores(
             if not rows.shape[1]:
                 continue
             new = features.rows_of(counts.counts, held_out)
-            size = max(_TOPICS, _WEIGHT_BYTES // (rows.shape[1] * rows.dtype.itemsize))
-            for topics in (slice(start, start + size) for start in range(0, n_topics, size)):
-                learner = recipe.make_learner(n_jobs=n_jobs)
-                own_left_out = None if left_out is None else left_out[:, topics]
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)  # training the tagger warns of it
-                    learner.fit(rows, positives[:, topics], progress=advance, left_out=own_left_out)
-                scores[held_out, topics] = learner.decision_function(new) / _units(learner)
-                del learner  # one at a time in memory, as are rows
-            del features, rows, new
+            del features  # one fold's at a time in memory, as are rows
+            learner = recipe.make_learner(n_jobs=n_jobs)
+            problems = learner._problems(rows, positives, left_out)
+            running: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
+            solutions = solve(rows, problems, keep=new.dot, **running)
+            sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
+            scores[held_out] = sums / _units(solutions, sums.dtype)
+            del rows, new, solutions, sums
             release_memory()
     return scores
