@@ -47,7 +47,7 @@ def own(tmp_path, monkeypatch):
 
 def source(name, shape, positives):
     """What `load` expects of a data set, made small."""
-    return {name: datasets._SOURCES[name]._replace(shape=[*shape], positives=positives)}
+    return {name: datasets._SOURCES[name] | {"shape": [*shape], "positives": positives}}
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_mushroom_has_a_column_for_every_value_of_every_attribute(own, expect)
     expect("mushroom", (1, 125), 1)
     missing = "x" * 10 + "?" + "x" * 11
     (own / "agaricus-lepiota.data").write_text(f"p,{','.join(missing)}\ne,{','.join('bfntafcbkebssnnpwopkag')}\n")
-    values = datasets._SOURCES["mushroom"].options["values"]
+    values = datasets._SOURCES["mushroom"]["options"]["values"]
     assert (len(values), sum(map(len, values))) == (22, 125)
     row = load("mushroom").X.toarray()[0]
     assert np.flatnonzero(row)[:4].tolist() == [0, 6, 10, 20]

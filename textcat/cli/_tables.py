@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from textcat.evaluation.ranking import BandQuality
     from textcat.evaluation.significance import Comparison
     from textcat.model.tagger import Tagger
-    from textcat.papers.experiments import Result, _State
+    from textcat.papers.experiments import Experiment, Result
     from textcat.tagging.summary import Summary
     from textcat.training.selection import Trial
 
@@ -524,17 +524,15 @@ def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
 # --- reproduce -------------------------------------------------------------------------------------------------------
 
 
-def experiments(console: Console, states: Sequence[_State], *, as_json: bool) -> None:
+def experiments(console: Console, last_runs: Mapping[Experiment, str], *, as_json: bool) -> None:
     """Print the papers' experiments: how long each takes, when it was run, what data it needs, and what is missing."""
+    from textcat.papers.datasets import missing
+
     rows = []
-    for state in states:
-        one, last_run = state.experiment, "never"
-        if 0 < state.n_finished < len(one.tasks):
-            last_run = f"{state.n_finished} of {len(one.tasks)} tasks"
-        elif state.last_run is not None:
-            last_run = f"{state.last_run:%Y-%m-%d}{'' if state.n_finished else ', changed since'}"
-        data = ", ".join(f"{name} (missing)" if name in state.missing else name for name in one.data)
-        rows.append((one.name, one.minutes, last_run, one.title, data, state.missing))
+    for one, last_run in last_runs.items():
+        sentences = {name: sentence for name in one.data if (sentence := missing(name)) is not None}
+        data = ", ".join(f"{name} (missing)" if name in sentences else name for name in one.data)
+        rows.append((one.name, one.minutes, last_run, one.title, data, sentences))
     if as_json:
         titles = ("experiment", "minutes", "last run", "what it shows", "data", "missing")
         _print_json(console, _named(titles, rows))
@@ -543,7 +541,7 @@ def experiments(console: Console, states: Sequence[_State], *, as_json: bool) ->
         _say(console, f"{name:16}  {minutes:>4} min  last run: {last_run}")
         for text in filter(None, (title, data and f"data: {data}")):
             _say(console, _wrapped(console, text, "    "))
-    for sentence in dict.fromkeys(sentence for state in states for sentence in state.missing.values()):
+    for sentence in dict.fromkeys(sentence for *_, sentences in rows for sentence in sentences.values()):
         _say(console, "\n" + _wrapped(console, sentence))
 
 

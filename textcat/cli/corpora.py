@@ -71,14 +71,14 @@ def reproduce(
     """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
     from textcat.cli import _tables
     from textcat.papers import find, known_experiments
-    from textcat.papers.experiments import Settings, _run, _state, results_folder
+    from textcat.papers.experiments import Settings, _last_run, _run, results_folder
 
     if everything and experiments:
         raise BadParameter("choose one of names and --all")
     folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), common.new_stages()
     known = known_experiments().values()
     if not (everything or experiments):
-        _tables.experiments(common.console(), [_state(one, settings, folder) for one in known], as_json=as_json)
+        _tables.experiments(common.console(), {one: _last_run(one, settings, folder) for one in known}, as_json=as_json)
         return
     chosen = known if everything else find(experiments or [])
     ended = (_run(one, settings, folder, restart=restart, stages=stages) for one in chosen)

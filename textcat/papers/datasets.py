@@ -5,7 +5,7 @@ import gzip
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,20 +38,9 @@ class _Dataset(NamedTuple):
 Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels
 
 
-class _Source(NamedTuple):
-    """What a data set is made of, and what it must come out as: an entry of ``datasets.toml``."""
-
-    files: Sequence[str]
-    url: str
-    read: str  # "table" is `_read_table`, which takes the files' bytes: rows and labels, and those of a test part
-    shape: Sequence[int]  # of both parts together
-    positives: int | None = None  # in training
-    options: Mapping[str, Any] = {}  # of the function
-
-
-_SOURCES = {
-    name: _Source(**facts) for name, facts in _read_toml(Path(__file__).with_name("datasets.toml"), "table").items()
-}
+# What each data set is made of, and what it must come out as. What is to `read` as "table" is read by `_read_table`,
+# which takes the files' bytes and returns rows and labels, and those of a test part.
+_SOURCES: dict[str, dict[str, Any]] = _read_toml(Path(__file__).with_name("datasets.toml"), "table")
 
 
 def names() -> list[str]:
@@ -68,16 +57,17 @@ def load(name: str) -> _Dataset:
     """
     paths, source = _paths(name), _SOURCES[name]
     try:
-        X, y, *test = globals()[f"_read_{source.read}"](*map(_unpacked, paths), **source.options)
+        X, y, *test = globals()[f"_read_{source['read']}"](*map(_unpacked, paths), **source.get("options", {}))
         n_positives, shape = int(np.sum(y > 0)), [X.shape[0] + (len(test[1]) if test else 0), X.shape[1]]
     except (ValueError, KeyError, IndexError, EOFError, OSError) as error:
-        sentence = f"{paths[0]} is damaged or no file of {name} ({error}): get it anew from {source.url}"
+        sentence = f"{paths[0]} is damaged or no file of {name} ({error}): get it anew from {source['url']}"
         raise TextcatError(sentence) from error
-    if shape != source.shape or source.positives not in (None, n_positives):
+    (n_rows, n_features), positives = source["shape"], source.get("positives")
+    if shape != [n_rows, n_features] or positives not in (None, n_positives):
+        of_them = "" if positives is None else f", {positives} of them positive"
         raise TextcatError(
             f"{paths[0]} is not the papers' {name}: it has {shape[0]} rows of {shape[1]} features, "
-            f"{n_positives} of them positive, and should have {source.shape[0]} of {source.shape[1]}"
-            f"{'' if source.positives is None else f', {source.positives} of them positive'}."
+            f"{n_positives} of them positive, and should have {n_rows} of {n_features}{of_them}."
         )
     parts = [_sparse(part) if part.ndim == 2 else part.astype(np.int8) for part in (X, y, *test)]
     return _Dataset(name, *parts)
@@ -125,13 +115,13 @@ def _paths(name: str) -> list[Path]:
     if name not in _SOURCES:
         raise TextcatError(f"There is no data set {name!r}; there are {', '.join(names())}.")
     source, paths = _SOURCES[name], []
-    for file in source.files:
+    for file in source["files"]:
         if name == "usps" and (packed := _find(_USPS_PACKED)):
             return [packed]
         path = _find(file)
         if path is None:
             raise MissingData(
-                f"The data set {name} needs the file {Path(file).name}: put it, from {source.url}, into the folder "
+                f"The data set {name} needs the file {Path(file).name}: put it, from {source['url']}, into the folder "
                 f"that the variable TEXTCAT_DATASETS names or into {_at_home(folders()[-1])}."
             )
         paths.append(path)

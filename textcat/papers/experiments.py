@@ -20,7 +20,7 @@ from textcat import __version__
 from textcat.corpus.catalogue import _warn_once, cache_folder
 from textcat.errors import install_hint
 from textcat.files import KeptResults, _read_toml
-from textcat.papers.datasets import MissingData, missing
+from textcat.papers.datasets import MissingData
 from textcat.progress import Stages
 
 _PACKAGE = Path(__file__).parent.parent
@@ -96,15 +96,6 @@ class Result(NamedTuple):
     pictures: tuple[Path, ...]
 
 
-class _State(NamedTuple):
-    """An experiment before it is run."""
-
-    experiment: Experiment
-    missing: dict[str, str]  # by data set or corpus that is not here: what is missing, in a sentence
-    n_finished: int  # how many tasks' results are kept and still hold
-    last_run: datetime | None  # when a task of it last ended, with this code or another
-
-
 def _described(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
     own = FACTS[name]
     return Experiment(name, own["title"], tuple(data), own["minutes"], tasks, own.get("text", ""))
@@ -159,15 +150,17 @@ def _run(
     )
 
 
-def _state(experiment: Experiment, settings: Settings, folder: Path) -> _State:
-    """Return what data an experiment misses, and what of it has been run; the arguments are those of `_run`."""
-    sentences = {name: sentence for name in experiment.data if (sentence := missing(name)) is not None}
+def _last_run(experiment: Experiment, settings: Settings, folder: Path) -> str:
+    """Return in words when a task of an experiment last ended, or how many have, if not all; arguments as of `_run`."""
     path = folder / f"{experiment.name}.jsonl"
     if not path.exists():
-        return _State(experiment, sentences, 0, None)
-    results = KeptResults(path)
+        return "never"
+    results, n_tasks = KeptResults(path), len(experiment.tasks)
     n_finished = sum(_kept(results, experiment, task, settings) is not None for task in experiment.tasks)
-    return _State(experiment, sentences, n_finished, datetime.fromtimestamp(path.stat().st_mtime, timezone.utc))
+    ended = f"{datetime.fromtimestamp(path.stat().st_mtime, timezone.utc):%Y-%m-%d}"
+    if n_finished in (0, n_tasks):
+        return ended if n_finished else f"{ended}, changed since"
+    return f"{n_finished} of {n_tasks} tasks"
 
 
 @cache

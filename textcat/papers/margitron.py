@@ -126,17 +126,13 @@ def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bo
         data = load(case.data)
         margin, svm_seconds = _libsvm_margin(data.X, data.y, case.delta)
         svm, notes = 1e3 * margin, [case.note]
-    # Table 1 itself is lost; but without a bias the geometric margin is the directional one.
-    t_printed, l_printed = (printed[0], printed[3]) if case.rho == 0 else (None, None)
     digits = decimals(printed[0])
-    figures = {
-        "LIBSVM 10³γ'": Figure(svm, digits=digits),
-        "LIBSVM s": Figure(svm_seconds, digits=1),
-        "t-margitron 10³γ'": Figure(1e3 * of_t.solution.margin, t_printed, digits),
-        "t-margitron s": Figure(of_t.seconds, digits=1),
-        "ℓ-margitron 10³γ'": Figure(1e3 * of_l.solution.margin, l_printed, digits),
-        "ℓ-margitron s": Figure(of_l.seconds, digits=1),
-    }
+    figures = {"LIBSVM 10³γ'": Figure(svm, digits=digits), "LIBSVM s": Figure(svm_seconds, digits=1)}
+    for name, run, directional in (("t-margitron", of_t, printed[0]), ("ℓ-margitron", of_l, printed[3])):
+        # Table 1 itself is lost; but without a bias the geometric margin is the directional one.
+        published = directional if case.rho == 0 else None
+        figures[f"{name} 10³γ'"] = Figure(1e3 * run.solution.margin, published, digits)
+        figures[f"{name} s"] = Figure(run.seconds, digits=1)
     return Row(case.label, figures, note=" ".join(filter(None, notes)))
 
 

@@ -14,16 +14,9 @@ from textcat import papers
 from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.export import markdown_table
 from textcat.files import write_atomically
-from textcat.papers.experiments import Experiment, Figure, Result, Row, machine
+from textcat.papers.experiments import FACTS, Experiment, Figure, Result, Row, machine
 
 _NO_VALUE = "-"  # a figure that is not known
-
-_INDEX = """# Reproductions
-
-The papers' tables and figures, run anew: a page each, with the published figures beside ours, as
-`textcat reproduce --all --out docs/reproductions` writes it. `textcat reproduce` lists the experiments and what data
-they need. What stands above a page's table is written by hand, and kept when the page is written anew.
-"""
 
 
 def _write(folder: Path, result: Result) -> Path:
@@ -40,7 +33,7 @@ def _write(folder: Path, result: Result) -> Path:
         for name, experiment in papers.known_experiments().items()
         if (folder / f"{name}.md").exists()
     ]
-    write_atomically(folder / "README.md", f"{_INDEX}\n{markdown_table(rows)}")
+    write_atomically(folder / "README.md", FACTS["index"]["text"] + markdown_table(rows))
     return path
 
 

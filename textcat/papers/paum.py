@@ -4,7 +4,7 @@ Y. Li, H. Zaragoza, R. Herbrich, J. Shawe-Taylor, J. Kandola, The Perceptron Alg
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from itertools import product
@@ -240,8 +240,8 @@ def _perceptron_row(
     return Row(label, vectors.figures(vectors.quality(solutions), _support_sizes(solutions), printed), seconds, note)
 
 
-def _perceptron_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
-    return [_perceptron_row(name, vectors, rule, n_jobs, printed[name]) for name, rule in RULES.items()]
+def _perceptron_rows(vectors: _Vectors, printed: Printed, n_jobs: int, names: Iterable[str] = RULES) -> list[Row]:
+    return [_perceptron_row(name, vectors, RULES[name], n_jobs, printed[name]) for name in names]
 
 
 def _svm_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
@@ -286,15 +286,13 @@ def _separability_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list
 
 def _inseparable_note(vectors: _Vectors, topics: Sequence[int]) -> str:
     """Return of which topics it is proven that they are inseparable, and of which it is not."""
-    contradicted = _contradicted_topics(vectors)
-    proven = ", ".join(vectors.topics[topic] for topic in topics if topic in contradicted)
-    open_ = ", ".join(vectors.topics[topic] for topic in topics if topic not in contradicted)
-    parts = [
-        f"Inseparable: {proven}. For each of them there are two training documents of the same vector, "
-        "one in the topic and one not.",
-        f"PA did not converge in {_PATIENCE} epochs on {open_}, which proves nothing.",
-    ]
-    return " ".join(part for part, named in zip(parts, (proven, open_), strict=True) if named)
+    contradicted, note = _contradicted_topics(vectors), ""
+    if proven := ", ".join(vectors.topics[topic] for topic in topics if topic in contradicted):
+        note = f"Inseparable: {proven}. For each of them there are two training documents of the same vector, "
+        note += "one in the topic and one not."
+    if open_ := ", ".join(vectors.topics[topic] for topic in topics if topic not in contradicted):
+        note += f" PA did not converge in {_PATIENCE} epochs on {open_}, which proves nothing."
+    return note.lstrip()
 
 
 def _contradicted_topics(vectors: _Vectors) -> set[int]:
@@ -503,10 +501,6 @@ def _figure_rows(vectors: _Vectors, topic: str, pictures: Path | None) -> list[R
     return table
 
 
-def _chosen_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
-    return [_perceptron_row(_CHOSEN, vectors, RULES[_CHOSEN], n_jobs, _PRINTED["table2"][_CHOSEN])]
-
-
 def _experiment(name: str, corpus: str, table: str, **rows_by_task: Callable[..., list[Row]]) -> Experiment:
     def run(rows: Callable[..., list[Row]], settings: Settings) -> list[Row]:
         return rows(_vectors(corpus), _PRINTED[table], settings.n_jobs)
@@ -514,7 +508,11 @@ def _experiment(name: str, corpus: str, table: str, **rows_by_task: Callable[...
     return _described(name, (corpus,), *(Task(task, partial(run, rows)) for task, rows in rows_by_task.items()))
 
 
-_ADAPTATION = {_CHOSEN: _chosen_rows, "prevalence": _prevalence_rows, "training MAP": _training_rows}
+_ADAPTATION = {
+    _CHOSEN: lambda vectors, _, n_jobs: _perceptron_rows(vectors, _PRINTED["table2"], n_jobs, [_CHOSEN]),
+    "prevalence": _prevalence_rows,
+    "training MAP": _training_rows,
+}
 EXPERIMENTS = (
     _described("paum-table-1", ("usps",), *(Task(name, partial(_usps_rows, name)) for name in _PRINTED["table1"])),
     _experiment("paum-table-2", _REUTERS, "table2", perceptrons=_perceptron_rows, SVM=_svm_rows),
