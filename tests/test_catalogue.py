@@ -19,9 +19,9 @@ from rich.console import Console
 
 from textcat.corpus import catalogue
 from textcat.corpus.cards import card, cards, read_card, tree_digest
-from textcat.corpus.catalogue import _reopen_corpus, fetch, locate, open_corpus
+from textcat.corpus.catalogue import _fetch, _reopen_corpus, locate, open_corpus
 from textcat.errors import TextcatError
-from textcat.progress import bar_on
+from textcat.progress import _bar_on
 from textcat.reading.batches import DamagedError
 from textcat.reading.records import InputSettings
 
@@ -297,12 +297,12 @@ def test_a_download_is_verified_kept_and_not_repeated(cache, server, write_card,
     caplog.set_level("INFO")
     it = replace(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), licence="For tin men.")
     progress = Progress()
-    path = fetch(it, progress)
+    path = _fetch(it, progress)
     assert path == cache / "tin.tar.gz"
     assert path.read_bytes() == ARCHIVE
     assert (progress.total, progress.done, progress.closed) == (len(ARCHIVE), len(ARCHIVE), 1)
     assert "For tin men." in caplog.text
-    assert fetch(it) == path
+    assert _fetch(it) == path
     assert server.hits == ["/tin.tar.gz"]
     assert os.listdir(cache) == ["tin.tar.gz"]
 
@@ -316,19 +316,19 @@ def test_a_single_file_can_be_downloaded(server, write_card):
     text = (
         f'reader = "reuters"\nfiles = ["tin.sgm"]\nurls = ["{server.url}/tin.sgm"]\nsha256 = {{ "tin.sgm" = "{SUM}" }}'
     )
-    assert fetch(read_card(write_card(text))).read_bytes() == SGML
+    assert _fetch(read_card(write_card(text))).read_bytes() == SGML
 
 
 def test_a_damaged_file_in_the_cache_is_fetched_again(cache, server, write_card):
     cache.mkdir()
     (cache / "tin.tar.gz").write_bytes(ARCHIVE[:50])
     it = read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
-    assert fetch(it).read_bytes() == ARCHIVE
+    assert _fetch(it).read_bytes() == ARCHIVE
 
 
 def test_a_dead_mirror_and_a_missing_file_are_passed_over(server, write_card):
     it = read_card(write_card(urls=[DEAD, f"{server.url}/gone", f"{server.url}/tin.tar.gz"]))
-    assert fetch(it).read_bytes() == ARCHIVE
+    assert _fetch(it).read_bytes() == ARCHIVE
     assert server.hits == ["/gone", "/tin.tar.gz"]
 
 
@@ -337,16 +337,16 @@ def test_a_truncated_download_does_not_stay(cache, server, write_card, tells_len
     server.cut, server.tells_length = 40, tells_length
     it = read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
     with pytest.raises(TextcatError, match=r"could not be downloaded .*(broke off|cut off).* TEXTCAT_CORPORA"):
-        fetch(it)
+        _fetch(it)
     assert os.listdir(cache) == []
     server.cut = 0
-    assert fetch(it).exists()
+    assert _fetch(it).exists()
 
 
 def test_a_download_with_a_wrong_checksum_does_not_stay(cache, server, write_card):
     server.files["/tin.tar.gz"] = tar_bytes(**{"tin.sgm": SGML + b"\n"})
     with pytest.raises(TextcatError, match="cut off or not the one the card describes"):
-        fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
+        _fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
     assert os.listdir(cache) == []
 
 
@@ -354,7 +354,7 @@ def test_a_failed_download_leaves_the_old_file_alone(cache, write_card):
     cache.mkdir()
     (cache / "tin.tar.gz").write_bytes(b"old")
     with pytest.raises(TextcatError):
-        fetch(read_card(write_card(urls=[DEAD])))
+        _fetch(read_card(write_card(urls=[DEAD])))
     assert (cache / "tin.tar.gz").read_bytes() == b"old"
 
 
@@ -369,9 +369,9 @@ def test_being_offline_is_told_with_the_remedy(write_card):
 
 def test_a_card_without_urls_or_with_a_strange_one_is_told(write_card):
     with pytest.raises(TextcatError, match="names no URL"):
-        fetch(read_card(write_card()))
+        _fetch(read_card(write_card()))
     with pytest.raises(TextcatError, match="gopher://x/tin: "):
-        fetch(read_card(write_card(urls=["gopher://x/tin"])))
+        _fetch(read_card(write_card(urls=["gopher://x/tin"])))
 
 
 def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write_card):
@@ -379,7 +379,7 @@ def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write
         (cache / f".partial-{name}").mkdir(parents=True)
         when = time.time() - age * 24 * 3600
         os.utime(cache / f".partial-{name}", (when, when))
-    fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
+    _fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
     assert sorted(os.listdir(cache)) == [".partial-new", "tin.tar.gz"]
 
 
@@ -387,8 +387,8 @@ def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write
 def test_the_bar_shows_the_bytes(server, write_card, tells_length):
     server.tells_length = tells_length
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with bar_on(console, "tin", shows="bytes") as bar:
-        fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), bar)
+    with _bar_on(console, "tin", shows="bytes") as bar:
+        _fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), bar)
         assert bar.total == (len(ARCHIVE) if tells_length else 0)
     assert "tin" in console.file.getvalue()
 

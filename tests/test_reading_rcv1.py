@@ -19,7 +19,7 @@ import textcat
 from textcat import cli
 from textcat.corpus import catalogue
 from textcat.corpus.cards import card, read_card
-from textcat.corpus.catalogue import fetch, open_corpus
+from textcat.corpus.catalogue import _fetch, open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import compression
 from textcat.reading.batches import DamagedError
@@ -449,17 +449,17 @@ def test_a_folder_without_the_weeks_is_told(tmp_path):
 def test_fetching_says_where_one_applies_and_where_the_files_go(tmp_path, cache):
     for name in ("rcv1", "rcv1-lyrl2004"):
         with pytest.raises(TextcatError, match=r"no URL .*trec\.nist\.gov/data/reuters.* day zips .* TEXTCAT_CORPORA"):
-            fetch(card(name))
+            _fetch(card(name))
         with pytest.raises(TextcatError, match=rf"{name} is in none of .*cache\. NIST gives it .* Put rcv1\.tar\.xz"):
             open_corpus(name)
 
 
 def test_what_was_put_into_the_cache_by_hand_is_found_and_checked(cache):
     write(cache / "rcv1", day_zips())
-    assert fetch(card("rcv1")) == cache / "rcv1"
+    assert _fetch(card("rcv1")) == cache / "rcv1"
     (cache / "rcv1" / "19960826.zip").write_bytes(b"")
     with pytest.raises(DamagedError, match=r"19960826\.zip is damaged"):
-        fetch(card("rcv1"))
+        _fetch(card("rcv1"))
 
 
 def test_a_card_of_the_users_own_chooses_other_days(tmp_path):

@@ -63,25 +63,16 @@ class Bar:
 
 
 @contextmanager
-def bar_on(
+def _bar_on(
     console: Console | None,
     name: str = "",
     total: int | None = None,
     *,
     shows: Literal["items", "bytes", "text"] = "items",
 ) -> Iterator[Bar]:
-    """Draw a bar while a block lasts, if there is a terminal.
+    """Draw a bar while a block lasts, if there is a terminal: behind the name, and the total of items if that is known.
 
-    Parameters
-    ----------
-    console, name, total : rich.console.Console or None, str, int or None
-        Where it is drawn, what stands before it, and how many items there are, if that is known.
-    shows : {"items", "bytes", "text"}
-        What stands behind it: the number of items and the time, bytes and speed, or the text given to `Bar.show`.
-
-    Yields
-    ------
-    Bar
+    Behind it stands the number of items and the time, bytes and speed, or the text given to `Bar.show`.
     """
     if console is None or not console.is_terminal:
         yield Bar()
@@ -113,14 +104,14 @@ class Stages:
         Parameters
         ----------
         name, total
-            As for `bar_on`.
+            What stands before the bar, and how many items there are, if that is known.
 
         Yields
         ------
         Bar
         """
         started = time.perf_counter()
-        with bar_on(self._console, name, total) as bar:
+        with _bar_on(self._console, name, total) as bar:
             yield bar
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 

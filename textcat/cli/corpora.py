@@ -32,11 +32,11 @@ def fetch(
     """Find a corpus or download it, and check that it is complete."""
     from textcat.cli import _tables
     from textcat.corpus import catalogue
-    from textcat.progress import bar_on
+    from textcat.progress import _bar_on
 
     chosen = catalogue.card(corpus)
-    with bar_on(common.console(stderr=True), chosen.name, shows="bytes") as progress:
-        path = catalogue.fetch(chosen, progress, corpus_dir)
+    with _bar_on(common.console(stderr=True), chosen.name, shows="bytes") as progress:
+        path = catalogue._fetch(chosen, progress, corpus_dir)
     _tables.fetched(common.console(), chosen, path)
 
 

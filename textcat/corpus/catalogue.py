@@ -27,7 +27,7 @@ from textcat.reading.streams import STEP, Stream
 if TYPE_CHECKING:
     from textcat.progress import Bar
 
-__all__ = ["Card", "cache_folder", "card", "cards", "fetch", "locate", "open_corpus"]
+__all__ = ["Card", "cache_folder", "card", "cards", "locate", "open_corpus"]
 
 _log = logging.getLogger(__name__)
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
@@ -78,21 +78,13 @@ def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def fetch(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
+def _fetch(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
     """Find a corpus on disk, or download it into the user's cache, and return its path; all of it is read and verified.
 
     A copy in the cache that is damaged is fetched again. A download gets its name only after it is verified, so a half
     one is never taken for a corpus. The licence is logged. A TextcatError says what is wrong with the files, what went
-    wrong at each mirror, or that the card names none.
-
-    Parameters
-    ----------
-    card, progress, corpus_dir : Card, Bar, str or Path
-        The bar draws the download, see `textcat.progress.bar_on`; the folder is as for `locate`.
-
-    Returns
-    -------
-    Path
+    wrong at each mirror, or that the card names none. The bar draws the download, and the folder is looked in
+    first.
     """
     path = locate(card, corpus_dir)
     if path is not None:
@@ -172,7 +164,7 @@ def open_corpus(
         if located is None and not (download and described.urls):
             folders = ", ".join(map(str, _search_folders(described, corpus_dir)))
             raise TextcatError(f"Corpus {described.name} is in none of {folders}. {_by_hand(described)}")
-        data = str(located or fetch(described, progress))
+        data = str(located or _fetch(described, progress))
     corpus = replace(_open(described, data, settings), origin=origin)
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
 

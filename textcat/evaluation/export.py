@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
-import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike
 
 from textcat.errors import TextcatError
+from textcat.evaluation.metrics import _checked
 from textcat.evaluation.ranking import Evaluation, TopicQuality
 from textcat.files import write_atomically
 
@@ -89,8 +89,7 @@ def _write_trec(
     equal. Ids and topics are the names of the rows and of the columns: a TextcatError says so if one is empty or occurs
     twice. The folder is made if absent; files of these names are replaced.
     """
-    values = np.asarray(scores)
-    positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
+    positives, values = _checked(Y, scores)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
     run, qrels = Path(folder, "run.txt"), Path(folder, "qrels.txt")
     write_atomically(run, _run_lines(values, documents, queries, _trec_names([run_name], "run")[0]))

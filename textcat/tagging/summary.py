@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textcat.progress import bar_on
+from textcat.progress import _bar_on
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -192,7 +192,7 @@ def progress_shown(console: Console | None = None) -> Iterator[ShowProgress]:
         def show(progress: RunProgress) -> None:
             nonlocal last_line, bar
             # Only now: it is drawn by a thread, and workers are forked before there is one.
-            bar = bar or drawing.enter_context(bar_on(console, shows="text"))
+            bar = bar or drawing.enter_context(_bar_on(console, shows="text"))
             bar.show(completed=progress.read, total=progress.total, description=progress.documents)
             now = time.monotonic()
             if not 0 <= now - last_line < _LOG_SECONDS:  # a clock that was set back counts as late
