@@ -1,4 +1,4 @@
-"""Results of the commands → tables for people, or JSON for programs: a function for each command."""
+"""Results of the commands → tables for people, or JSON for programs: what all share, and a function per command."""
 
 from __future__ import annotations
 
@@ -55,9 +55,6 @@ _BAND_LINES = (
 )
 _SHORT_TITLES = {"macro_average_precision": "MAP", "macro_f1": "macro F1", "micro_f1": "micro F1"}
 _IN_SHORT = {"average_sparsity", *_SHORT_TITLES}  # the measures that are printed unless all of them are asked for
-
-
-# --- tables ----------------------------------------------------------------------------------------------------------
 
 
 class _Figure(str):
@@ -158,9 +155,6 @@ def _named(titles: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[dict[st
 
 def _largest_first(rows: Iterable[dict[str, Any]], size: str = "train") -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row[size], row["topic"]))
-
-
-# --- train, evaluate, compare ----------------------------------------------------------------------------------------
 
 
 def training(
@@ -308,9 +302,6 @@ def difference_rows(compared: Comparison, names: Sequence[str], n: int | None = 
     return _named(("topic", "train", "test", *names, *(f"{name} - {names[0]}" for name in names[1:])), rows)
 
 
-# --- tag, topics, show -----------------------------------------------------------------------------------------------
-
-
 def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bool = False) -> None:
     """Print what tagging an archive came to: counts, reasons, a row per topic, and what differs from training."""
     counts, before = summary.counts, summary.before
@@ -408,9 +399,6 @@ def _settings(values: Mapping[str, Any], between: str = "=") -> str:
 
 def topic_terms(console: Console, terms: Iterable[tuple[str, float]], *, as_json: bool = False) -> None:
     _rows(console, [{"term": term, "weight": weight} for term, weight in terms], as_json=as_json)
-
-
-# --- corpora, recipes, tune ------------------------------------------------------------------------------------------
 
 
 def corpora(console: Console, located: Iterable[tuple[Card, Path | None]], *, as_json: bool = False) -> None:
@@ -519,9 +507,6 @@ def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
         for section, key in named
         if len({json.dumps(getattr(recipe, section).get(key)) for recipe in recipes}) > 1
     ]
-
-
-# --- reproduce -------------------------------------------------------------------------------------------------------
 
 
 def experiments(console: Console, last_runs: Mapping[Experiment, str], *, as_json: bool) -> None:

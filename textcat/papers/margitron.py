@@ -121,13 +121,10 @@ def margitrons(case: _Case) -> tuple[_Run, _Run]:
 def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bool) -> Row:
     """Return a row of Table 1, geometric margins and times, from what Table 3 prints."""
     of_t, of_l = margitrons(case)
-    svm, svm_seconds, notes = None, None, [case.note, SLOW_NOTE]
-    if slow_baselines:
-        data = load(case.data)
-        margin, svm_seconds = _libsvm_margin(data.X, data.y, case.delta)
-        svm, notes = 1e3 * margin, [case.note]
+    data, notes = load(case.data), [case.note, "" if slow_baselines else SLOW_NOTE]
+    svm, svm_seconds = _libsvm_margin(data.X, data.y, case.delta) if slow_baselines else (None, None)
     digits = decimals(printed[0])
-    figures = {"LIBSVM 10³γ'": Figure(svm, digits=digits), "LIBSVM s": Figure(svm_seconds, digits=1)}
+    figures = {"LIBSVM 10³γ'": Figure(svm and 1e3 * svm, digits=digits), "LIBSVM s": Figure(svm_seconds, digits=1)}
     for name, run, directional in (("t-margitron", of_t, printed[0]), ("ℓ-margitron", of_l, printed[3])):
         # Table 1 itself is lost; but without a bias the geometric margin is the directional one.
         published = directional if case.rho == 0 else None

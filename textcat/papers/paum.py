@@ -37,10 +37,8 @@ _PRINTED = PUBLISHED["paum"]
 Rules = Rule | Sequence[Rule]  # one for all topics, or each topic's own
 Printed = Mapping[str, Any]  # a paper's figures
 
-# --- table 1: USPS's digits, with a Gaussian kernel -------------------------------------------------------------------
-
-SIGMA = 3.5
-N_ORDERS = 10
+SIGMA = 3.5  # of the Gaussian kernel of Table 1
+N_ORDERS = 10  # random ones, of its images
 EPOCHS = {"1 epoch": 1, "3 epochs": 3, "convergence": 1000}
 
 # ALMA(α) as Gentile (2001) writes it, with the B of his experiments: PA's test would be α = 1.
@@ -99,7 +97,7 @@ def _train_digits(kernels: _Kernels, rule: Rule, max_epochs: int, seed: int, n_j
 
 
 def _digits_row(kernels: _Kernels, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS) -> Row:
-    """Train one of the perceptrons in random orders, up to every stage that the paper prints."""
+    """Train one of Table 1's perceptrons in random orders, up to every stage that the paper prints."""
     stages, seeds = list(EPOCHS.items())[: len(printed)], range(n_orders)
     rule = _ON_USPS[name]
     runs, seconds = _timed(
@@ -139,8 +137,6 @@ def _usps_rows(name: str, settings: Settings) -> list[Row]:
         return [_digits_svm_row(kernels(), printed)]
     return [_digits_row(kernels(), name, printed, settings.n_jobs)]
 
-
-# --- the vectors of Reuters -------------------------------------------------------------------------------------------
 
 # The paper's numbers of terms. Which ones it leaves out it does not say; here, those in the fewest training documents.
 _N_TERMS = {"reuters21578": 20_000, "rcv1": 120_000}
@@ -229,13 +225,10 @@ def _gram(rows: sp.csr_matrix) -> np.ndarray:
     return products
 
 
-# --- tables 2 and 3 --------------------------------------------------------------------------------------------------
-
-
 def _perceptron_row(
     label: str, vectors: _Vectors, rules: Rules, n_jobs: int, printed: Printed | None = None, note: str = ""
 ) -> Row:
-    """Train and test a perceptron per topic."""
+    """Train and test a perceptron per topic, as in tables 2 and 3."""
     solutions, seconds = _timed(lambda: vectors.solve(rules, n_jobs))
     return Row(label, vectors.figures(vectors.quality(solutions), _support_sizes(solutions), printed), seconds, note)
 
@@ -259,15 +252,13 @@ def _train_svm(vectors: _Vectors, C: float) -> tuple[np.ndarray, np.ndarray]:
     return rows.T @ alpha, np.count_nonzero(alpha, axis=0)
 
 
-# --- table 4 ---------------------------------------------------------------------------------------------------------
-
 # Epochs after which PA is given up on a topic. It needs at most 143 on a topic of Reuters-21578 that is separable.
 _PATIENCE = 1000
 _N_SEPARABLE = 77  # topics, in the paper
 
 
 def _separability_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Find the topics on which PA converges without λ, and compare λ = 0 with λ = 1 on them."""
+    """Find the topics on which PA converges without λ, and compare λ = 0 with λ = 1 on them: Table 4."""
     runs = [_timed(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]  # noqa: B023
     converged = np.array([solution.converged for solution in runs[0][0]])
     separable = np.flatnonzero(converged).tolist()
@@ -303,8 +294,6 @@ def _contradicted_topics(vectors: _Vectors) -> set[int]:
     mixed = [np.any(each, axis=0) & ~np.all(each, axis=0) for each in alike.values()]
     return set(np.flatnonzero(np.any(mixed, axis=0)).tolist())
 
-
-# --- the choice of margins: by cross-validation, from prevalence, and by the training documents themselves ------------
 
 _Pair = tuple[float, float]  # τ₋, τ₊
 
@@ -404,8 +393,6 @@ def _trained_on(vectors: _Vectors, pairs: Sequence[_Pair], n_jobs: int) -> tuple
     return np.array(quality), np.array(sparsity)
 
 
-# --- Figure 2.1: a slice through version space -----------------------------------------------------------------------
-
 _TOPIC = "earn"
 
 # By the names that the picture gives them: τ, or τ₋ and τ₊.
@@ -476,7 +463,7 @@ def _crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) ->
 
 
 def _figure_rows(vectors: _Vectors, topic: str, pictures: Path | None) -> list[Row]:
-    """Train on a topic, draw the slice if there is a folder, return where solutions are, their margins and angles."""
+    """Train on a topic; draw Figure 2.1 if there is a folder; return where solutions are, their margins and angles."""
     rows, y = vectors.train.astype(np.float64), np.full(vectors.train.shape[0], -1)
     y[vectors.positives[vectors.topics.index(topic)]] = 1
     solutions, whole = _solutions(rows, y), sp.csr_array(sp.hstack([rows, np.ones((len(y), 1))], format="csr"))
