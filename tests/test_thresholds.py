@@ -53,11 +53,11 @@ def test_s_cut_has_the_largest_f1_of_all_cuts_and_the_highest_of_equals(pairs):
     np.testing.assert_array_equal(decision, best[-1])
 
 
-@given(LABELS_AND_SCORES, st.floats(0, 1))
-def test_p_cut_lets_as_many_pass_as_the_prevalence_says_and_never_parts_equals(pairs, prevalence):
-    _, scores = columns(pairs)
-    k = round(prevalence * len(scores))
-    decision = passed(scores, _p_cut(scores, [prevalence]))
+@given(LABELS_AND_SCORES)
+def test_p_cut_lets_as_many_pass_as_have_the_topic_and_never_parts_equals(pairs):
+    labels, scores = columns(pairs)
+    k = labels.sum()
+    decision = passed(scores, _p_cut(scores, labels))
     ranked = np.sort(scores.ravel())[::-1]
     together = 0 < k < len(scores) and ranked[k - 1] == ranked[k]
     assert decision.sum() == (np.count_nonzero(ranked > ranked[k]) if together else k)

@@ -48,16 +48,13 @@ def _s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
     return np.array(thresholds, dtype if dtype.kind == "f" else np.float64)
 
 
-def _p_cut(scores: ArrayLike, prevalence: ArrayLike) -> NDArray[Any]:
-    """Return the threshold per topic that as large a part of the documents passes as is expected to have the topic.
+def _p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
+    """Return the threshold per topic that as many documents of the sample pass as have the topic.
 
-    ``k = round(prevalence · n_documents)`` documents pass. Where the k-th has the same score as the next one, neither
-    passes, and fewer than k do. Labels are not needed.
+    Where the last of these has the same score as the next one, neither passes, and fewer do.
     """
-    values = np.asarray(scores)
-    ranked = [np.sort(column[~np.isnan(column)]) for column in values.T]
-    counts = [int(np.rint(part * len(column))) for part, column in zip(np.asarray(prevalence), ranked, strict=True)]
-    return np.array([_under_rank(column, k) for column, k in zip(ranked, counts, strict=True)], values.dtype)
+    thresholds = [_under_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in _samples(scores, Y)]
+    return np.array(thresholds, np.asarray(scores).dtype)
 
 
 def _expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
@@ -156,7 +153,7 @@ class Calibration:
         samples = [_standardised(*sample) for sample in _samples(scores, Y)]
         if not all(len(sample.z) for sample in samples):
             raise ValueError("Probabilities cannot be learnt without a document.")
-        n, n_positives, mean, deviation = np.array([sample[3:] for sample in samples]).reshape(-1, 4).T
+        n, n_positives, mean, deviation = np.array([sample.facts for sample in samples]).reshape(-1, 4).T
         own_part = n_positives / np.maximum(n_positives + shrinkage, 1)
         own = np.array([_sigmoid(sample.z, sample.target, 0.0, sample.weight) for sample in samples]).reshape(-1, 2)
         priors = scipy.special.logit((n_positives + 0.5) / (n + 1))
@@ -174,18 +171,15 @@ class _Standardised(NamedTuple):
     z: NDArray[np.float64]
     target: NDArray[np.float64]
     weight: NDArray[np.float64]
-    n: int
-    n_positives: int
-    mean: float
-    deviation: float
+    facts: tuple[int, int, float, float]  # documents, positives among them, mean, deviation
 
 
 def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
     """Standardise a sample; where there are many negatives, those of nearly the same score become one of their mean."""
     scores = scores.astype(np.float64)
     n, n_positives = len(scores), int(is_positive.sum())
-    mean, deviation = (scores.mean(), scores.std()) if n else (0.0, 1.0)
-    z = (scores - mean) / (deviation or 1.0)
+    mean, deviation = (scores.mean(), scores.std() or 1.0) if n else (0.0, 1.0)
+    z = (scores - mean) / deviation
     negatives, weight = z[~is_positive], np.ones(n - n_positives)
     if len(negatives) > _MANY_NEGATIVES:
         lowest = negatives.min()
@@ -198,10 +192,7 @@ def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Stan
         np.concatenate([z[is_positive], negatives]),
         np.concatenate([np.full(n_positives, right), np.full(len(negatives), wrong)]),
         np.concatenate([np.ones(n_positives), weight]),
-        n,
-        n_positives,
-        mean,
-        deviation or 1.0,
+        (n, n_positives, mean, deviation),
     )
 
 
@@ -261,7 +252,7 @@ def _choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25)
         case "scut-fbr":
             return _s_cut(scores, Y, fbr=0.1), calibration
         case "pcut":
-            return _p_cut(scores, [is_positive.mean() for _, is_positive in _samples(scores, Y)]), calibration
+            return _p_cut(scores, Y), calibration
         case "expected-f1":
             return _expected_f1_cut(scores, calibration.probabilities(scores)), calibration
     raise ValueError(f"No strategy {strategy!r}; known: {', '.join(STRATEGIES)}")

@@ -22,7 +22,7 @@ from textcat.evaluation.metrics import _macro_average, average_precisions
 from textcat.evaluation.ranking import bands
 from textcat.margin import learners
 from textcat.margin.learners import prevalence_tau
-from textcat.margin.problems import Problem, Solution
+from textcat.margin.problems import Problem, Solution, rows_by_column
 from textcat.margin.rules import ALMA, PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets, pages
@@ -168,8 +168,7 @@ class _Vectors:
     @cached_property
     def positives(self) -> list[np.ndarray]:
         """The training documents of each topic, int32."""
-        labels = self.train_labels
-        return [np.sort(rows).astype(np.int32) for rows in np.split(labels.indices, labels.indptr[1:-1])]
+        return rows_by_column(self.train_labels)
 
     @cached_property
     def sizes(self) -> np.ndarray:
