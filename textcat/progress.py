@@ -1,7 +1,5 @@
 """Stages of a job, timed, and drawn on a terminal while they go."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -31,7 +29,7 @@ class Bar:
 
     total = 0  # bytes of a download; 0 if that is not known
 
-    def __init__(self, bars: Progress | None = None, *, for_download: bool = False):
+    def __init__(self, bars: "Progress | None" = None, *, for_download: bool = False):
         self._bars, self._for_download = bars, for_download
 
     def __call__(self, n: int) -> None:
@@ -64,7 +62,7 @@ class Bar:
 
 @contextmanager
 def _bar_on(
-    console: Console | None,
+    console: "Console | None",
     name: str = "",
     total: int | None = None,
     *,
@@ -93,7 +91,7 @@ def _bar_on(
 class Stages:
     """The stages of one job: how long each took, and a bar for the one that is running, if there is a terminal."""
 
-    def __init__(self, console: Console | None = None):
+    def __init__(self, console: "Console | None" = None):
         self.seconds: dict[str, float] = {}  # wall-clock time per stage, in the order in which they first ran
         self._console = console
 
