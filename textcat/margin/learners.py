@@ -264,19 +264,18 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             y, names = binarizer.fit_transform(y), binarizer.classes_
         labels = y if sp.issparse(y) else np.asarray(y)
         self.multilabel_ = sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1)
+        labels = sp.csc_array(labels) if self.multilabel_ else column_or_1d(labels, warn=True)
+        if labels.shape[0] != n_rows:
+            raise ValueError(f"X has {n_rows} rows and Y has {labels.shape[0]}; they must be as many")
         if self.multilabel_:
-            indicator = sp.csc_array(labels)
-            _check_length(indicator.shape[0], n_rows)
-            if not indicator.shape[1]:
+            if not labels.shape[1]:
                 raise ValueError("Y has no column; an indicator Y needs one for each topic")
-            if indicator.nnz and not np.isin(indicator.data, (0, 1)).all():
+            if labels.nnz and not np.isin(labels.data, (0, 1)).all():
                 raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
-            self.classes_ = np.arange(indicator.shape[1]) if names is None else names
-            return rows_by_column(indicator)
-        y = column_or_1d(labels, warn=True)
-        _check_length(len(y), n_rows)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+            self.classes_ = np.arange(labels.shape[1]) if names is None else names
+            return rows_by_column(labels)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has only one class, {self.classes_[0]!r}; training needs at least two")
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
@@ -496,11 +495,6 @@ def _blocks(X: Any) -> Iterator[Any]:
     """Yield rows on disk as matrices of a few."""
     for start in range(0, X.shape[0], _BLOCK_ROWS):
         yield X[start : start + _BLOCK_ROWS]
-
-
-def _check_length(n_labels: int, n_rows: int) -> None:
-    if n_labels != n_rows:
-        raise ValueError(f"X has {n_rows} rows and Y has {n_labels}; they must be as many")
 
 
 # The learners by the names that recipes and the command line use.
