@@ -19,7 +19,7 @@ from rich.console import Console
 
 from textcat.corpus import catalogue
 from textcat.corpus.cards import card, cards, read_card, tree_digest
-from textcat.corpus.catalogue import _fetch, _reopen_corpus, locate, open_corpus
+from textcat.corpus.catalogue import _fetch, _locate, _reopen_corpus, open_corpus
 from textcat.errors import TextcatError
 from textcat.progress import _bar_on
 from textcat.reading.batches import DamagedError
@@ -180,12 +180,12 @@ def test_the_tree_digest_is_what_sha256sum_prints_and_does_not_hang_on_order_or_
 
 def test_the_search_order_is_argument_environment_card_cache(tmp_path, cache, write_card, monkeypatch):
     it = read_card(write_card())
-    assert locate(it) is None
+    assert _locate(it) is None
     monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path / "environment"))
     for folder in (cache, it.folder, tmp_path / "environment", tmp_path / "argument"):
         folder.mkdir(exist_ok=True)
         (folder / "tin.tar.gz").write_bytes(ARCHIVE)
-        assert locate(it, tmp_path / "argument") == folder / "tin.tar.gz"
+        assert _locate(it, tmp_path / "argument") == folder / "tin.tar.gz"
 
 
 def test_a_corpus_opens_by_card_path_and_data_path(tmp_path, write_card):

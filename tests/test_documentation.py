@@ -70,9 +70,9 @@ def commands(kind, text):
 
 
 def absent_corpora():
-    from textcat.corpus.catalogue import cards, locate
+    from textcat.corpus.catalogue import _locate, cards
 
-    return [name for name, card in cards().items() if locate(card) is None]
+    return [name for name, card in cards().items() if _locate(card) is None]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from measuring import Task, interleaved
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from textcat.corpus.catalogue import card, locate, open_corpus
+from textcat.corpus.catalogue import _locate, card, open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.metrics import average_precisions
 from textcat.recipe import read_recipe
@@ -62,7 +62,7 @@ float64, made beforehand; to it a description is a negative example of all other
 
 def _others(folder: Path, *, quick: bool) -> Iterator[Corpus]:
     """Open those that are here; for a quick look only a few titles."""
-    if not quick and locate(card(NEWSGROUPS)):
+    if not quick and _locate(card(NEWSGROUPS)):
         yield open_corpus(NEWSGROUPS, download=False)
     elif not quick:
         print(f"Corpus {NEWSGROUPS} is not here: measuring without it.", file=sys.stderr)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from textcat.corpus.catalogue import Card, locate
+from textcat.corpus.catalogue import Card, _locate
 from textcat.documents import Corpus
 
 NAME, SUBJECTS = "yso-finna-en", "yso-en-topics"
@@ -23,7 +23,7 @@ N_TOPICS, TEST_SIZE, SEED = 100, 0.2, 0
 
 def located() -> Path | None:
     """Return the file of the titles; None if it is not here."""
-    return locate(Card(NAME, Path(__file__).parent, "tsv", [f"{NAME}.tsv.xz"]))
+    return _locate(Card(NAME, Path(__file__).parent, "tsv", [f"{NAME}.tsv.xz"]))
 
 
 def read(path: Path) -> list[list[str]]:

@@ -18,9 +18,9 @@ def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: 
     if context.invoked_subcommand is not None:
         return
     from textcat.cli import _tables
-    from textcat.corpus.catalogue import cards, locate
+    from textcat.corpus.catalogue import _locate, cards
 
-    _tables.corpora(common.console(), [(card, locate(card, corpus_dir)) for card in cards().values()], as_json=as_json)
+    _tables.corpora(common.console(), [(card, _locate(card, corpus_dir)) for card in cards().values()], as_json=as_json)
 
 
 def fetch(

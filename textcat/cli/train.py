@@ -109,7 +109,7 @@ def evaluate(
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if bootstrap:
-        evaluation = significance._with_intervals(evaluation, n_resamples=bootstrap)
+        evaluation = significance.with_intervals(evaluation, n_resamples=bootstrap)
     if trec:
         ids = [document.id for document in documents.test]
         if evaluation.scores is None:

@@ -27,7 +27,7 @@ from textcat.reading.streams import STEP, Stream
 if TYPE_CHECKING:
     from textcat.progress import Bar
 
-__all__ = ["Card", "cache_folder", "card", "cards", "locate", "open_corpus"]
+__all__ = ["Card", "cache_folder", "card", "cards", "open_corpus"]
 
 _log = logging.getLogger(__name__)
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
@@ -62,18 +62,8 @@ def _warn_once(sentence: str) -> None:
     _log.warning(sentence)
 
 
-def locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
-    """Return where a corpus lies on disk: the first of the card's `files` that is there; None if there is none.
-
-    Parameters
-    ----------
-    card, corpus_dir : Card, str or Path
-        The folder is looked in before ``TEXTCAT_CORPORA``, the card's own folder and the user's cache.
-
-    Returns
-    -------
-    Path or None
-    """
+def _locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
+    """Return where a corpus lies: the first of the card's `files` that is in a folder of `_search_folders`, or None."""
     paths = (folder / file for folder in _search_folders(card, corpus_dir) for file in card.files)
     return next((path for path in paths if path.exists()), None)
 
@@ -86,7 +76,7 @@ def _fetch(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | N
     wrong at each mirror, or that the card names none. The bar draws the download, and the folder is looked in
     first.
     """
-    path = locate(card, corpus_dir)
+    path = _locate(card, corpus_dir)
     if path is not None:
         try:
             _verify(card, path)
@@ -160,7 +150,7 @@ def open_corpus(
             origin["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
     if not data:
         described.check_settings(settings or InputSettings())
-        located = locate(described, corpus_dir)
+        located = _locate(described, corpus_dir)
         if located is None and not (download and described.urls):
             folders = ", ".join(map(str, _search_folders(described, corpus_dir)))
             raise TextcatError(f"Corpus {described.name} is in none of {folders}. {_by_hand(described)}")
@@ -171,7 +161,7 @@ def open_corpus(
 
 def _size_of(name_or_path: str, corpus_dir: str | Path | None = None) -> float:
     """Return the bytes of the one file that a corpus is in, by name or path; infinite if there is no such file."""
-    path = locate(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
+    path = _locate(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
     return path.stat().st_size if path is not None and path.is_file() else math.inf
 
 

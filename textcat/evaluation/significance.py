@@ -64,10 +64,17 @@ def _interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[
     return float(low), float(high)
 
 
-def _with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
+def with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
     """Return an evaluation with the bootstrap intervals of its bands.
 
-    It needs the scores, as `evaluate` returns them: a model's folder keeps none, and a TextcatError says so.
+    Parameters
+    ----------
+    evaluation, n_resamples, seed : Evaluation, int, int
+        With its scores, as `evaluate` returns it: a model's folder keeps none, and a TextcatError says so.
+
+    Returns
+    -------
+    Evaluation
     """
     values = _resampled(evaluation, n_resamples, seed)
     rows = [
@@ -192,10 +199,9 @@ def compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed:
 
     Parameters
     ----------
-    evaluations : sequence of Evaluation
+    evaluations, n_resamples, seed : sequence of Evaluation, int, int
         One per model, with their scores; a TextcatError says if documents, topics or bands are not the same. Models may
         have scales of their own.
-    n_resamples, seed : int
 
     Returns
     -------

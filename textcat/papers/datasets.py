@@ -89,7 +89,7 @@ def missing(name: str) -> str | None:
             return str(error)
         return None
     card = catalogue.card(name)
-    if catalogue.locate(card) is not None:
+    if catalogue._locate(card) is not None:
         return None
     how = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
     return (
