@@ -337,6 +337,20 @@ def test_what_is_kept_of_the_weights_is_what_a_function_makes_of_them(alone, bac
     assert [solution.weights.tolist() for solution in scored] == [(X[:5] @ s.weights).tolist() for s in whole]
 
 
+@pytest.mark.parametrize("narrow", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_may_be_written_over_are_trained_on_in_place(narrow, dtype, monkeypatch):
+    X, problems = some_rows(n_features=200, dtype=dtype), some_problems()  # many features are lone
+    expected = bits(solve(X, problems))
+    if not narrow:
+        monkeypatch.setattr("textcat.margin.primal._NARROW", 0)
+    csr = read_rows(X.copy())
+    arranged = arrange(csr, in_place=True).arrays
+    assert np.shares_memory(arranged["data"], csr.data)
+    assert narrow or np.shares_memory(arranged["wide"], csr.indices)
+    assert bits(solve(X.copy(), problems, overwrite_X=True)) == expected
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_packed_weights_are_the_weights_to_the_bit(dtype):
     weights = np.array([0, -0.0, 1e-30, np.nan, -np.inf, 0, 3], dtype)

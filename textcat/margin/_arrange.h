@@ -26,11 +26,12 @@ static ptrdiff_t B(measure)(ptrdiff_t start, ptrdiff_t stop, ptrdiff_t n_feature
 }
 
 /* Arrange rows from `start` to `stop`, the ones before them being done; `column` gives a feature's column, or -1 if it is
- * lone. Columns from `first_cold` on are listed twice. Where there is no lone feature, data may be own->data itself. */
+ * lone. Columns from `first_cold` on are listed twice. data and indices may be own->data and own->wide themselves, as nothing
+ * is written behind what has been read. */
 static void B(arrange)(rows *own, ptrdiff_t start, ptrdiff_t stop, const int64_t *indptr, const int32_t *indices,
                        const REAL *data, const int32_t *column, int32_t first_cold)
 {
-    const int moves = own->data != data;
+    const int moves = own->data != data || own->lone_ptr;
     REAL *const new_data = own->data, *const lone_data = own->lone_data, *const lone2 = own->lone2;
     for (ptrdiff_t i = start; i < stop; i++) {
         int64_t common = own->indptr[i];

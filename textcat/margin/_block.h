@@ -1,4 +1,5 @@
-/* A block: sixteen lanes, each with one problem in work, over the same sparse rows.
+/* A block: sixteen lanes, each with one problem in work, over the same sparse rows; or a single one, whose numbers lie
+ * together as though it worked alone, in a sixteenth of the memory.
  *
  * Included once per number type by _lanes.h, with REAL, ACCUMULATORS and B(name) defined.
  */
@@ -7,6 +8,7 @@ typedef struct B(block) {
     const rows *x;     /* shared, and not changed */
     const int64_t *order; /* in which rows are presented (NULL: as they stand) */
     int binary;           /* whether every entry is 1 */
+    ptrdiff_t stride;     /* between numbers of one lane in W and alpha: LANES, or 1 in a block of a single lane */
 
     /* per column or row and lane */
     REAL *W, *alpha;
@@ -117,33 +119,36 @@ static void B(free)(B(block) *s)
     free(s->left_out);
     free(s->moved);
     free(s->in_set);
-    free(s->set), free(s->W_alone), free(s->alpha_alone);
+    free(s->set);
+    if (s->stride > 1) free(s->W_alone), free(s->alpha_alone);
     aligned_free(s);
 }
 
 /* The weights in lane l of the column that an entry belongs to. */
 static REAL *B(weight)(const B(block) *s, int64_t p, int l)
 {
-    return &s->W[(s->x->narrow ? (ptrdiff_t)s->x->narrow[p] : (ptrdiff_t)s->x->wide[p]) * LANES + l];
+    return &s->W[(s->x->narrow ? (ptrdiff_t)s->x->narrow[p] : (ptrdiff_t)s->x->wide[p]) * s->stride + l];
 }
 
-/* Return a block without problems, or NULL where memory is short. The rows and their order must stay as long as it does. */
-static B(block) *B(new)(const rows *x, const int64_t *order, int level)
+/* Return a block without problems, or NULL where memory is short. The rows and their order must stay as long as it does.
+ * One of a single lane cannot measure margins. */
+static B(block) *B(new)(const rows *x, const int64_t *order, int level, int single)
 {
     const size_t n_rows = (size_t)x->n_rows + 1, n_columns = (size_t)x->n_columns + 1;
     B(block) *s = aligned_zeros(sizeof *s);
     if (!s) return NULL;
     s->x = x;
     s->order = order;
-    s->alpha = aligned_zeros(n_rows * LANES * sizeof *s->alpha);
+    s->stride = single ? 1 : LANES;
+    s->alpha = aligned_zeros(n_rows * (size_t)s->stride * sizeof *s->alpha);
     s->positive = calloc(n_rows, sizeof *s->positive);
     s->left_out = calloc(n_rows, sizeof *s->left_out);
     s->moved = calloc(n_rows, sizeof *s->moved);
     s->in_set = calloc(n_rows, sizeof *s->in_set);
     s->set = malloc(n_rows * sizeof *s->set);
-    s->alpha_alone = malloc(n_rows * sizeof *s->alpha_alone);
-    s->W = aligned_zeros(n_columns * LANES * sizeof *s->W);
-    s->W_alone = malloc(n_columns * sizeof *s->W_alone);
+    s->alpha_alone = single ? s->alpha : malloc(n_rows * sizeof *s->alpha_alone);
+    s->W = aligned_zeros(n_columns * (size_t)s->stride * sizeof *s->W);
+    s->W_alone = single ? s->W : malloc(n_columns * sizeof *s->W_alone);
     if (!s->alpha || !s->positive || !s->left_out || !s->moved || !s->in_set || !s->set || !s->alpha_alone || !s->W ||
         !s->W_alone) {
         B(free)(s);
@@ -159,6 +164,7 @@ static B(block) *B(new)(const rows *x, const int64_t *order, int level)
 /* Take the weights of lane l out of the lanes, and alpha of its active set or of all rows; or put them back. */
 static void B(take_out)(B(block) *s, int l)
 {
+    if (s->stride == 1) return;
     for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W_alone[c] = s->W[c * LANES + l];
     if (s->alone)
         for (ptrdiff_t i = 0; i < s->x->n_rows; i++) s->alpha_alone[i] = s->alpha[i * LANES + l];
@@ -168,6 +174,7 @@ static void B(take_out)(B(block) *s, int l)
 
 static void B(put_back)(B(block) *s, int l)
 {
+    if (s->stride == 1) return;
     for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * LANES + l] = s->W_alone[c];
     if (s->alone)
         for (ptrdiff_t i = 0; i < s->x->n_rows; i++) s->alpha[i * LANES + l] = s->alpha_alone[i];
@@ -238,11 +245,11 @@ static void B(warm)(B(block) *s, int l, const REAL *weights, double bias, double
     lane *z = &s->lanes[l];
     double sum = 0;
     for (ptrdiff_t j = 0; j < s->x->n_features; j++) sum += (double)weights[j] * (double)weights[j];
-    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * LANES + l] = weights[s->x->feature ? s->x->feature[c] : c];
+    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * s->stride + l] = weights[s->x->feature ? s->x->feature[c] : c];
     z->w_bias = z->rho ? bias / z->rho : 0;
     sum += z->w_bias * z->w_bias;
     for (ptrdiff_t k = 0; k < n_support; k++) {
-        s->alpha[(ptrdiff_t)support[k] * LANES + l] = alpha[k];
+        s->alpha[(ptrdiff_t)support[k] * s->stride + l] = alpha[k];
         s->moved[support[k]] |= bit;
         sum += (double)s->lambda[l] * (double)alpha[k] * (double)alpha[k];
     }
@@ -260,7 +267,7 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
     ptrdiff_t n_support = 0;
     memset(weights, 0, (size_t)s->x->n_features * sizeof *weights);
     for (ptrdiff_t c = 0; c < s->x->n_columns; c++) {
-        REAL *const w = &s->W[c * LANES + l];
+        REAL *const w = &s->W[c * s->stride + l];
         weights[s->x->feature ? s->x->feature[c] : c] = scale * *w;
         *w = 0;
     }
@@ -269,7 +276,7 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
         s->left_out[i] &= others;
         s->in_set[i] &= others;
         if (s->moved[i] & bit) {
-            REAL *const a = &s->alpha[i * LANES + l];
+            REAL *const a = &s->alpha[i * s->stride + l];
             if (*a != 0) {
                 support[n_support] = (int32_t)i;
                 alpha[n_support++] = scale * *a;
@@ -293,8 +300,8 @@ static void B(rescale)(B(block) *s, int l)
     const REAL scale = (REAL)z->scale;
     const int is_out = s->alone || s->set_is_out;
     if (is_out) B(put_back)(s, l);
-    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * LANES + l] *= scale;
-    for (ptrdiff_t k = 0; k < s->x->n_rows; k++) s->alpha[k * LANES + l] *= scale;
+    for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * s->stride + l] *= scale;
+    for (ptrdiff_t k = 0; k < s->x->n_rows; k++) s->alpha[k * s->stride + l] *= scale;
     z->w_bias *= z->scale;
     z->scale = 1;
     if (is_out) B(take_out)(s, l);

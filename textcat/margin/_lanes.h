@@ -101,9 +101,9 @@ typedef struct {
 #define EITHER(d, name, ...) ((d) ? double_##name(__VA_ARGS__) : float_##name(__VA_ARGS__))
 #define STATE(part) (d ? ((const double_block *)s)->part : ((const float_block *)s)->part)
 
-static void *new_block(int d, const rows *x, const int64_t *order, int level)
+static void *new_block(int d, const rows *x, const int64_t *order, int level, int single)
 {
-    return d ? (void *)double_new(x, order, level) : (void *)float_new(x, order, level);
+    return d ? (void *)double_new(x, order, level, single) : (void *)float_new(x, order, level, single);
 }
 #define measure_rows(d, ...) EITHER(d, measure, __VA_ARGS__)
 #define arrange_rows(d, ...) EITHER(d, arrange, __VA_ARGS__)

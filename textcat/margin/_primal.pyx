@@ -33,7 +33,7 @@ cdef extern from "_lanes.h" nogil:
                             int32_t *, double *)
     void arrange_rows(int, rows *, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const void *,
                       const int32_t *, int32_t)
-    void *new_block(int, const rows *, const int64_t *, int)
+    void *new_block(int, const rows *, const int64_t *, int, int)
     void free_block(int, void *)
     void load_lane(int, void *, int, const formula *, double, double, int64_t, int64_t, double, const int32_t *,
                    Py_ssize_t, const int32_t *, Py_ssize_t)
@@ -129,7 +129,8 @@ cdef class Block:
     """Sixteen lanes over rows: load problems, run, unload what has finished.
 
     They are presented in the order given, int64 row numbers, or as they stand; in their number type. The level is the
-    instruction set: 0 any machine, 1 AVX2, 2 AVX-512, -1 the best there is. The result is the same.
+    instruction set: 0 any machine, 1 AVX2, 2 AVX-512, -1 the best there is. A single lane, the first, takes a sixteenth of
+    the memory, and cannot measure margins. The result is the same.
     """
 
     cdef void *block
@@ -138,15 +139,15 @@ cdef class Block:
     cdef readonly object dtype
     cdef Py_ssize_t n_rows, n_features
 
-    def __cinit__(self, Rows rows, const int64_t[::1] order=None, int level=-1):
+    def __cinit__(self, Rows rows, const int64_t[::1] order=None, int level=-1, bint single=False):
         cdef const int64_t *in_order = &order[0] if order is not None and order.shape[0] else NULL
         self.kept = (rows, order)
         self.dtype, self.is_double = rows.dtype, rows.dtype == np.float64
         self.n_rows, self.n_features = rows.x.n_rows, rows.x.n_features
         with nogil:
-            self.block = new_block(self.is_double, &rows.x, in_order, level)
+            self.block = new_block(self.is_double, &rows.x, in_order, level, single)
         if self.block == NULL:
-            raise MemoryError(f"no memory for {LANES} lanes of {self.n_features} weights and {self.n_rows} rows")
+            raise MemoryError(f"no memory for {1 if single else LANES} lanes of {self.n_features} weights and {self.n_rows} rows")
 
     def __dealloc__(self):
         free_block(self.is_double, self.block)

@@ -63,12 +63,25 @@ def read_rows(X: Any) -> _Csr:
     return _Csr(indptr, indices, np.ascontiguousarray(X.data), X.shape[1], None)
 
 
-def arrange(csr: _Csr) -> Rows:
+def arrange(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
     """Return rows arranged for the cache, in memory or on disk as the rows are: see _lanes.h.
 
     Those of float64 stay as they are but for columns of 16 bits. Columns of a row must ascend, and be features.
+
+    Parameters
+    ----------
+    csr : _Csr
+    in_place : bool
+        Write over the arrays of a matrix, where they serve for what is arranged.
+    single : bool
+        For blocks of a single lane, for which nothing is listed twice.
+
+    Returns
+    -------
+    Rows
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
+    in_place = in_place and csr.folder is None
     df, norm2 = np.zeros(n_features, np.int32), empty(n_rows, np.float64)
     for start, stop in _ranges(csr.indptr):
         wrong = measure(csr.indptr, csr.indices, csr.data, df, norm2, start, stop)
@@ -86,13 +99,17 @@ def arrange(csr: _Csr) -> Rows:
     feature = np.argsort(-df, kind="stable")[:n_columns].astype(np.int32)
     column = np.full(n_features, -1, np.int32)
     column[feature] = np.arange(n_columns, dtype=np.int32)
-    numbers = ("narrow", np.uint16) if n_columns <= _NARROW else ("wide", np.int32)
-    arrays |= {"feature": feature, "indptr": empty(n_rows + 1, np.int64), numbers[0]: empty(n_entries, numbers[1])}
+    arrays |= {"feature": feature, "indptr": empty(n_rows + 1, np.int64)}
+    if n_columns <= _NARROW:
+        arrays["narrow"] = empty(n_entries, np.uint16)
+    else:
+        arrays["wide"] = csr.indices[:n_entries] if in_place else empty(n_entries, np.int32)
     if n_lone:
-        arrays |= {"data": empty(n_entries, np.float32), "lone2": empty(n_rows, np.float32)}
+        arrays |= {"data": csr.data[:n_entries] if in_place else empty(n_entries, np.float32)}
+        arrays["lone2"] = empty(n_rows, np.float32)
         arrays |= {"lone_feature": empty(n_lone, np.int32), "lone_data": empty(n_lone, np.float32)}
         arrays |= {"lone_ptr": empty(n_rows + 1, np.int64)}
-    if n_columns > _FEW_COLUMNS:
+    if n_columns > _FEW_COLUMNS and not single:
         n_cold = int(df[feature[N_WARM:]].sum(dtype=np.int64))
         arrays |= {"cold_ptr": empty(n_rows + 1, np.int64), "cold": empty(n_cold, np.int32)}
     for name in {"indptr", "lone_ptr", "cold_ptr"} & set(arrays):
@@ -194,7 +211,7 @@ def _solve_block(
     """
     if not isinstance(rows, Rows):
         rows = arrange(read_rows(rows))
-    block = Block(rows, order)
+    block = Block(rows, order, single=lanes == 1 and not margins)
     budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.shape[0]) + _ROW_COST)))
     waiting, at_work = iter(problems), dict[int, NumberedProblem]()
     solved: list[tuple[int, Problem, Solution]] = []

@@ -35,6 +35,7 @@ def solve(
     progress: Callable[[int], None] | None = None,
     lanes: int = N_LANES,
     out: np.ndarray | None = None,
+    overwrite_X: bool = False,
 ) -> list[Solution]:
     """Train every problem over the rows of X.
 
@@ -68,6 +69,8 @@ def solve(
         Number of problems side by side in a block; with a kernel they are solved one after another.
     out : ndarray of shape (n_problems, n_features), optional
         Where to write the weights; C-contiguous, in X's number type. Not with a kernel, or where `keep` is given.
+    overwrite_X : bool
+        Whether the arrays of X may be written over, for less memory; what X is then has no meaning.
 
     Returns
     -------
@@ -105,7 +108,8 @@ def solve(
     into = out if here else None
     options: dict[str, Any] = {"lanes": lanes, "keep": keep, "margins": margins, "out": into}
     block = partial(primal._solve_block, order=_order(seed, n_rows), **options, control=control)
-    solutions = _run(block, primal.arrange(csr) if here else X, problems, backend, n_jobs, control)
+    rows = primal.arrange(csr, in_place=overwrite_X, single=lanes == 1) if here else X
+    solutions = _run(block, rows, problems, backend, n_jobs, control)
     if out is not None and into is None:
         for solution, row in zip(solutions, out, strict=True):
             row[:] = solution.weights

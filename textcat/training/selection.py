@@ -47,7 +47,7 @@ _OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
 _ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
 _TOPICS = 64  # whose weights lie side by side while documents are scored,
 _WEIGHT_BYTES = 2**25  # or fewer, where they would take more than that
-_DOCUMENTS = 65_536  # that are scored together
+_DOCUMENTS = 8192  # that are scored together
 
 _BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
 
@@ -214,7 +214,8 @@ class _Topics:
     """The problems of a fitted learner, each to be trained again without some folds."""
 
     def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):
-        self.rows: sp.csr_matrix = examples.rows[:]  # of rows on disk, a matrix whose entries stay there
+        rows = examples.rows
+        self.rows: sp.csr_matrix = rows if sp.issparse(rows) else rows[:]  # of rows on disk, whose entries stay there
         n_rows, n_topics = examples.labels.shape
         self._fold_of = np.append(fold_of, np.full(n_rows - len(fold_of), -1))  # -1: in no fold
         self._n_folds = fold_of.max() + 1
@@ -250,7 +251,7 @@ class _Topics:
             )
             for judging in range(n_judging)
         ]
-        return features, solve(rows, problems, n_jobs=1, seed=self._seed)
+        return features, solve(rows, problems, n_jobs=1, seed=self._seed, overwrite_X=True)
 
     def _deciding(self, topic: int, scores: np.ndarray) -> np.ndarray:
         """Return the rows that may cause an update, ascending."""
@@ -267,12 +268,13 @@ class _Topics:
 
 
 def _without_empty_columns(rows: sp.csr_matrix) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Return rows with no columns but those that have an entry, and which these were."""
+    """Take the columns that have no entry out of rows, which are changed, and return which are left."""
     has_entry = np.zeros(rows.shape[1], bool)
     has_entry[rows.indices] = True
     new = np.cumsum(has_entry, dtype=np.int32) - 1
     columns = np.flatnonzero(has_entry).astype(np.int32)
-    return sp.csr_matrix((rows.data, new[rows.indices], rows.indptr), shape=(rows.shape[0], len(columns))), columns
+    np.take(new, rows.indices, out=rows.indices, mode="clip")  # in place, as other modes are not
+    return sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], len(columns))), columns
 
 
 def _scored(rows: sp.csr_matrix, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:

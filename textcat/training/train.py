@@ -271,7 +271,7 @@ def _out_of_fold_scores(
             learner = recipe.make_learner(n_jobs=n_jobs)
             problems = learner._problems(rows, positives, left_out)
             running: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
-            solutions = solve(rows, problems, keep=new.dot, **running)
+            solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **running)
             sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
             scores[held_out] = sums / _units(solutions, sums.dtype)
             del rows, new, solutions, sums
