@@ -12,12 +12,14 @@ from test_tokens import LANGUAGES, PIECES
 
 from textcat.features._token_cache import Infixes, Prefixes, SpanCutter, Suffixes
 from textcat.features.affixes import (
+    _METHODS,
     ABSENT,
     ASCII,
     OTHER,
     _affix_tables,
     _AffixTables,
     _alternatives,
+    _asked,
     _parse,
     _required,
     _UnmodelledRegexError,
@@ -29,10 +31,10 @@ def affixes_of(lang):
     return _AffixTables.of(naive.nlp_of(lang).tokenizer)
 
 
-def cutter_of(affixes, specials=frozenset()):
+def cutter_of(affixes, specials=frozenset(), *, whole=False):
     """What cuts spans by the tables alone."""
     tables = _affix_tables((None, None, None), affixes.alternatives)
-    return SpanCutter(*tables, affixes.token_match is not None, set(specials))
+    return SpanCutter(*tables, whole or "token_match" in affixes.regexes, set(specials))
 
 
 @cache
@@ -63,11 +65,15 @@ def _spans(matches):
 @example(chunk="")
 def test_tables_find_what_the_regexes_find(lang, chunk):
     tokenizer, affixes = naive.nlp_of(lang).tokenizer, affixes_of(lang)
-    assert _spans([affixes.prefixes(chunk)]) == _spans([tokenizer.prefix_search(chunk)])
-    assert _spans([affixes.suffixes(chunk)]) == _spans([tokenizer.suffix_search(chunk)])
-    assert _spans(affixes.infixes(chunk)) == _spans(tokenizer.infix_finditer(chunk))
-    url, expected = affixes.url_match(chunk), tokenizer.url_match(chunk)
+    asked = {name: _asked(affixes.regexes, name) for name in _METHODS}
+    prefixes, suffixes, infixes = _affix_tables(list(asked.values())[:3], affixes.alternatives)
+    assert _spans([prefixes(chunk)]) == _spans([tokenizer.prefix_search(chunk)])
+    assert _spans([suffixes(chunk)]) == _spans([tokenizer.suffix_search(chunk)])
+    assert _spans(infixes(chunk)) == _spans(tokenizer.infix_finditer(chunk))
+    url, expected = asked["url_match"](chunk), tokenizer.url_match(chunk)
     assert (url is None) == (expected is None)
+    if chunk.isascii() and any(not any(mask >> ord(c) & 1 for c in chunk) for mask in affixes.url):
+        assert expected is None
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -173,25 +179,21 @@ def test_a_tokenizer_without_regexes_has_no_affixes():
         prefix_search = suffix_search = infix_finditer = url_match = token_match = None
 
     affixes = _AffixTables.of(Bare)
-    assert affixes.url_match is None
+    assert affixes.regexes == {}
     assert cutter_of(affixes).cut(["(a-b)."])[0] == ["(a-b)."]
 
 
-def test_other_callables_than_regexes_are_always_asked():
+def test_other_callables_than_regexes_are_not_read():
     class Custom:
         prefix_search = suffix_search = staticmethod(re.compile("^a$").fullmatch)
         infix_finditer = staticmethod(lambda string: iter(()))
         url_match = token_match = staticmethod(lambda string: None)
 
-    affixes = _AffixTables.of(Custom)
-    assert cutter_of(affixes).cut(["word"])[1].tolist() == [0]
-    assert affixes.url_match is Custom.url_match
-    assert affixes.prefixes("a").end() == 1
+    assert _AffixTables.of(Custom) == ((None, None, None), (), None)
 
 
 def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
-    affixes = affixes_of("en")._replace(token_match=re.compile("x,").match)
-    assert cutter_of(affixes).cut(["x,", "x"])[1].tolist() == [0, 1]
+    assert cutter_of(affixes_of("en"), whole=True).cut(["x,", "x"])[1].tolist() == [0, 1]
 
 
 def test_exact_alternatives_know_their_width():

@@ -146,27 +146,22 @@ if sys.argv[2] == "without spaCy":
     sys.modules["spacy"] = None  # importing it raises
 print(json.dumps(textcat.load(sys.argv[1]).scores(sys.argv[3:]).tolist()), "spacy" in sys.modules)
 """
-PLAIN = ["Gold and silver prices rose (to $350.25), a dealer said.", "The U.S. won't sell long-term corn and wheat,"]
+TEXTS = ["Gold and silver prices rose (to $350.25), a dealer said.", "The U.S. won't sell long-term corn and wheat,"]
+TEXTS += ["Wheat... façade http://example.org/grain (D-Mont.), x :) )"]
 
 
 def scores_elsewhere(folder, how, *texts):
-    """Returns the scores that another process gives, and whether it has imported spaCy."""
+    """Returns the scores that another process gives, without tables in the cache, and whether it has imported spaCy."""
     command = [sys.executable, "-c", SCORES, str(folder), how, *texts]
-    *scores, imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "no folder")}
+    process = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    *scores, imported = process.stdout.split()
     return np.array(json.loads("".join(scores)), np.float32), imported == "True"
 
 
-def test_a_model_scores_texts_that_its_tables_answer_without_spacy(tagger, tmp_path):
-    scores, _ = scores_elsewhere(save(tagger, tmp_path / "model"), "without spaCy", *PLAIN)
-    np.testing.assert_array_equal(scores, tagger.scores(PLAIN), strict=True)
-
-
-def test_a_model_imports_spacy_for_a_text_that_needs_it(tagger, tmp_path):
-    folder, texts = save(tagger, tmp_path / "model"), [*PLAIN, "Wheat... façade http://example.org/grain"]
-    scores, imported = scores_elsewhere(folder, "with spaCy", *texts)
-    np.testing.assert_array_equal(scores, tagger.scores(texts), strict=True)
-    assert imported
-    assert not scores_elsewhere(folder, "with spaCy", *PLAIN)[1]
+def test_a_model_scores_texts_without_spacy(tagger, tmp_path):
+    scores, _ = scores_elsewhere(save(tagger, tmp_path / "model"), "without spaCy", *TEXTS)
+    np.testing.assert_array_equal(scores, tagger.scores(TEXTS), strict=True)
 
 
 def change_tables(model, change):
@@ -181,12 +176,12 @@ def change_tables(model, change):
     rewrite(model, files=files)
 
 
-@pytest.mark.parametrize("change", [None, {"spacy": "2.0"}], ids=["none", "another spaCy's"])
+@pytest.mark.parametrize("change", [None, {"spacy": "2.0"}, {"regexes": None}], ids=["none", "another spaCy's", "old"])
 def test_spacy_is_asked_if_a_model_has_no_tables_of_the_installed_one(tagger, tmp_path, change):
     folder = save(tagger, tmp_path / "model")
     change_tables(folder, change and {**change, "stop_words": ["gold", "wheat"]})
-    scores, imported = scores_elsewhere(folder, "with spaCy", *PLAIN)
-    np.testing.assert_array_equal(scores, tagger.scores(PLAIN), strict=True)
+    scores, imported = scores_elsewhere(folder, "with spaCy", *TEXTS)
+    np.testing.assert_array_equal(scores, tagger.scores(TEXTS), strict=True)
     assert imported
 
 

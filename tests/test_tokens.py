@@ -8,6 +8,7 @@ import tarfile
 import threading
 from collections import Counter
 from functools import lru_cache
+from importlib.metadata import version
 
 import naive_features as naive
 import numpy as np
@@ -18,8 +19,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from textcat.errors import TextcatError
-from textcat.features.language import MissingPackageError, _Language
-from textcat.features.tables import LanguageTables
+from textcat.features.language import MissingPackageError, _read_language, open_language
+from textcat.features.tables import LanguageTables, _kept_tables
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, Tokens, _Vocabulary
 
@@ -65,7 +66,7 @@ def _tables_from_a_file(lang):
 
 
 def _with_tables(lang):
-    """Returns what tokenizes by the tables of a language, and has not opened spaCy."""
+    """Returns what tokenizes by the tables of a language."""
     tokens = Tokens(lang)
     tokens.use_tables(_tables_from_a_file(lang))
     return tokens
@@ -86,12 +87,40 @@ def test_tokens_by_tables_from_a_file_are_those_of_spacy(lang, text):
     assert _with_tables(lang).tokenize(text) == naive.tokens(text, lang)
 
 
-@pytest.mark.parametrize("lang", ["en", "de", "fr"])
-def test_tables_answer_most_spans_without_spacy(lang):
-    tokens = _with_tables(lang)
-    for text in ["Wheat exports (rose) by 12,000 tonnes, he said.\n\n  Next: more.", "don't", "long-term (a-b), x :)"]:
-        assert tokens.tokenize(text) == naive.tokens(text, lang)
-    assert (tokens._counter._language._nlp is None) == (lang != "fr")  # its `token_match` may keep spans whole
+@pytest.fixture
+def languages(tmp_path, monkeypatch):
+    """Returns the folder that tables are kept in, which is not there yet."""
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path)
+    for function in (_read_language, _kept_tables):
+        function.cache_clear()
+    yield tmp_path / "languages"
+    _kept_tables.cache_clear()
+
+
+def test_the_tables_of_a_language_are_kept_for_the_next_process(languages):
+    expected = Tokens("de").tables()
+    (file,) = languages.iterdir()
+    assert file.name == f"de-{version('spacy')}-1.json"
+    _kept_tables.cache_clear()
+    assert _kept_tables("de") == expected
+    assert _kept_tables("../de") is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"abc", None])
+def test_tables_that_are_damaged_are_read_from_spacy_again(languages, damage):
+    expected = Tokens("de").tables()
+    (file,) = languages.iterdir()
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"z.B.", b"z.C.") if damage is None else damage)
+    for function in (_read_language, _kept_tables):
+        function.cache_clear()
+    assert Tokens("de").tables() == expected
+    assert file.read_bytes() == content
+
+
+def test_tables_need_not_be_kept(languages):
+    languages.write_text("a file where the folder would be")
+    assert Tokens("de").tokenize("z.B. das") == naive.tokens("z.B. das", "de")
 
 
 def test_tables_of_another_language_are_not_used():
@@ -200,8 +229,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     assert len(documents) == 21578
     ours = Tokens()
     ours.count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
-    by_tables, opened = _with_tables("en").prepare(), _Language("en")._nlp
-    by_tables._counter._language._opened = lambda: opened  # so that each text is as the first one: spaCy stays closed
+    by_tables = _with_tables("en")
     totals = ours.count(documents)
     nlp = spacy.blank("en")
     # Neither changes tokens: both save time.
@@ -315,16 +343,15 @@ def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
     assert tokens.tokenize(documents[7]) == naive.tokens(documents[7])
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch, lang):
+def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
     monkeypatch.setattr("textcat.features.language._MAX_LEXEMES", 3_000)
-    tokens, sizes = Tokens(lang), []
+    tokens, sizes = Tokens("zh"), []
     for start in range(0, 6_000, 500):
         tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], vocabulary=KNOWN)
         sizes.append(len(tokens._counter._language._nlp.vocab))
     assert max(sizes) < 3_000 + 500 * 20  # and what a batch brings
     for text in ("nové1-x, don't stop :) )", "Mr. X said 5km. Word"):
-        assert tokens.tokenize(text) == naive.tokens(text, lang)
+        assert tokens.tokenize(text) == naive.tokens(text, "zh")
 
 
 def test_endless_new_words_take_no_more_memory_than_allowed():
@@ -336,15 +363,6 @@ def test_endless_new_words_take_no_more_memory_than_allowed():
     assert counter.terms == ["known", "word", OTHER]
     assert len(counter._ids) == 3
     assert counter.cache.nbytes < 500_000 + 2_000 * 200  # and what a batch brings
-
-
-def test_the_string_store_of_spacy_does_not_grow():
-    tokens = Tokens()
-    tokens.count_terms(["warm up, s'il vous plaît."])  # which needs spaCy
-    strings = tokens._counter._language._nlp.vocab.strings
-    before = len(strings)
-    tokens.count_terms([f"word{i}, (é{i})" for i in range(1000)])
-    assert len(strings) == before
 
 
 def test_counts_of_tokens_are_those_of_spacy():
@@ -380,6 +398,21 @@ def test_tokenizers_of_another_kind_are_asked_for_whole_texts(lang):
     assert sorted(found.terms) == sorted(set(naive.terms(text, lang)))
 
 
+def test_a_tokenizer_that_is_not_made_of_regexes_is_asked_for_whole_texts(monkeypatch):
+    def words(lang):
+        class Words(spacy.util.get_lang_class("en")):
+            class Defaults(spacy.util.get_lang_class("en").Defaults):
+                token_match = staticmethod(lambda string: string == "(and)")
+
+        return Words
+
+    monkeypatch.setattr("textcat.features.language.blank", lambda lang: words(lang)())
+    _read_language.cache_clear()
+    tokens = Tokens("words")
+    assert tokens.tables() is None
+    assert tokens.tokenize("this (and) that (or)") == ["this", "(and)", "that", "(", "or", ")"]
+
+
 def test_an_unknown_language_is_named():
     with pytest.raises(TextcatError, match=r"spaCy has no language 'qqq': give a code"):
         Tokens("qqq").tokenize("a")
@@ -394,7 +427,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
     monkeypatch.setattr("spacy.util.get_lang_class", missing)
     with pytest.raises(MissingPackageError, match=r"pip install 'spacy\[ja\]'"):
-        _Language("ja")
+        open_language("ja")
 
 
 def test_an_error_half_way_leaves_no_trace(monkeypatch):
@@ -468,17 +501,17 @@ def test_spacy_computes_what_a_term_needs_by_functions_that_methods_of_strings_s
     assert counter._stops == spacy.blank("en").Defaults.stop_words
 
 
-def test_spacy_tokenizes_with_a_vocabulary_that_computes_nothing():
-    # Not promised: `Vocab.lex_attr_getters` may be emptied, and `Vocab()` without arguments serves a tokenizer.
-    language = _Language("en")
-    assert language._nlp.vocab.lex_attr_getters == {}
-    empty = spacy.vocab.Vocab()
-    tokenizer = language._affixes.rebuild(language._nlp.tokenizer, empty)
-    text = "Don't stop, Mr. X :) )"
-    assert [token.text for token in tokenizer(text)] == naive.tokens(text)
+def test_spacy_looks_only_for_the_rules_with_affixes_among_tokens():
+    # Not promised: `Tokenizer.rules`, `faster_heuristics`, and that `dont`, which has no affix, stays whole here.
+    tables, _ = _read_language("en")
+    assert set(tables.tokens) == set(spacy.blank("en").tokenizer.rules)
+    assert "Mont." in tables.cuts
+    assert "dont" not in tables.cuts
+    text = "x-dont D-Mont. x-:)"
+    assert TOKENS["en"].tokenize(text) == naive.tokens(text) == "x - dont D - Mont. x- :)".split()  # noqa: SIM905
 
 
 def test_spacys_tokenizer_is_the_one_that_works_on_spans_between_white_space():
     # Not promised: languages with this very class (not one derived from it) tokenize each span for itself.
-    assert all(_Language(lang).splits_at_space for lang in LANGUAGES)
-    assert not _Language("zh").splits_at_space
+    assert all(open_language(lang).splits_at_space for lang in LANGUAGES)
+    assert not open_language("zh").splits_at_space

@@ -279,7 +279,7 @@ cdef inline bint holds(const uint64_t* mask, int c) noexcept nogil:
 cdef class Tables:
     """The alternatives of one affix regex, and for every character those that it may begin or end, in order.
 
-    `ask`, the tokenizer's own function, is asked where they cannot tell; always, if `alternatives` is None.
+    `ask`, the regex's own function, is asked where they cannot tell; always, if `alternatives` is None.
     """
 
     looks_back = False
@@ -507,57 +507,33 @@ cdef class SpanCutter:
 
 
 cdef class Splitter:
-    """Splits spans of ASCII characters by the tables of a language, affix after affix.
+    """Splits spans affix after affix: by the tables of a language, and by its regexes where the tables cannot tell.
 
-    It takes the steps of spaCy's `Tokenizer._split_affixes`, `_attach_tokens` and `_apply_special_cases`. `tokens` has
-    those of every special case as a text of its own, `recut` what the affixes make of special cases that have other
-    tokens, and `url` the sets of characters of each of which a URL that stays whole has one; None: none stays whole.
+    It takes the steps of spaCy's `Tokenizer._split_affixes` and `_attach_tokens`. `tokens` has those of every special
+    case. `url_match` and `token_match` are the regexes' functions, None if there are none; a URL of ASCII characters has
+    one of each of the sets `url`.
     """
 
     cdef SpanCutter cutter
     cdef dict tokens
-    cdef set recut, firsts
-    cdef int longest
     cdef list url
+    cdef object url_match, token_match
 
-    def __cinit__(self, SpanCutter cutter, tokens, set recut, url):
-        self.cutter, self.tokens, self.recut = cutter, dict(tokens), recut
-        self.firsts, self.longest = {run[0] for run in recut}, max(map(len, recut), default=0)
-        self.url = None if url is None else [{chr(c) for c in range(128) if mask >> c & 1} for mask in url]
+    def __cinit__(self, SpanCutter cutter, tokens, url, url_match, token_match):
+        self.cutter, self.tokens, self.url_match, self.token_match = cutter, dict(tokens), url_match, token_match
+        self.url = [{chr(c) for c in range(128) if mask >> c & 1} for mask in url]
 
     def split(self, str span):
-        """Return the tokens that a span has by itself; None if the tables cannot tell."""
-        cdef Py_ssize_t i
-        cdef list tokens
-        if span in self.tokens:
-            return self.tokens[span]
-        if self.cutter.whole or not PyUnicode_IS_ASCII(span):
-            return None
-        tokens = self.split_affixes(span)
-        if tokens is not None:
-            for i in range(len(tokens)):
-                if tokens[i] in self.firsts:
-                    for n in range(1, self.longest + 1):
-                        if tuple(tokens[i : i + n]) in self.recut:
-                            return None
-        return tokens
-
-    cdef list split_affixes(self, str span):
-        cdef String string = string_of(span), core, rest
-        cdef Py_ssize_t start = 0, stop = string.length
-        cdef int before, behind
+        """Return the tokens that a span has before special cases are looked for among them."""
+        cdef Py_ssize_t start = 0, stop = len(span), before, behind
         cdef list tokens = [], suffixes = []
-        while start < stop and not self.is_special(span, start, stop):
-            core = part(string, start, stop)
-            if self.cutter.prefixes.first(&core, 0, &before) == PERHAPS:
-                return None
+        while start < stop and not self.is_whole(span[start:stop]) and not self.is_special(span, start, stop):
+            before = width(self.cutter.prefixes(span[start:stop]))
             if before and self.is_special(span, start + before, stop):
                 tokens.append(span[start : start + before])
                 start += before
                 break
-            rest = part(string, start + before, stop)
-            if self.cutter.suffixes.widest(&rest, &behind) == PERHAPS:
-                return None
+            behind = width(self.cutter.suffixes(span[start + before : stop]))
             if behind and self.is_special(span, start, stop - behind):
                 suffixes.append(span[stop - behind : stop])
                 stop -= behind
@@ -572,34 +548,36 @@ cdef class Splitter:
             stop -= behind
         if self.is_special(span, start, stop):
             tokens += self.tokens[span[start:stop]]
-        elif start < stop and not self.split_at_infixes(span, start, stop, tokens):
-            return None
+        elif start < stop:
+            tokens += self.split_at_infixes(span[start:stop])
         return tokens + suffixes[::-1]
 
     cdef bint is_special(self, str span, Py_ssize_t start, Py_ssize_t stop):
         return self.cutter.is_special(part(string_of(span), start, stop)) and span[start:stop] in self.tokens
 
-    cdef bint split_at_infixes(self, str span, Py_ssize_t start, Py_ssize_t stop, list tokens):
-        """Append the pieces of a part; return whether the tables can tell them."""
-        cdef String core = part(string_of(span), start, stop)
-        cdef Py_ssize_t point = 0, begun = 0
-        cdef int width
-        cdef Answer answer
-        while point <= core.length:
-            answer = self.cutter.infixes.first(&core, point, &width)
-            if answer == PERHAPS:
-                return False
-            if answer == YES and point:
-                if begun < point:
-                    tokens.append(span[start + begun : start + point])
-                begun = point + width
-                tokens.append(span[start + point : start + begun])
-            point += width if answer == YES else 1
-        if begun and self.url is not None and not any(each.isdisjoint(span[start:stop]) for each in self.url):
-            return False  # a URL stays whole
-        if start + begun < stop:
-            tokens.append(span[start + begun : stop])
-        return True
+    cdef bint is_whole(self, str string):
+        return self.token_match is not None and self.token_match(string) is not None
+
+    cdef bint is_url(self, str string):
+        if self.url_match is None or string.isascii() and any(each.isdisjoint(string) for each in self.url):
+            return False
+        return self.url_match(string) is not None
+
+    cdef list split_at_infixes(self, str string):
+        cdef Py_ssize_t begun = 0, first, last
+        cdef list pieces = []
+        for match in self.cutter.infixes(string):
+            first, last = match.start(), match.end()
+            if first:
+                pieces += (string[begun:first], string[first:last])
+                begun = last
+        if not begun or self.is_whole(string) or self.is_url(string):
+            return [string]
+        return [piece for piece in (*pieces, string[begun:]) if piece]
+
+
+cdef Py_ssize_t width(match) except -1:
+    return 0 if match is None else match.end() - match.start()
 
 
 cdef uint64_t special_hash(String string) noexcept nogil:

@@ -13,8 +13,8 @@ Sets are bit masks: one bit per ASCII character, one for all other characters to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -22,7 +22,6 @@ from textcat.features._token_cache import DEPTH, Infixes, Prefixes, Suffixes
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer
-    from spacy.vocab import Vocab
 
 OTHER = 1 << 128
 ABSENT = 1 << 129
@@ -34,6 +33,14 @@ _Node = tuple[Any, Any]
 _Masks = tuple[int, ...]
 _Alternatives: TypeAlias = "Sequence[_Alternative] | None"  # None: of a regex that must always be run
 _Role = Literal["prefix", "suffix", "infix"]
+_Regexes: TypeAlias = "Mapping[str, tuple[str, int]]"  # pattern and flags by the name of a tokenizer's callable
+_METHODS = {
+    "prefix_search": "search",
+    "suffix_search": "search",
+    "infix_finditer": "finditer",
+    "url_match": "match",
+    "token_match": "match",
+}
 _GROUPS = ("BRANCH", "SUBPATTERN", "ATOMIC_GROUP", "MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _ZERO_WIDTH = ("ASSERT", "ASSERT_NOT", "AT")
 
@@ -64,43 +71,18 @@ def _alternatives(pattern: re.Pattern[str], role: _Role) -> list[_Alternative]:
 
 
 class _AffixTables(NamedTuple):
-    """The callables of a tokenizer, each behind its tables."""
+    """What is read from the callables of a tokenizer."""
 
-    prefixes: Prefixes
-    suffixes: Suffixes
-    infixes: Infixes
-    url_match: Callable[[str], Any] | None
-    token_match: Callable[[str], Any] | None
     alternatives: tuple[_Alternatives, _Alternatives, _Alternatives]  # of prefixes, suffixes and infixes
-    url: tuple[int, ...] | None  # sets of each of which what `url_match` matches has a character; None: there is none
+    url: tuple[int, ...]  # sets of each of which what `url_match` matches has a character, as far as known
+    regexes: _Regexes | None  # None: one of the callables is no method of a regex
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> _AffixTables:
-        asked = tokenizer.prefix_search, tokenizer.suffix_search, tokenizer.infix_finditer
         prefixes = _readable(tokenizer.prefix_search, "search", "prefix")
         suffixes = _readable(tokenizer.suffix_search, "search", "suffix")
         infixes = _readable(tokenizer.infix_finditer, "finditer", "infix")
-        alternatives = prefixes, suffixes, infixes
-        return cls(
-            *_affix_tables(asked, alternatives),
-            _url_guard(tokenizer.url_match),
-            tokenizer.token_match,
-            alternatives,
-            None if tokenizer.url_match is None else tuple(_required_of(tokenizer.url_match)),
-        )
-
-    def rebuild(self, tokenizer: Tokenizer, vocab: Vocab, rules: dict[str, Any] | None = None) -> Tokenizer:
-        """Return a copy of the tokenizer, with other special cases if asked, that asks these tables first."""
-        return type(tokenizer)(
-            vocab,
-            rules=tokenizer.rules if rules is None else rules,
-            prefix_search=self.prefixes,
-            suffix_search=self.suffixes,
-            infix_finditer=self.infixes,
-            token_match=self.token_match,
-            url_match=self.url_match,
-            faster_heuristics=tokenizer.faster_heuristics,
-        )
+        return cls((prefixes, suffixes, infixes), tuple(_required_of(tokenizer.url_match)), _regexes_of(tokenizer))
 
 
 def _affix_tables(asked: Sequence[Any], alternatives: Sequence[_Alternatives]) -> tuple[Prefixes, Suffixes, Infixes]:
@@ -108,6 +90,27 @@ def _affix_tables(asked: Sequence[Any], alternatives: Sequence[_Alternatives]) -
     kinds = (Prefixes, Suffixes, Infixes)
     prefixes, suffixes, infixes = (kind(*each) for kind, *each in zip(kinds, asked, alternatives, strict=True))
     return prefixes, suffixes, infixes
+
+
+def _regexes_of(tokenizer: Tokenizer) -> _Regexes | None:
+    """Return the regexes by the names of the tokenizer's callables; None if one of these is no method of a regex."""
+    asked = {name: function for name in _METHODS if (function := getattr(tokenizer, name)) is not None}
+    patterns = {name: _pattern_of(function, _METHODS[name]) for name, function in asked.items()}
+    if not all(patterns.values()):
+        return None
+    return {name: (pattern.pattern, pattern.flags) for name, pattern in patterns.items() if pattern}
+
+
+def _asked(regexes: _Regexes, name: str) -> Callable[[str], Any] | None:
+    """Return what is asked in place of a tokenizer's callable; the regex is compiled when it is first needed."""
+    if name not in regexes:
+        return None
+
+    @cache
+    def function() -> Callable[[str], Any]:
+        return getattr(re.compile(*regexes[name]), _METHODS[name])
+
+    return lambda string: function()(string)
 
 
 def _pattern_of(function: Callable[..., Any] | None, method: str) -> re.Pattern[str] | None:
@@ -125,15 +128,6 @@ def _readable(function: Callable[..., Any] | None, method: str, role: _Role) -> 
         return None if pattern is None else _alternatives(pattern, role)
     except _UnmodelledRegexError:
         return None
-
-
-def _url_guard(function: Callable[[str], Any] | None) -> Callable[[str], Any] | None:
-    """Spare the URL regex the strings that lack a character it cannot do without, which is the dot."""
-    single = [mask for mask in _required_of(function) if mask & ASCII == mask and mask & (mask - 1) == 0]
-    if function is None or not single:
-        return function
-    needed = chr(single[0].bit_length() - 1)
-    return lambda string: function(string) if needed in string else None
 
 
 def _required_of(function: Callable[[str], Any] | None) -> list[int]:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
-from copy import copy
-from functools import lru_cache, partial
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.features._token_cache import SpanCutter, Splitter, WordTable
-from textcat.features.affixes import _affix_tables, _AffixTables
-from textcat.features.tables import SEPARATOR, LanguageTables, _read_tables
+from textcat.features.affixes import _METHODS, _affix_tables, _asked
+from textcat.features.tables import LanguageTables, _keep_tables, _kept_tables, _read_tables
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
 
-_SPANS_PER_DOC = 50_000
 _MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
 _PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
+_SPANS = re.compile(r"\S+|\s+")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
 
@@ -74,71 +74,35 @@ def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
 class _Language:
     """A blank spaCy language, by a code such as "en", that tokenizes, and nothing more.
 
-    Given its tables, it imports spaCy only for the first span that these cannot answer.
+    It takes the steps of spaCy's tokenizer itself, by the language's tables. A language without tables, whose tokenizer
+    is of another kind (Chinese, Japanese) or not made of regexes, has spaCy tokenize whole texts.
     """
 
-    def __init__(self, lang: str, tables: LanguageTables | None = None) -> None:
-        self._lang = lang
-        self._nlp: Any = None  # None until spaCy is needed
-        self._affixes: Any = None
-        self.tables = tables or self._read()
-        # Tokenizers of another kind (Chinese, Japanese) do not work on spans between white space.
-        self.splits_at_space = self.tables is not None
-        if self.tables is not None:
-            self._take(self.tables)
-
-    def _read(self) -> LanguageTables | None:
-        from spacy.tokenizer import Tokenizer
-
-        self._nlp = _blank_tokenizer(self._lang)
-        self.attributes = attributes = _read_attributes(self._nlp.vocab.lex_attr_getters)
-        if type(self._nlp.tokenizer) is not Tokenizer:
-            return None
-        # Each new lexeme would be put through some twenty attributes of which three are ever asked for.
-        self._nlp.vocab.lex_attr_getters = {}
-        self._affixes = _AffixTables.of(self._nlp.tokenizer)
-        # A language of another package may change while spaCy does not: its tables are not kept in a file.
-        own = type(self._nlp).__module__.startswith("spacy.lang.")
-        return _read_tables(self._lang, self._nlp, self._affixes, attributes.stop_words if own else None)
+    def __init__(self, lang: str, tables: LanguageTables | None, attributes: _Attributes) -> None:
+        self._lang, self.tables, self.attributes = lang, tables, attributes
+        self._nlp: Any = None  # until a language without tables has a text
+        self.splits_at_space = tables is not None
+        if tables is not None:
+            self._take(tables)
 
     def _take(self, tables: LanguageTables) -> None:
-        if self._nlp is None:
-            self.attributes = _usual_attributes(tables.stop_words or ())
+        prefixes, suffixes, infixes, url, token = (_asked(tables.regexes, name) for name in _METHODS)
+        affixes = _affix_tables((prefixes, suffixes, infixes), tables.alternatives)
         cuts = tables.cuts.values()
-        specials = {*tables.cuts, *map("".join, cuts)}
-        self._cutter = SpanCutter(*_affix_tables((None, None, None), tables.alternatives), tables.whole, specials)
-        recut = {tables.cuts[rule] for rule in tables.recut}
-        self._splitter = Splitter(self._cutter, tables.tokens, recut, tables.url)
-        self.longest_special = max(map(len, cuts), default=0)  # in tokens
+        specials = {*tables.tokens, *map("".join, cuts)}
+        self._cutter = SpanCutter(*affixes, token is not None, specials)
+        self._specials = tables.tokens
+        self._splitter = Splitter(self._cutter, tables.tokens, tables.url, url, token)
+        self._cuts_from: dict[str, set[tuple[str, ...]]] = defaultdict(set)  # by their first token
         self._boundaries: dict[tuple[str, str], set[_Boundary]] = defaultdict(set)
         for cut in cuts:
+            self._cuts_from[cut[0]].add(cut)
             for i in range(1, len(cut)):
                 boundary = _Boundary("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
                 self._boundaries[boundary.last[-1], boundary.first[0]].add(boundary)
+        self.longest_special = max(map(len, cuts), default=0)  # in tokens
         # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
-        self._recut, self._joinable = tables.recut, tables.joinable
-
-    def _opened(self) -> SpacyLanguage:
-        if self._nlp is None:
-            read = _read_language(self._lang)
-            self._nlp, self._affixes = read._nlp, read._affixes
-            self.renew()
-        return self._nlp
-
-    def trim(self) -> None:
-        """Drop spaCy's tables of strings if they are large: they grow with every new one, memory zone or not."""
-        if self._nlp is not None and len(self._nlp.vocab) >= _MAX_LEXEMES:
-            self.renew()
-
-    def renew(self) -> None:
-        """Start with tables of strings of its own, which are nearly empty."""
-        if self.splits_at_space:
-            vocab = type(self._nlp.vocab)()
-            tokenizer = self._affixes.rebuild(self._nlp.tokenizer, vocab)
-            self._nlp = copy(self._nlp)
-            self._nlp.tokenizer, self._nlp.vocab = tokenizer, vocab
-        else:
-            self._nlp = _blank_tokenizer(self._lang)
+        self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
         """Return between which characters, the last two of a span and the first two of the next, a special case may be.
@@ -171,19 +135,16 @@ class _Language:
         """Return the tokens that each span has by itself, one span after the other, and how many each has."""
         tokens, lengths = self._cutter.cut(spans)
         others = np.flatnonzero(lengths == 0)
-        if not len(others):
-            return tokens, lengths
         positions = np.cumsum(lengths)[others].tolist()
-        answers = [self._splitter.split(spans[i]) for i in others.tolist()]
-        by_spacy = self._cut(spans[i] for i, answer in zip(others.tolist(), answers, strict=True) if answer is None)
         merged: list[str] = []
         start = 0
-        for i, stop, answer in zip(others.tolist(), positions, answers, strict=True):
-            cut = next(by_spacy) if answer is None else answer
+        for i, stop in zip(others.tolist(), positions, strict=True):
+            span = replace_surrogates(spans[i])
+            cut = self._with_specials(self._splitter.split(span), span)
             merged += tokens[start:stop]
             merged += cut
             lengths[i], start = len(cut), stop
-        return merged + tokens[start:], lengths
+        return merged + tokens[start:] if len(others) else tokens, lengths
 
     def word_table(self, ids: dict[str, int], other: int, kind: int) -> WordTable | None:
         """Return what cuts plain spans without the language being asked; for the parameters see `WordTable`."""
@@ -193,63 +154,96 @@ class _Language:
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""
-        return self._tokens(replace_surrogates(text))
+        text = replace_surrogates(text)
+        if not self.splits_at_space:
+            return self._by_spacy(text)
+        tokens: list[str] = []
+        starts: list[int] = []
+        for match in _SPANS.finditer(text):
+            # The token before it is said to have a space behind it, which then is no token.
+            start = match.start() + (match.start() > 0 and match[0][0] == " ")
+            if start < match.end():
+                of_span = self._splitter.split(text[start : match.end()])
+                starts += accumulate(map(len, of_span[:-1]), initial=start)
+                tokens += of_span
+        return self._with_specials(tokens, text, starts)
 
-    def _tokens(self, text: str) -> list[str]:
-        nlp = self._opened()
+    def _with_specials(self, tokens: list[str], text: str, starts: Sequence[int] | None = None) -> list[str]:
+        """Return the tokens of a text, given where each starts, after `Tokenizer._apply_special_cases`.
+
+        Those of what `starts` is left out for follow each other without white space.
+        """
+        matches = [
+            (-len(cut), i)
+            for i, token in enumerate(tokens)
+            if token in self._cuts_from
+            for cut in self._cuts_from[token]
+            if tuple(tokens[i : i + len(cut)]) == cut
+        ]
+        if not matches:
+            return tokens
+        starts = starts or list(accumulate(map(len, tokens[:-1]), initial=0))
+        seen: set[int] = set()
+        chosen: dict[int, int] = {}
+        for negative, i in sorted(matches):  # the longest first, and of these the first
+            stop = i - negative
+            if i not in seen and stop - 1 not in seen:
+                chosen[i] = stop
+            seen.update(range(i, stop))
+        result: list[str] = []
+        start = 0
+        for i, stop in sorted(chosen.items()):
+            special = self._specials.get(text[starts[i] : starts[stop - 1] + len(tokens[stop - 1])])
+            result += tokens[start:i]
+            result += tokens[i:stop] if special is None else special
+            start = stop
+        return result + tokens[start:]
+
+    def trim(self) -> None:
+        """Drop spaCy's tables of strings if they are large: they grow with every new one, memory zone or not."""
+        if self._nlp is not None and len(self._nlp.vocab) >= _MAX_LEXEMES:
+            self._nlp = None
+
+    def _by_spacy(self, text: str) -> list[str]:
+        if self._nlp is None:
+            self._nlp = _blank_tokenizer(self._lang)
+        nlp = self._nlp
         with nlp.memory_zone():
             orths, positions = np.unique(nlp.make_doc(text).to_array("ORTH"), return_inverse=True)
             strings = [nlp.vocab.strings[orth] for orth in orths.tolist()]
         return [strings[position] for position in positions.tolist()]
 
-    def _cut(self, spans: Iterable[str]) -> Iterator[list[str]]:
-        batch: list[str] = []
-        for span in map(replace_surrogates, spans):
-            alone = span.isspace() or not self._joinable
-            if alone or len(batch) == _SPANS_PER_DOC:
-                yield from self._cut_joined(batch)
-                batch = []
-            if alone:
-                yield self.cut_text(span)
-            else:
-                batch.append(span)
-        yield from self._cut_joined(batch)
-
-    def _cut_joined(self, spans: list[str]) -> Iterator[list[str]]:
-        """Tokenize many spans as the lines of one text."""
-        if not spans:
-            return
-        tokens = self._tokens(SEPARATOR.join(spans))
-        start = 0
-        for _ in range(len(spans) - 1):
-            stop = tokens.index(SEPARATOR, start)
-            yield tokens[start:stop]
-            start = stop + 1
-        yield tokens[start:]
-
-
-_read_language = lru_cache(_Language)
-
 
 def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
-    """Return a language with tables of strings of its own; the rest, which never changes, is read once a process.
+    """Return a language, of which no two share what changes.
 
     Parameters
     ----------
     lang : str
         A language code that `spacy.blank` takes.
     tables : LanguageTables, optional
-        Those of the installed spaCy, which then is imported only for what they cannot answer.
+        Those of the installed spaCy, which then is not imported; by default those that an earlier process has kept in
+        the user's cache, if there are any.
 
     Returns
     -------
     _Language
     """
-    if tables is not None:
-        return _Language(lang, tables)
-    language = copy(_read_language(lang))
-    language._nlp = None  # its own is made when it is needed
-    return language
+    if tables := tables or _kept_tables(lang):
+        return _Language(lang, tables, _usual_attributes(tables.stop_words or ()))
+    return _Language(lang, *_read_language(lang))
+
+
+@cache
+def _read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
+    nlp = _blank_tokenizer(lang)
+    attributes = _read_attributes(nlp.vocab.lex_attr_getters)
+    # A language of another package may change while spaCy does not: its tables are not kept in a file.
+    own = type(nlp).__module__.startswith("spacy.lang.")
+    tables = _read_tables(lang, nlp.tokenizer, attributes.stop_words if own else None)
+    if tables is not None and tables.stop_words is not None:
+        _keep_tables(tables)
+    return tables, attributes
 
 
 def _blank_tokenizer(lang: str) -> SpacyLanguage:

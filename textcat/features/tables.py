@@ -1,36 +1,43 @@
-"""What spaCy's tokenizer of a language holds, as one plain value: read from spaCy, or from a model's file."""
+"""What spaCy's tokenizer of a language holds, as one plain value: read from spaCy, from a model's file, or a cache."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from textcat.features._token_cache import DEPTH
-from textcat.features.affixes import ABSENT, ANY_CHARACTER, _Alternative, _Alternatives
+from textcat.features.affixes import (
+    _METHODS,
+    ABSENT,
+    ANY_CHARACTER,
+    _AffixTables,
+    _Alternative,
+    _Alternatives,
+    _Regexes,
+)
+from textcat.files import write_atomically
 
-if TYPE_CHECKING:
-    from spacy.language import Language as SpacyLanguage
-
-    from textcat.features.affixes import _AffixTables
-
-SEPARATOR = "\n"
+_FORMAT = 1  # of what is kept in the cache: another number is another file
+_DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class LanguageTables(NamedTuple):
-    """What answers most spans of text as the tokenizer of `spacy.blank(lang)` does, without importing spaCy."""
+    """What a language tokenizes by as `spacy.blank(lang)` does, without spaCy."""
 
     lang: str
     spacy: str  # the version of which the tokenizer is
     alternatives: tuple[_Alternatives, _Alternatives, _Alternatives]  # of prefixes, suffixes and infixes
-    whole: bool  # whether something may keep a span whole that has affixes (spaCy's `token_match`)
-    joinable: bool  # whether spans have the same tokens as lines of one text
-    cuts: Mapping[str, tuple[str, ...]]  # the special cases as the tokenizer's own matcher has them: cut by affixes
-    url: tuple[int, ...] | None  # sets of characters of each of which a URL that stays whole has one; None: none stays
-    recut: tuple[str, ...]  # the special cases that spaCy's table has with other tokens than these
-    tokens: Mapping[str, tuple[str, ...]]  # the tokens that each special case has as a text of its own
+    url: tuple[int, ...]  # sets of characters of each of which a URL that stays whole has one
+    regexes: _Regexes  # those of the affixes and the like, which are asked where the alternatives cannot tell
+    tokens: Mapping[str, tuple[str, ...]]  # the special cases
+    cuts: Mapping[str, tuple[str, ...]]  # those of them that are looked for among tokens: as affixes cut them
     stop_words: Collection[str] | None  # in lower case; None if the language has its own ways, and no file of tables
 
     def as_json(self) -> str:
@@ -41,63 +48,96 @@ class LanguageTables(NamedTuple):
             None if part is None else [[numbered(each.before + each.ahead), each.width] for each in part]
             for part in self.alternatives
         ]
-        url = None if self.url is None else numbered(self.url)
-        changed = {"alternatives": alternatives, "url": url, "stop_words": sorted(self.stop_words or ())}
+        changed = {"alternatives": alternatives, "url": numbered(self.url), "stop_words": sorted(self.stop_words or ())}
         entries = {**self._asdict(), **changed}
         return json.dumps({**entries, "sets": [f"{mask:x}" for mask in sets]})
 
     @classmethod
-    def from_json(cls, content: str | bytes) -> LanguageTables:
-        """Read tables; what is not as `as_json` writes it raises KeyError, TypeError or ValueError."""
+    def from_json(cls, content: str | bytes) -> LanguageTables | None:
+        """Read tables; what is not as `as_json` writes it raises KeyError, TypeError or ValueError.
+
+        None for those of an earlier version, which answered some spans only, and had no regexes for the others.
+        """
         entries = json.loads(content)
+        if entries.get("regexes") is None:
+            return None
         sets = dict(enumerate(int(mask, 16) for mask in entries.pop("sets")))
         if not all(0 <= mask <= ANY_CHARACTER for mask in sets.values()):
             raise ValueError("no sets of characters")
         prefixes, suffixes, infixes = entries.pop("alternatives")
-        url = entries.pop("url")
         tables = cls(
             alternatives=(
                 _alternatives(prefixes, sets, back=False),
                 _alternatives(suffixes, sets, back=True),
                 _alternatives(infixes, sets, back=False),
             ),
-            url=None if url is None else tuple(sets[number] for number in url),
+            url=tuple(sets[number] for number in entries.pop("url")),
+            regexes={name: (text, flags) for name, (text, flags) in entries.pop("regexes").items()},
             cuts={rule: tuple(cut) for rule, cut in entries.pop("cuts").items()},
             tokens={rule: tuple(tokens) for rule, tokens in entries.pop("tokens").items()},
-            recut=tuple(entries.pop("recut")),
             stop_words=frozenset(entries.pop("stop_words")),
             **entries,
         )
-        texts = [tables.lang, tables.spacy, *tables.recut, *(tables.stop_words or ()), *tables.tokens]
+        texts = [tables.lang, tables.spacy, *filter(None, tables.stop_words or ()), *tables.tokens]
         texts += chain(*tables.cuts.values(), *tables.tokens.values())
-        bools = [tables.whole, tables.joinable]
-        known = set(tables.recut) <= set(tables.cuts)
-        if not known or not all(isinstance(text, str) and text for text in texts) or {*map(type, bools)} != {bool}:
+        known = set(tables.cuts) <= set(tables.tokens) and all(tables.cuts.values())
+        if not known or not all(isinstance(text, str) and text for text in texts):
             raise ValueError("no tables of a tokenizer")
+        for name, (text, flags) in tables.regexes.items():
+            if name not in _METHODS or not isinstance(text, str) or type(flags) is not int:
+                raise ValueError("no regexes of a tokenizer")
         return tables
 
 
-def _read_tables(
-    lang: str, nlp: SpacyLanguage, affixes: _AffixTables, stop_words: Collection[str] | None
-) -> LanguageTables:
-    """Read the tables of a spaCy tokenizer that splits at white space, and has these affixes."""
-    from spacy.attrs import ORTH, intify_attrs
+@cache
+def _kept_tables(lang: str) -> LanguageTables | None:
+    """Return the tables that `_keep_tables` has kept for the installed spaCy; None if there are none, or bad ones."""
+    with suppress(OSError, *_DAMAGES):
+        digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
+        if digest == sha256(content).hexdigest().encode():
+            return LanguageTables.from_json(content)
+    return None
 
-    rules = nlp.tokenizer.rules
-    bare = affixes.rebuild(nlp.tokenizer, nlp.vocab, rules={})
-    cuts = {rule: tuple(token.text for token in bare(rule)) for rule in rules}
-    results = {rule: tuple(intify_attrs(part)[ORTH] for part in parts) for rule, parts in rules.items()}
-    alone = [token.text for token in nlp.tokenizer(SEPARATOR)] == [SEPARATOR]
+
+def _keep_tables(tables: LanguageTables) -> None:
+    """Keep tables in the user's cache, if it can be written: reading them from spaCy takes half a second."""
+    content = tables.as_json()
+    with suppress(OSError):
+        path = _cache_file(tables.lang)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, f"{sha256(content.encode()).hexdigest()}\n{content}")
+
+
+def _cache_file(lang: str) -> Path:
+    from platformdirs import user_cache_path
+
+    if not lang.isidentifier():
+        raise FileNotFoundError(lang)  # no code of a language, which might name a file elsewhere
+    name = f"{lang}-{version('spacy')}-{_FORMAT}.json"
+    return user_cache_path("textcat", appauthor=False) / "languages" / name
+
+
+def _read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -> LanguageTables | None:
+    """Read the tables of a spaCy tokenizer; None if it does not split at white space by regexes."""
+    from spacy.attrs import ORTH, intify_attrs
+    from spacy.tokenizer import Tokenizer
+
+    if type(tokenizer) is not Tokenizer or (read := _AffixTables.of(tokenizer)).regexes is None:
+        return None
+    asked = {name: getattr(tokenizer, name) for name in _METHODS}
+    bare = Tokenizer(tokenizer.vocab, rules={}, **asked)
+    # Those without an affix, which are never cut, are no part of spaCy's own matcher.
+    finders = tokenizer.find_prefix, tokenizer.find_suffix, tokenizer.find_infix
+    every = not tokenizer.faster_heuristics
+    matched = [rule for rule in tokenizer.rules if every or " " in rule or any(find(rule) for find in finders)]
     return LanguageTables(
         lang,
         version("spacy"),
-        affixes.alternatives,
-        whole=affixes.token_match is not None,
-        joinable=alone and not any(SEPARATOR in cut for cut in cuts.values() if len(cut) > 1),
-        cuts=cuts,
-        url=affixes.url,
-        recut=tuple(rule for rule in rules if cuts[rule] != results[rule]),
-        tokens={rule: tuple(token.text for token in nlp.tokenizer(rule)) for rule in rules},
+        read.alternatives,
+        url=read.url,
+        regexes=read.regexes,
+        tokens={rule: tuple(intify_attrs(part)[ORTH] for part in parts) for rule, parts in tokenizer.rules.items()},
+        cuts={rule: tuple(token.text for token in bare(rule)) for rule in matched},
         stop_words=stop_words,
     )
 

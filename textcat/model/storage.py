@@ -161,7 +161,8 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         )
         if TOKENIZER in manifest["files"]:
             tables = LanguageTables.from_json(files[TOKENIZER].read())
-            if tables.spacy == version("spacy"):  # else the tokens may be others: spaCy is asked for them all
+            # Of another spaCy the tokens may be others.
+            if tables is not None and tables.spacy == version("spacy"):
                 features.tokens_.use_tables(tables)
         return Tagger(
             features,
