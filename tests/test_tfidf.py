@@ -307,6 +307,15 @@ def test_names_are_read_in_every_way_there_is():
     assert _vocabulary_of(["a:b"], 1, apart=False).terms == ["a:b", " "]
 
 
+def test_pairs_of_words_are_read_as_other_names_are():
+    names = ["a", "b c", "c", "c d", "b e", "a:b f"]
+    pairs, also = (_vocabulary_of([*names, *more], 2, apart=False) for more in ([], ["x y z"]))
+    assert pairs.terms == [*also.terms[:-6], OTHER]
+    np.testing.assert_array_equal(pairs.ngrams[:-1], also.ngrams[: len(pairs.ngrams) - 1])
+    read = [[pairs.terms[i] for i in pair] for pair in pairs.ngrams]
+    assert read == [*(name.split() for name in names if " " in name), [OTHER, OTHER]]
+
+
 def test_a_zone_counts_sublinearly_before_it_is_weighted():
     half = {"zones": {"title": 0.5, "body": 1}, "sublinear_tf": True}
     names, expected = naive.tf_idf(TRAIN, NEW, **half)

@@ -1,5 +1,6 @@
 """How the program starts and ends: what it makes of mistakes, warnings, Ctrl-C, and streams that are closed."""
 
+import gc
 import io
 import os
 import signal
@@ -54,6 +55,7 @@ def main() -> None:
             finally:
                 # Here, a full disk or a reader that has gone can still be reported; at exit it could not.
                 sys.stdout.flush()
+                gc.freeze()  # so that what is left is not looked through for garbage at exit
     except TextcatError as error:
         _fail(str(error), 1)
     except _UsageError as error:

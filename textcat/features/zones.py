@@ -6,7 +6,7 @@ A part is a text whose terms belong to a space: to the shared one, or to that of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, count, pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -223,13 +223,17 @@ def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabu
     A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `apart`) or as a shared
     term. Each counts, since one too many does no harm. None can be read as OTHER.
     """
-    terms: dict[str, int] = {}
-    ambiguous = []
-    for name in names:
-        if " " in name or (apart and ":" in name):
-            ambiguous.append(name)
-        elif name:
-            terms.setdefault(name, len(terms))
+    plain: list[str] = []
+    ambiguous: list[str] = []
+    for name in filter(None, names):
+        (ambiguous if " " in name or (apart and ":" in name) else plain).append(name)
+    words = " ".join(ambiguous).split(" ")
+    if ngrams > 1 and not apart and len(words) == 2 * len(ambiguous) and all(words):  # all are pairs, mostly: sooner
+        pairs = zip(ambiguous, words[::2], words[1::2], strict=True)
+        terms = dict(zip(dict.fromkeys(chain(plain, chain.from_iterable(pairs), [OTHER])), count()))
+        ids_of_words = np.array([terms[word] for word in (*words, OTHER, OTHER)], np.int32)
+        return _Vocabulary(list(terms), ids_of_words.reshape(-1, 2))
+    terms = dict(zip(dict.fromkeys(plain), count()))
     ids: dict[tuple[int, int], int] = {}
     for name in ambiguous:
         for parts in _readings(name, ngrams, apart):
@@ -244,10 +248,6 @@ def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabu
 
 def _readings(name: str, ngrams: int, apart: bool) -> Iterator[list[str]]:
     """Yield the ways to read a name as up to so many terms."""
-    first, _, second = name.partition(" ")
-    if ngrams > 1 and first and second and " " not in second and not (apart and ":" in name):  # sooner, for as most are
-        yield from ([name], [first, second])
-        return
     starts = [0, *(i + 1 for i, character in enumerate(name) if apart and character == ":")]
     for start in starts:
         spaces = [i for i in range(start, len(name)) if name[i] == " "]
