@@ -73,8 +73,7 @@ def _fetch(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | N
 
     A copy in the cache that is damaged is fetched again. A download gets its name only after it is verified, so a half
     one is never taken for a corpus. The licence is logged. A TextcatError says what is wrong with the files, what went
-    wrong at each mirror, or that the card names none. The bar draws the download, and the folder is looked in
-    first.
+    wrong at each mirror, or that the card names none. `corpus_dir` is looked in first.
     """
     path = _locate(card, corpus_dir)
     if path is not None:

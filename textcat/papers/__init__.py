@@ -1,10 +1,10 @@
 """The papers' tables and figures, run anew: the experiments by name."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from textcat.errors import TextcatError
+from textcat.files import _did_you_mean
 
 if TYPE_CHECKING:
     from textcat.papers.experiments import Experiment
@@ -19,11 +19,10 @@ def known_experiments() -> "dict[str, Experiment]":
 
 
 def find(names: Sequence[str]) -> "list[Experiment]":
-    """Return experiments by name; a TextcatError names the nearest one where there is none of that name."""
+    """Return experiments by name; a TextcatError names a similar one where there is none of that name."""
     known = known_experiments()
     for name in names:
         if name not in known:
-            near = get_close_matches(name.lower(), known, n=1, cutoff=0.0)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = _did_you_mean(name.lower(), known)
             raise TextcatError(f"There is no experiment {name!r}; `textcat reproduce` lists them.{hint}")
     return [known[name] for name in dict.fromkeys(names)]

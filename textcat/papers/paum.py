@@ -44,8 +44,7 @@ EPOCHS = {"1 epoch": 1, "3 epochs": 3, "convergence": 1000}
 # ALMA(α) as Gentile (2001) writes it, with the B of his experiments: PA's test would be α = 1.
 _ON_USPS: dict[str, Rule] = {
     "PA": PA(),
-    "PAM(0.2)": PAM(0.2),
-    "PAM(0.4)": PAM(0.4),
+    **{f"PAM({tau:g})": PAM(tau) for tau in (0.2, 0.4)},
     **{f"ALMA({alpha:g})": ALMA(alpha, B=1 / alpha) for alpha in (0.9, 0.95)},
 }
 
