@@ -1,5 +1,6 @@
 """Descriptions as examples: positives of their own topics, and nothing to the others."""
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.features.tokens import Tokens
 from textcat.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 
@@ -101,3 +103,24 @@ def test_descriptions_help_where_a_topic_has_one_document():
 def test_a_recipe_that_asks_for_no_whole_number_of_descriptions_is_told(corpus, value, message):
     with pytest.raises(TextcatError, match=message):
         textcat.Tagger.fit(corpus, Recipe("d", topics={"descriptions": value}))
+
+
+def test_a_text_that_is_not_kept_is_gone_once_it_is_counted(monkeypatch):
+    class Text(str):
+        __slots__ = ("__weakref__",)
+
+    def counting(tokens, texts, **options):
+        seen = []
+        for text in texts:
+            assert not any(earlier() is not None for earlier in seen), "an earlier text is still there"
+            seen.append(weakref.ref(text))
+            del text
+        return count_terms(tokens, ["gold"] * len(seen), **options)
+
+    count_terms = Tokens.count_terms
+    monkeypatch.setattr(Tokens, "count_terms", counting)
+    documents = [Document(str(k), {"body": Text(f"gold {k}")}, ("gold",)) for k in range(5)]
+    own = Corpus.from_documents("c", documents)
+    counts = CountedCorpus(own, Recipe("plain"), keep_texts=False)
+    assert counts.labels.shape == (5, 1)
+    assert not any(document.zones for document in own.train)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +139,9 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         self._check_settings()
         parts = _split_zones(_checked(documents), self.zones, self.apart)
         self._take_tokens()
-        counts, parts = self._count(parts), parts._replace(texts=[])
+        texts, parts = parts.texts[::-1], parts._replace(texts=[])
+        each = map(list.pop, repeat(texts, len(texts)))  # so that a text that nobody keeps is gone once it is counted
+        counts = self.tokens_.count_terms(each, ngrams=self.ngrams, chars=self.chars)
         release_memory()
         lengths = text_lengths(counts.ends, counts.counts)
         return _CountedDocuments(parts, counts if self.hash_bits else self._without_rare(parts, counts), lengths)
@@ -232,10 +235,11 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
 
     def _common(self, parts: _Parts, counts: TermCounts) -> np.ndarray:
         """Return which terms, and n-grams behind them, are common enough: (n_spaces, n_terms + n_ngrams), bool."""
-        least = np.repeat(np.array([self.min_df, self.ngram_min_df], np.int32), [len(counts.terms), len(counts.ngrams)])
-        shape = (len(parts.names), len(least))
+        n_terms = len(counts.terms)
+        shape = (len(parts.names), n_terms + len(counts.ngrams))
         columns = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
-        return _frequencies(parts, counts, columns, columns.size).reshape(shape) >= least
+        df = _frequencies(parts, counts, columns, columns.size).reshape(shape)
+        return np.hstack([df[:, :n_terms] >= self.min_df, df[:, n_terms:] >= self.ngram_min_df])
 
     def _without_rare(self, parts: _Parts, counts: TermCounts) -> TermCounts:
         """Return counts without the n-grams that are too rare in all documents, and so in any of them: most are."""

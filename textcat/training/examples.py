@@ -15,7 +15,7 @@ from textcat.margin.problems import NO_ROWS
 from textcat.progress import Advance, _counted
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
+    from textcat.documents import Corpus, Document
     from textcat.features.tfidf import TfIdf
     from textcat.features.tokens import Tokens
     from textcat.recipe import Recipe
@@ -47,6 +47,8 @@ class CountedCorpus:
         Of the recipe's settings; its cache of other recipes' texts is used again.
     advance : callable
         Called with the number of documents that are being counted.
+    keep_texts : bool
+        False: empty the zones of the documents as their texts are taken, so that each is gone once it is counted.
 
     Attributes
     ----------
@@ -56,13 +58,22 @@ class CountedCorpus:
         Of the documents and then, if they are examples, of the descriptions.
     """
 
-    def __init__(self, corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None, advance: Advance = lambda n: None):
+    def __init__(
+        self,
+        corpus: Corpus,
+        recipe: Recipe,
+        tokens: Tokens | None = None,
+        advance: Advance = lambda n: None,
+        *,
+        keep_texts: bool = True,
+    ):
         self.labels, self._copies = corpus.labels(corpus.train), recipe.descriptions
         features = recipe.make_features()
         if tokens is not None:
             features.set_params(tokens=tokens)
         described = corpus.described() if self._copies else []
-        self.counts = features.count(chain(_counted(corpus.train, advance), described))
+        documents = corpus.train if keep_texts else _emptied(corpus.train)
+        self.counts = features.count(chain(_counted(documents, advance), described))
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
         """Fit features of the recipe to documents, given by their positions, by default to all.
@@ -143,6 +154,13 @@ def examples_without(
     for documents in held_out:
         counts.fit(features, np.setdiff1d(np.arange(len(corpus.train)), documents))
         yield counts.examples(features)
+
+
+def _emptied(documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield documents, and empty the zones of each when the next one is asked for."""
+    for document in documents:
+        yield document
+        document.zones.clear()
 
 
 def _append_labels(

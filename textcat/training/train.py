@@ -160,10 +160,7 @@ def _train(
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
         with stages.stage("tokens to rows", len(corpus.train)) as advance:
-            counts = CountedCorpus(corpus, recipe, advance=advance)
-        if not keep_texts:
-            for document in corpus.train:
-                document.zones.clear()
+            counts = CountedCorpus(corpus, recipe, advance=advance, keep_texts=keep_texts)
         release_memory()
         if n_folds:
             with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
