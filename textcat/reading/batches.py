@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import PurePath
 from typing import NamedTuple, TypeAlias
@@ -99,23 +100,18 @@ def read_batches(
     opening = {pipe.name: pipe.open for pipe in observed}
     sources = [source._replace(open=opening.get(source.name, source.open)) for source in sources]
 
-    def batch() -> Batch:
-        states = {pipe.name: pipe.state for pipe in observed if pipe.state.n_bytes}
-        return Batch(tuple(blocks), begin, end, read, states)
-
     begin: Checkpoint = tuple(start or _Place().checkpoint(0))
     blocks: list[Block | Rejection] = []
     size, end, read = 0, begin, 0
-    for step in _steps(sources, settings, begin):
+    for step in chain(_steps(sources, settings, begin), [None]):
         if step is not None:
             item, end, read = step
             blocks.append(item)
             size += _OF_ONE + (len(item.data) if isinstance(item, Block) else 0)
         if blocks and (step is None or size >= settings.block_bytes):
-            yield batch()
+            states = {pipe.name: pipe.state for pipe in observed if pipe.state.n_bytes}
+            yield Batch(tuple(blocks), begin, end, read, states)
             begin, blocks, size = end, [], 0
-    if blocks:
-        yield batch()
 
 
 def _steps(
@@ -151,7 +147,7 @@ class _Walk:
         source = self._source
         if source.kind == "folder":
             return self._entries(source.entries(), source.name, place, 0, lambda: 0)
-        return self._file(source.name, source.open, place, 0, source.format)
+        return self._file(source.name, source, place, 0, source.format)
 
     def inside(self, name: str) -> str:
         """Return the name of a file inside the source, uncompressed."""
@@ -160,18 +156,19 @@ class _Walk:
             return plain_name(PurePath(name).name)
         return plain_name(name if above == "." else name[len(above) :].lstrip("/"))
 
-    def _file(
-        self, name: str, open_stored: Callable[[], Stream], place: _Place, depth: int, form: str = ""
-    ) -> Iterator[_Step]:
+    def _file(self, name: str, entry: Source | _Entry, place: _Place, depth: int, form: str = "") -> Iterator[_Step]:
         """Yield what a file holds; its format is told by its name or content unless it is given."""
         self.on_disk = name if depth == 0 else self.on_disk
         # Documents of a corpus are named by where they are inside of it.
         inside = name if self._settings.labels is None else self.inside(name)
         is_document = self._settings.labels is not None and not is_archive(name)
-        if self._wanted is not None and is_document and not self._wanted(inside):
+        fault = entry.fault if isinstance(entry, _Entry) else None
+        if fault is None and self._wanted is not None and is_document and not self._wanted(inside):
             return
         try:
-            with closing(open_stored()) as stored:
+            if fault is not None:
+                raise UnreadableError(*fault.args)  # another one, as it holds on to where it is raised
+            with closing(entry.open()) as stored:
                 unpacked = _unpacked(stored, name)
                 stream = self._opened(inside, unpacked) if self._opened is not None and is_document else unpacked
                 if stream is None:
@@ -184,8 +181,11 @@ class _Walk:
                     yield from self._entries(entries, name, place, depth + 1, stream.consumed)
                 else:
                     raise UnreadableError("lies in too many archives inside of each other: unpack the outer ones")
-        except UnreadableError as fault:
-            yield _Step(_reject(self._settings, fault, name), None, 0)
+        except UnreadableError as error:
+            if self._settings.labels is not None and error.args[1] == "link":
+                log.warning("%s %s.", name, error)
+            else:
+                yield _Step(_reject(self._settings, error, name), None, 0)
 
     def _entries(
         self, entries: Iterator[_Entry], name: str, place: _Place, depth: int, consumed: Callable[[], int]
@@ -204,10 +204,7 @@ class _Walk:
             if entry.number < first:
                 continue
             path = posixpath.join("" if name == "." else name, entry.name) if entry.name else name
-            steps = self._file(path, entry.open, within if entry.number == first else _Place(), depth)
-            if entry.fault is not None:
-                steps = self._refused(path, entry.fault, consumed, depth)
-            for item, after, read in steps:
+            for item, after, read in self._file(path, entry, within if entry.number == first else _Place(), depth):
                 if after:
                     yield _Step(item, after._replace(base=base, path=(entry.number, *after.path)), base + read)
                 else:
@@ -215,14 +212,6 @@ class _Walk:
                     read = entry.read if entry.read >= 0 else consumed()
                     yield _Step(item, behind, behind.base or read)
             base += entry.size
-
-    def _refused(self, path: str, fault: UnreadableError, consumed: Callable[[], int], depth: int) -> Iterator[_Step]:
-        """Yield what is said of an entry that is not to be read."""
-        if self._settings.labels is not None and fault.args[1] == "link":
-            log.warning("%s %s.", path, fault)
-        else:
-            self.on_disk = path if depth == 0 else self.on_disk
-            yield _Step(_reject(self._settings, fault, path), None, consumed())
 
 
 def _documents(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:

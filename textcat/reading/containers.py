@@ -55,18 +55,14 @@ class _Entry(NamedTuple):
 
     number: int  # from 0; what is not yielded, such as hidden files, may have numbers, too
     name: str  # its path in there, with "/"; "" for the archive itself, if something is wrong with it
-    open: Callable[[], Stream]  # in an archive only until the next entry is asked for
+    open: Callable[[], Stream] = Stream  # in an archive only until the next entry is asked for
     fault: UnreadableError | None = None  # why it is not to be opened
     size: int = 0  # bytes it takes up in a folder
     read: int = -1  # in a zip, how many bytes of the stored file are used up when it has been read; else -1
 
 
-def _refused(index: int, name: str, fault: UnreadableError, read: int = -1) -> _Entry:
-    return _Entry(index, shown(name), Stream.nothing, fault, read=read)
-
-
 class _Walked(NamedTuple):
-    """A file or folder in a folder: its path in there and on the disk, what it is, or why it is not to be read."""
+    """What lies in a folder: its path in there and on the disk, what it is, or why it is not to be read."""
 
     name: str
     path: str
@@ -76,44 +72,36 @@ class _Walked(NamedTuple):
 
 def walk(folder: str) -> Iterator[_Walked]:
     """Yield the files of a folder and of those in it, sorted by their paths, but for hidden ones."""
-    waiting = [iter([_Walked("", folder)])]
+    waiting = [("", folder, True)]  # the next one last
     while waiting:
-        item = next(waiting[-1], None)
-        if item is None:
-            waiting.pop()
-        elif item.status is None and item.fault is None:
-            waiting.append(_listed(item))
-        else:
-            yield item
+        name, path, is_folder = waiting.pop()
+        if not is_folder:
+            yield _met(name, path)
+            continue
+        try:
+            with os.scandir(path) as listing:
+                entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing if not hidden(entry.name)]
+        except OSError as error:
+            yield _Walked(name, path, fault=UnreadableError(f"cannot be listed ({error.strerror})", "access"))
+            continue
+        # A folder is sorted with its slash, which makes the order that of the whole paths.
+        entries.sort(key=lambda entry: f"{entry[0].name}/" if entry[1] else entry[0].name, reverse=True)
+        above = f"{name}/" if name else ""
+        waiting += [(above + entry.name, entry.path, is_folder) for entry, is_folder in entries]
 
 
-def _listed(folder: _Walked) -> Iterator[_Walked]:
+def _met(name: str, path: str) -> _Walked:
     try:
-        with os.scandir(folder.path) as listing:
-            entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing if not hidden(entry.name)]
+        status = os.stat(path)
     except OSError as error:
-        return iter([folder._replace(fault=UnreadableError(f"cannot be listed ({error.strerror})", "access"))])
-    # A folder is sorted with its slash, which makes the order that of the whole paths.
-    entries.sort(key=lambda entry: f"{entry[0].name}/" if entry[1] else entry[0].name)
-    above = f"{folder.name}/" if folder.name else ""
-    return (
-        _Walked(above + entry.name, entry.path) if is_folder else _met(above + entry.name, entry)
-        for entry, is_folder in entries
-    )
-
-
-def _met(name: str, entry: os.DirEntry[str]) -> _Walked:
-    try:
-        status = entry.stat()
-    except OSError as error:
-        return _Walked(name, entry.path, fault=UnreadableError(f"cannot be read ({error.strerror})", "link"))
+        return _Walked(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", "link"))
     if stat.S_ISREG(status.st_mode):
-        return _Walked(name, entry.path, status)
+        return _Walked(name, path, status)
     if stat.S_ISDIR(status.st_mode):
         fault = "is a link to a folder and not followed: name it as an input of its own"
     else:
         fault = "is a device, a pipe or a socket and not read"
-    return _Walked(name, entry.path, fault=UnreadableError(fault, "link"))
+    return _Walked(name, path, fault=UnreadableError(fault, "link"))
 
 
 def folder_entries(folder: str) -> Iterator[_Entry]:
@@ -137,11 +125,14 @@ def zip_entries(stream: Stream) -> Iterator[_Entry]:
     try:
         with zipfile.ZipFile(file) as archive:
             _check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
-            for index, (entry, part) in enumerate(_parts(archive.filelist, whole)):
+            total, done = sum(entry.compress_size for entry in archive.filelist) or 1, 0
+            for index, entry in enumerate(archive.filelist):  # as they are listed: they may lie in another order
+                start, done = done, done + entry.compress_size
+                part = _Part(whole.at(start / total), whole.at(done / total))
                 name = _safe_name(entry.filename)
                 is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG, stat.S_IFDIR)
                 if fault := _unsafe(name, entry.filename, is_file, bool(entry.flag_bits & 1)):
-                    yield _refused(index, entry.filename, fault, part.end)
+                    yield _Entry(index, shown(entry.filename), fault=fault, read=part.end)
                 elif not entry.is_dir() and not hidden(name):
                     yield _Entry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
             # Its own count, which zipfile does not look at, and some write without the higher bits.
@@ -150,15 +141,6 @@ def zip_entries(stream: Stream) -> Iterator[_Entry]:
                 raise zipfile.BadZipFile(f"it counts {end[4]} files, but lists {len(archive.filelist)}")
     except READ_ERRORS as error:
         raise unreadable(error) from None
-
-
-def _parts(entries: list[zipfile.ZipInfo], whole: _Part) -> Iterator[tuple[zipfile.ZipInfo, _Part]]:
-    """Yield the files in the order they are listed, and the part each is of all: they may lie in another order."""
-    total = sum(entry.compress_size for entry in entries) or 1
-    done = 0
-    for entry in entries:
-        before, done = done, done + entry.compress_size
-        yield entry, _Part(whole.at(before / total), whole.at(done / total))
 
 
 def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) -> Stream:
@@ -207,14 +189,14 @@ def tar_entries(stream: Stream) -> Iterator[_Entry]:
                 if fault is None and info.issparse():
                     fault = UnreadableError("has holes and is not read")
                 if fault is not None:
-                    yield _refused(index, info.name, fault)
+                    yield _Entry(index, shown(info.name), fault=fault)
                 elif info.isreg() and not hidden(name):
                     yield _Entry(index, shown(name), partial(file.part, info.size, stream.consumed))
                 index += 1
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             if file.has_more():
                 fault = UnreadableError("goes on behind its end, which is not read: take it apart")
-                yield _refused(index, "", fault)
+                yield _Entry(index, "", fault=fault)
     except READ_ERRORS as error:
         raise unreadable(error) from None
 

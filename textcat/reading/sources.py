@@ -161,7 +161,7 @@ class Source(NamedTuple):
     size: int | None  # bytes, all files of a folder together; None of a pipe
     state: int | str | None  # what changes when the source does; None of a pipe
     files: int  # how many it is
-    open: Callable[[], Stream] = Stream.nothing  # of a file or pipe
+    open: Callable[[], Stream] = Stream  # of a file or pipe
     entries: Callable[[], Iterator[_Entry]] = lambda: iter(())  # of a folder
 
     @property

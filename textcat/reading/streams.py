@@ -43,12 +43,12 @@ def unreadable(error: BaseException) -> UnreadableError:
 
 
 class Stream:
-    """Bytes that are read forwards.
+    """Bytes that are read forwards; of a file that can be sought in, `file` is it.
 
     Parameters
     ----------
     take : callable
-        Takes a number of bytes; returns as many or fewer, but none only at the end.
+        Takes a number of bytes; returns as many or fewer, but none only at the end. By default there are none.
     consumed : callable, optional
         Returns how many bytes are used up of the stored file this comes from; by default, how many have been taken.
     prompt : bool
@@ -57,9 +57,11 @@ class Stream:
         Closes what it comes from.
     """
 
+    file: IO[bytes] | None = None
+
     def __init__(
         self,
-        take: Callable[[int], bytes],
+        take: Callable[[int], bytes] = lambda n: b"",
         consumed: Callable[[], int] | None = None,
         prompt: bool = False,
         close: Callable[[], object] = lambda: None,
@@ -68,11 +70,6 @@ class Stream:
         self._take, self._consumed, self._n_taken = take, consumed, 0
         self._kept = b""  # taken, but not read yet
         self._fault: tuple[str, ...] = ()  # the error itself would hold on to all that was being read, in a circle
-
-    @classmethod
-    def nothing(cls) -> Stream:
-        """Return a stream of no bytes."""
-        return cls(lambda n: b"")
 
     def consumed(self) -> int:
         """Return how many bytes are used up of the stored file this comes from."""
@@ -102,14 +99,6 @@ class Stream:
         while n > 0 and (passed := len(self.read(n))):
             n -= passed
 
-    def _ahead(self, distance: int, n: int) -> bytes:
-        """Return up to `n` bytes after `distance` others, without using up any; none if that is costly."""
-        return b""
-
-    def seekable(self) -> IO[bytes] | None:
-        """Return the file that can be sought in, if there is one."""
-        return None
-
     def _more(self) -> bytes:
         if self._fault:
             raise UnreadableError(*self._fault)
@@ -127,7 +116,7 @@ class _FileStream(Stream):
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file.read, file.tell, close=file.close)
-        self._file = file
+        self.file = self._file = file
 
     def read(self, n: int) -> bytes:
         try:
@@ -147,19 +136,6 @@ class _FileStream(Stream):
 
     def skip(self, n: int) -> None:
         self._file.seek(n, io.SEEK_CUR)
-
-    def _ahead(self, distance: int, n: int) -> bytes:
-        place = self._file.tell()
-        try:
-            self._file.seek(place + distance)
-            return self._file.read(n)
-        except READ_ERRORS:
-            return b""  # it is raised again where it matters
-        finally:
-            self._file.seek(place)
-
-    def seekable(self) -> IO[bytes]:
-        return self._file
 
 
 def of_file(file: Any) -> Stream:
@@ -234,8 +210,17 @@ class _LookAhead:
 
     def ahead(self, start: int, size: int) -> bytes:
         """Return what stands at `start`, counted from the start of `data` but behind them, if it can be had at once."""
-        distance = start - len(self.data)
-        return self._stream._ahead(distance, size) if distance >= 0 and not self.ended else b""
+        file, distance = self._stream.file, start - len(self.data)
+        if file is None or distance < 0 or self.ended:
+            return b""
+        place = file.tell()
+        try:
+            file.seek(place + distance)
+            return file.read(size)
+        except READ_ERRORS:
+            return b""  # it is raised again where it matters
+        finally:
+            file.seek(place)
 
     def drop(self, n: int) -> bytes:
         """Take `n` bytes from the start."""
@@ -312,7 +297,7 @@ class _Part(NamedTuple):
 
 def sought_in(stream: Stream) -> tuple[IO[bytes], _Part]:
     """Return a file with all of a stream that can be sought in, and the bytes of the stored file it stands for."""
-    start, file = stream.consumed(), stream.seekable()
+    start, file = stream.consumed(), stream.file
     if file is not None:
         return file, _Part(start, file.seek(0, io.SEEK_END))
     spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # it goes when nothing refers to it
