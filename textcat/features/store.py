@@ -50,8 +50,7 @@ class StoredRows:
 
     Parameters
     ----------
-    folder : Path
-    manifest : dict
+    folder, manifest : Path, dict
 
     Attributes
     ----------

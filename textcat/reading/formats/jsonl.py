@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -133,26 +134,22 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
     return plain
 
 
-def _parser(_: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
-    """Return what parses an object.
+def _content(settings: InputSettings, span: _Span) -> _Content:
+    """Return what an object says.
 
     It has its text in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their
     names; other fields are passed over, and so are fields that are null, and zones without text. A NUL that JSON's
     escapes write is part of the text; a NUL byte is no JSON.
     """
-
-    def parse(span: _Span) -> _Content:
-        fields = _object(settings.text_of(span))
-        settings.check_labels(fields)
-        identifier = fields.get(settings.id_field)
-        name = str(identifier) if type(identifier) is int else _text(fields, settings.id_field)
-        zones = settings.filled(_zones(fields, settings))
-        if settings.labels is None:
-            return _Content(name, zones)
-        part = settings.part_in(_text(fields, settings.split_field))
-        return _Content(name, zones, _topics(fields, settings), _text(fields, "date"), part)
-
-    return parse
+    fields = _object(settings.text_of(span))
+    settings.check_labels(fields)
+    identifier = fields.get(settings.id_field)
+    name = str(identifier) if type(identifier) is int else _text(fields, settings.id_field)
+    zones = settings.filled(_zones(fields, settings))
+    if settings.labels is None:
+        return _Content(name, zones)
+    part = settings.part_in(_text(fields, settings.split_field))
+    return _Content(name, zones, _topics(fields, settings), _text(fields, "date"), part)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -223,5 +220,5 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-LINES = _Lines(_lines, _parser, "Line {}", lambda *_: _LineCutter())
-ARRAY = _Format(_objects, _parser, "Object {}", lambda *_: _ObjectCutter())
+LINES = _Lines(_lines, lambda _, settings: partial(_content, settings), "Line {}", lambda *_: _LineCutter())
+ARRAY = _Format(_objects, lambda _, settings: partial(_content, settings), "Object {}", lambda *_: _ObjectCutter())
