@@ -794,7 +794,7 @@ def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):
     out = process.communicate()[0]
     os.close(ours)
     assert process.returncode == 0
-    for stage in ("tokens to rows", "train topics", "evaluate"):
+    for stage in ("tokens to rows", "train topics", "thresholds"):
         assert stage.encode() in drawn
     assert b"721/721" in drawn
     assert "\x1b" not in out
@@ -802,42 +802,52 @@ def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):
 
 FORKED = """
 import logging, os, sys, warnings
+from types import SimpleNamespace as Record
 from textcat.cli.common import _forked
-def task():
+def open_corpus(as_read):
+    zones = [{{"body": str(i)}} for i in range(1000)]
+    for i, each in enumerate(zones):
+        as_read(Record(zones=each, split="unused" if i == 7 else ""))
     {}
-    return [1, "x" * 200_000]
-result = _forked(task)
-if result is None:
-    sys.exit("alone")
-print(result() == [1, "x" * 200_000])
+    return tuple(zones[::-1])
+def stream():
+    if (reading := _forked(open_corpus)) is None:
+        sys.exit("alone")
+    texts = list(reading)
+    again = {{id(each) for each in texts}} == {{id(each) for each in reading.corpus if each["body"] != "7"}}
+    return len(texts), texts[998]["body"], len(reading.corpus), again
+try:
+    print(*stream())
+except EOFError:
+    print("EOFError")
 """
 
 
 @pytest.mark.parametrize(
-    ("line", "has_result"),
+    ("line", "result"),
     [
-        ("pass", True),
-        ("raise ValueError", False),
-        ("warnings.warn('odd')", False),
-        ("logging.getLogger('textcat.corpus').warning('odd')", False),
-        ("os.kill(os.getpid(), 9)", False),
-        ("logging.getLogger('textcat.corpus').info('read')", True),
+        ("pass", "999 999 1000 True"),
+        ("raise ValueError", "EOFError"),
+        ("warnings.warn('odd')", "EOFError"),
+        ("logging.getLogger('textcat.corpus').warning('odd')", "EOFError"),
+        ("os.kill(os.getpid(), 9)", "EOFError"),
+        ("logging.getLogger('textcat.corpus').info('read')", "999 999 1000 True"),
     ],
 )
-def test_a_task_in_a_process_of_its_own_has_a_result_unless_it_failed_or_warned(line, has_result):
+def test_a_corpus_read_in_a_process_of_its_own_comes_whole_unless_that_failed_or_warned(line, result):
     run = subprocess.run([sys.executable, "-c", FORKED.format(line)], capture_output=True, text=True, check=False)
     if run.stderr == "alone\n":
         pytest.skip("there is one processor, or no fork")
-    assert (run.stdout, run.stderr) == (f"{has_result}\n", "")
+    assert (run.stdout, run.stderr) == (f"{result}\n", "")
 
 
 ABANDONED = """
 import os, sys
 from textcat.cli.common import _forked
-def task():
+def open_corpus(as_read):
     print(os.getpid(), flush=True)
     return "x" * 10_000_000
-if _forked(task) is None:
+if _forked(open_corpus) is None:
     sys.exit("alone")
 """
 

@@ -124,3 +124,41 @@ def test_a_text_that_is_not_kept_is_gone_once_it_is_counted(monkeypatch):
     counts = CountedCorpus(own, Recipe("plain"), keep_texts=False)
     assert counts.labels.shape == (5, 1)
     assert not any(document.zones for document in own.train)
+
+
+class Stream:
+    """A corpus that is read in the order of the documents, with some that are of neither part."""
+
+    def __init__(self, documents):
+        self._documents = documents
+
+    def __iter__(self):
+        yield from (document.zones for document in self._documents)
+        self.corpus = Corpus.from_documents("c", self._documents, "described", DESCRIBED)
+
+
+@pytest.mark.parametrize("copies", [0, 2])
+def test_of_a_corpus_that_is_being_read_the_same_examples_are_made(copies):
+    parts = ["test", "", "unused", "test", "train", "", "test"]
+    texts = ["gold prices", "maize prices", "of no part", "prices of rain", "gold rose", "rain rose", "corn of zinc"]
+    documents = [
+        Document(f"{part}{i}", {"title": text[:3], "body": text}, ("gold",) if "gold" in text else ())
+        for i, (part, text) in enumerate(zip(parts, texts, strict=True))
+    ]
+    documents = [replace(document, split=part) for document, part in zip(documents, parts, strict=True)]
+    recipe = Recipe("plain", topics={"descriptions": copies}, features={"ngrams": 2, "weighting": "bm25"})
+    streamed = CountedCorpus(Stream(documents), recipe)
+    read = CountedCorpus(streamed.corpus, recipe)
+    features = {each: each.fit(recipe.make_features()) for each in (streamed, read)}
+    assert features[streamed].vocabulary_ == features[read].vocabulary_
+    assert np.array_equal(features[streamed].idf_, features[read].idf_)
+    assert features[streamed].average_lengths_ == features[read].average_lengths_
+    for ours, theirs in zip(streamed.examples(features[streamed]), read.examples(features[read]), strict=True):
+        assert ours is theirs is None or (ours.dtype == theirs.dtype and (ours != theirs).nnz == 0)
+    assert read.test_rows(features[read]) is None
+    rows = streamed.test_rows(features[streamed])
+    assert np.array_equal(rows.toarray(), features[read].transform(streamed.corpus.test).toarray())
+    some = np.array([2, 0])
+    assert np.array_equal(
+        streamed._rows(features[streamed], some).toarray(), read._rows(features[read], some).toarray()
+    )

@@ -220,13 +220,12 @@ def test_a_vocabulary_of_anything_but_terms_is_damage(terms, model):
 
 
 ALTERNATIVE = [[0, 0, 0, 0, 1, 0, 0, 0], 1]
+REGEXES = {"prefix_search": ["^a", 32], "suffix_search": ["a$", 32]}
 TABLES = {
     "lang": "en",
     "spacy": "3",
-    "whole": False,
-    "joinable": True,
     "url": [0],
-    "recut": [],
+    "regexes": REGEXES,
     "stop_words": ["the"],
     "cuts": {"a.": ["a."]},
     "tokens": {"a.": ["a."]},
@@ -248,12 +247,19 @@ def test_tables_of_a_tokenizer_are_read(model):
         *({"alternatives": [[each], None, []]} for each in (1, [1], [[0] * 8, 1], [[0] * 7, -1], [[2] * 8, -1])),
         *({"alternatives": [[[ALTERNATIVE[0], n]], None, []]} for n in (0, 2, 5, 1.0, "1", None, -2, 10**30)),
         *({"alternatives": each} for each in (None, [], [None], {"a": 1})),
-        *({"cuts": cuts} for cuts in ([], {"a": [""]}, {"a": [1]}, {"a": 1}, None)),
+        *(
+            {"cuts": cuts}
+            for cuts in ([], {"a.": [""]}, {"a.": [1]}, {"a.": 1}, {"a.": []}, {"no special case": ["a"]})
+        ),
         *({"tokens": tokens} for tokens in ([], {"a": [""]}, {"a": [1]}, {"": ["a"]}, None)),
-        *({"recut": recut} for recut in (None, [1], [["a"]], ["no special case"])),
+        *({"regexes": regexes} for regexes in (1, [], {}, {**REGEXES, "a": ["a", 32]})),
+        *(
+            {"regexes": {**REGEXES, "url_match": regex}}
+            for regex in (["(", 32], ["a", -1], ["a", 10**30], "ab", ["a", "b"])
+        ),
         *({"url": url} for url in (1, [2], ["1"])),
         *({"stop_words": words} for words in (None, [1], [["a"]])),
-        *({"whole": 1}, {"joinable": None}, {"lang": 1}, {"spacy": ""}, {"unknown": 1}),
+        *({"lang": 1}, {"spacy": ""}, {"unknown": 1}),
     ],
 )
 def test_tables_that_make_no_sense_are_damage(entries, model):

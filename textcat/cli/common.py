@@ -8,10 +8,9 @@ import os
 import pickle
 import signal
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from typer import Argument, BadParameter, Option
 
@@ -20,9 +19,10 @@ if TYPE_CHECKING:
 
     from textcat.documents import Corpus
     from textcat.progress import Stages
-    from textcat.reading.records import InputSettings
+    from textcat.reading.records import InputSettings, Record
 
 _MOST_BYTES = 2**26  # of a corpus, maybe compressed, that is read in another process, which then holds it, too
+_SENT_AT_ONCE = 256  # documents
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The names of the learners, without the libraries that they need; a test compares them with the real ones.
@@ -145,44 +145,70 @@ def corpus_reader(
     ] = None,
     test_seed: Annotated[int, _input(min=0, help="Another number sets other documents aside.")] = 0,
     corpus_dir: CorpusDir = None,
-) -> Callable[..., "Corpus"]:
-    """Return a function that opens a corpus, given the stages of the command and its name, path or `Corpus.origin`."""
+) -> "CorpusReader":
+    """Return what opens a corpus as the options ask for it."""
     from textcat.reading.records import InputSettings
 
     settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
     asked = None if settings == InputSettings() else settings
     if test_seed and test_size is None:
         raise BadParameter(f"--test-seed {test_seed} draws the documents of --test-size: give both")
+    return CorpusReader(corpus_dir, asked, test_size, test_seed)
 
-    def open_one(
-        corpus: "str | Mapping[str, Any]", stages: "Stages", meanwhile: Callable[[], object] | None = None
-    ) -> "Corpus":
-        from textcat.corpus.catalogue import _reopen_corpus, _size_of, open_corpus
 
-        options: dict[str, Any] = {"settings": asked, "test_size": test_size, "seed": test_seed}
-        opened = None
-        if meanwhile and isinstance(corpus, str):
-            task = functools.partial(open_corpus, corpus, corpus_dir, download=False, **options)
-            opened = _forked(task) if _size_of(corpus, corpus_dir) <= _MOST_BYTES else None
-            meanwhile()
+class CorpusReader(NamedTuple):
+    """Opens a corpus, as the options of a command ask for it."""
+
+    corpus_dir: Path | None
+    settings: "InputSettings | None"
+    test_size: float | None
+    seed: int
+
+    def __call__(self, corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
+        """Open a corpus by its name, its path or its `Corpus.origin`."""
+        from textcat.corpus.catalogue import _reopen_corpus, open_corpus
+
         with stages.stage("read") as bar:
-            if opened and (documents := opened()) is not None:
-                return documents
             if isinstance(corpus, str):
-                return open_corpus(corpus, corpus_dir, progress=bar, **options)
-            if asked or test_size is not None:
+                return open_corpus(corpus, progress=bar, **self._asdict())
+            if self.settings or self.test_size is not None:
                 why = "the model's own is read as for its training"
                 raise BadParameter(f"options of input go with a corpus that is named: {why}")
-            return _reopen_corpus(corpus, corpus_dir=corpus_dir, progress=bar)
+            return _reopen_corpus(corpus, corpus_dir=self.corpus_dir, progress=bar)
 
-    return open_one
+    def stream(self, corpus: str) -> "_ForkedReading | None":
+        """Begin to read a corpus in a process of its own, if that is safe, and it is small enough to be held twice."""
+        from textcat.corpus.catalogue import _size_of, open_corpus
+
+        small = _size_of(corpus, self.corpus_dir) <= _MOST_BYTES
+        return _forked(functools.partial(open_corpus, corpus, download=False, **self._asdict())) if small else None
 
 
-def _forked(task: Callable[[], Any]) -> Callable[[], Any] | None:
-    """Run a task in a process of its own, and return what waits for its result: None if it has failed, or warned.
+class _ForkedReading:
+    """A `CorpusStream` that is read in a process of its own: EOFError if that failed, or warned."""
 
-    None where this cannot be done safely, or would be no sooner. Whoever gets no result does the task itself, and is
-    then the one to meet what went wrong.
+    corpus: "Corpus"
+
+    def __init__(self, receiving: int, child: int):
+        self._receiving, self._child = receiving, child
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        gc.disable()  # it would look through all that has come again and again
+        try:
+            with open(self._receiving, "rb") as pipe:
+                unpickler = pickle.Unpickler(pipe)  # the documents of the corpus refer to the zones that came before
+                while isinstance(received := unpickler.load(), list):
+                    yield from received
+                self.corpus = received
+        finally:
+            gc.enable()
+            os.waitpid(self._child, 0)
+
+
+def _forked(open_corpus: Callable[..., "Corpus"]) -> _ForkedReading | None:
+    """Open a corpus in a process of its own; None where this cannot be done safely, or would be no sooner.
+
+    Whoever cannot read it to the end opens the corpus itself, and is then the one to meet what went wrong.
     """
     from textcat.progress import is_single_threaded
 
@@ -193,30 +219,37 @@ def _forked(task: Callable[[], Any]) -> Callable[[], Any] | None:
         child = os.fork()
     except OSError:  # there may be no more processes
         return None
-    if not child:
-        try:
-            os.close(receiving)  # so that writing fails when nobody reads any more
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            warnings.simplefilter("error")
-            refusing = logging.Handler(logging.WARNING)
-            refusing.emit = _refuse  # type: ignore[method-assign]
-            logging.getLogger("textcat").handlers = [refusing]
-            with open(sending, "wb") as pipe:
-                pickle.dump(task(), pipe, pickle.HIGHEST_PROTOCOL)
-        finally:
-            os._exit(0)  # whatever was raised; what was to be told is told in the pipe
-    os.close(sending)
+    if child:
+        os.close(sending)
+        return _ForkedReading(receiving, child)
+    try:
+        os.close(receiving)  # so that writing fails when nobody reads any more
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        warnings.simplefilter("error")
+        refusing = logging.Handler(logging.WARNING)
+        refusing.emit = _refuse  # type: ignore[method-assign]
+        logging.getLogger("textcat").handlers = [refusing]
+        with open(sending, "wb") as pipe:
+            _send(open_corpus, pickle.Pickler(pipe, pickle.HIGHEST_PROTOCOL))
+    finally:
+        os._exit(0)  # whatever was raised; what was to be told is told in the pipe
 
-    def result() -> Any:
-        gc.disable()  # it would look through all that has come again and again
-        try:
-            with open(receiving, "rb") as pipe, suppress(EOFError, pickle.UnpicklingError):
-                return pickle.load(pipe)
-        finally:
-            gc.enable()
-            os.waitpid(child, 0)
 
-    return result
+def _send(open_corpus: Callable[..., "Corpus"], pickler: pickle.Pickler) -> None:
+    """Send lists of documents' zones as they are read, and then the corpus."""
+    texts: list[dict[str, str]] = []
+
+    def as_read(record: "Record") -> None:
+        nonlocal texts
+        if record.split != "unused":
+            texts.append(record.zones)
+        if len(texts) == _SENT_AT_ONCE:
+            pickler.dump(texts)
+            texts = []
+
+    corpus = open_corpus(as_read=as_read)
+    pickler.dump(texts)
+    pickler.dump(corpus)
 
 
 def _refuse(record: logging.LogRecord) -> None:

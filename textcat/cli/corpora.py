@@ -1,6 +1,5 @@
 """Commands about data: `corpora`, `corpora fetch` and `show`; and `reproduce`, which runs the papers' experiments."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ from typer import Argument, BadParameter, Option
 from textcat.cli import common
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
+    pass
 
 
 def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: common.CorpusDir = None) -> None:
@@ -41,7 +40,7 @@ def fetch(
 
 
 @common.with_options(read=common.corpus_reader)
-def show(corpus: common.CorpusName, read: "Callable[..., Corpus]", as_json: common.AsJson = False) -> None:
+def show(corpus: common.CorpusName, read: common.CorpusReader, as_json: common.AsJson = False) -> None:
     """Count a corpus' documents, topics and tokens."""
     from textcat import Tokens
     from textcat.cli import _tables

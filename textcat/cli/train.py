@@ -1,6 +1,8 @@
 """Commands that train and measure models: `train`, `evaluate`, `compare`, `tune`, and `recipes`, what they train by."""
 
-from collections.abc import Callable, Mapping
+import pickle
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
     from textcat.progress import Stages
     from textcat.recipe import Recipe
+    from textcat.training.examples import CorpusStream, CountedCorpus
 
 
 def changed_recipe(
@@ -42,7 +45,7 @@ def changed_recipe(
 def train(
     corpus: common.CorpusName,
     recipe: "Recipe",
-    read: "Callable[..., Corpus]",
+    read: common.CorpusReader,
     scheduler: str,
     out: Annotated[
         Path | None, Option(help="Folder to write the model to.", show_default="models/CORPUS-RECIPE")
@@ -59,31 +62,45 @@ def train(
     from textcat.model import storage
 
     stages = common.new_stages()
-    documents = read(corpus, stages, lambda: _import_training(recipe))
+    counted = _counted_while_read(read.stream(corpus), recipe, stages)
+    documents = counted.corpus if counted else read(corpus, stages)
     from textcat.training.train import train_and_evaluate
 
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
     with on_cluster(scheduler):
         tagger = train_and_evaluate(
-            documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages, keep_texts=False
+            documents,
+            recipe,
+            bands=band,
+            n_jobs=jobs,
+            store=store,
+            stages=stages,
+            keep_texts=False,
+            counted=counted,
         )
     with stages.stage("save"):
         storage.save(tagger, folder)
     _tables.training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
-def _import_training(recipe: "Recipe") -> None:
-    """Import what training needs, with the language, which takes longer than reading some ten thousand documents."""
-    import textcat.training.train  # noqa: F401
+def _counted_while_read(reading: "CorpusStream | None", recipe: "Recipe", stages: "Stages") -> "CountedCorpus | None":
+    """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
+    if reading is None:
+        return None
+    with stages.stage("read and count") as bar:
+        import textcat.training.train  # noqa: F401
+        from textcat.training.examples import CountedCorpus
 
-    recipe.make_tokens().prepare()
+        with suppress(EOFError, pickle.UnpicklingError, TypeError, ValueError):
+            return CountedCorpus(reading, recipe, advance=bar)
+    return None
 
 
 @common.with_options(read=common.corpus_reader)
 def evaluate(
     model: common.ModelFolder,
-    read: "Callable[..., Corpus]",
+    read: common.CorpusReader,
     corpus: Annotated[
         str | None,
         Argument(help="The corpus; by default the one it was trained on.", autocompletion=common.complete_corpus),
@@ -124,7 +141,7 @@ def evaluate(
 @common.with_options(read=common.corpus_reader)
 def compare(
     models: Annotated[list[Path], Argument(help="Folders of two or more trained models.")],
-    read: "Callable[..., Corpus]",
+    read: common.CorpusReader,
     corpus: Annotated[
         str | None,
         Option(help="The corpus.", show_default="that of the first model", autocompletion=common.complete_corpus),
@@ -156,7 +173,7 @@ def compare(
 @common.with_options(read=common.corpus_reader)
 def tune(
     corpus: common.CorpusName,
-    read: "Callable[..., Corpus]",
+    read: common.CorpusReader,
     recipe: common.RecipeName = "paum",
     space: Annotated[
         Path | None, Option(help="File of the values to try; by default the margins of the study in the docs.")
@@ -205,7 +222,7 @@ def recipes(
 
 
 def _test_corpus(
-    read: "Callable[..., Corpus]", corpus: str | None, tagger: "Tagger", stages: "Stages", *, labelled_only: bool
+    read: common.CorpusReader, corpus: str | None, tagger: "Tagger", stages: "Stages", *, labelled_only: bool
 ) -> "Corpus":
     """Open the corpus to measure on, by default the one that the tagger was trained on."""
     from dataclasses import replace

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.files import similar_files
 from textcat.reading.batches import DamagedError, folders_of, read_documents, shared_depth
-from textcat.reading.records import InputSettings
+from textcat.reading.records import InputSettings, Record
 from textcat.reading.sources import is_url, matches
 from textcat.reading.streams import STEP, Stream
 
@@ -106,6 +106,7 @@ def open_corpus(
     settings: InputSettings | None = None,
     test_size: float | None = None,
     seed: int = 0,
+    as_read: Callable[[Record], object] | None = None,
 ) -> Corpus:
     """Open a corpus by name, card, path or URL.
 
@@ -125,6 +126,8 @@ def open_corpus(
         takes and the card does not say.
     test_size, seed : float or int, optional
         Set documents of a corpus without a test part aside as one, see `Corpus.split`.
+    as_read : callable, optional
+        Takes each record as soon as it is read, as of `read_documents`.
 
     Returns
     -------
@@ -154,7 +157,7 @@ def open_corpus(
             folders = ", ".join(map(str, _search_folders(described, corpus_dir)))
             raise TextcatError(f"Corpus {described.name} is in none of {folders}. {_by_hand(described)}")
         data = str(located or _fetch(described, progress))
-    corpus = replace(_open(described, data, settings), origin=origin)
+    corpus = replace(_open(described, data, settings, as_read), origin=origin)
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
 
 
@@ -239,13 +242,13 @@ def _descriptions_among(names: list[str]) -> str:
     return next((name for name in candidates if name in names), "")
 
 
-def _open(card: Card, data: str, settings: InputSettings | None) -> Corpus:
+def _open(card: Card, data: str, settings: InputSettings | None, as_read: Callable[[Record], object] | None) -> Corpus:
     _log.info("Reading %s from %s", card.name, data)
     contents = _Contents(card, data)
     # Every file of a folder is of the format that has been asked for, whatever its name.
     of_one_format = settings is not None and settings.format not in ("", "text")
     wanted = None if of_one_format else card.wanted
-    documents = read_documents([data], card.settings(settings), wanted, contents.open)
+    documents = read_documents([data], card.settings(settings), wanted, contents.open, as_read)
     contents.check_complete()
     return Corpus.from_documents(card.name, documents, card.topics, contents.descriptions or _described_beside(card))
 

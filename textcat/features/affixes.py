@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, reduce
+from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -102,15 +102,13 @@ def _regexes_of(tokenizer: Tokenizer) -> _Regexes | None:
 
 
 def _asked(regexes: _Regexes, name: str) -> Callable[[str], Any] | None:
-    """Return what is asked in place of a tokenizer's callable; the regex is compiled when it is first needed."""
+    """Return what is asked in place of a tokenizer's callable; ValueError if it is no regex."""
     if name not in regexes:
         return None
-
-    @cache
-    def function() -> Callable[[str], Any]:
+    try:
         return getattr(re.compile(*regexes[name]), _METHODS[name])
-
-    return lambda string: function()(string)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(str(error)) from error
 
 
 def _pattern_of(function: Callable[..., Any] | None, method: str) -> re.Pattern[str] | None:

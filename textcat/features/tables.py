@@ -20,6 +20,7 @@ from textcat.features.affixes import (
     _AffixTables,
     _Alternative,
     _Alternatives,
+    _asked,
     _Regexes,
 )
 from textcat.files import write_atomically
@@ -83,9 +84,11 @@ class LanguageTables(NamedTuple):
         known = set(tables.cuts) <= set(tables.tokens) and all(tables.cuts.values())
         if not known or not all(isinstance(text, str) and text for text in texts):
             raise ValueError("no tables of a tokenizer")
-        for name, (text, flags) in tables.regexes.items():
-            if name not in _METHODS or not isinstance(text, str) or type(flags) is not int:
-                raise ValueError("no regexes of a tokenizer")
+        needed = [name for name, part in zip(_METHODS, tables.alternatives, strict=False) if part != []]
+        if not set(needed) <= set(tables.regexes) <= set(_METHODS):
+            raise ValueError("no regexes of a tokenizer")
+        for name in tables.regexes:
+            _asked(tables.regexes, name)
         return tables
 
 

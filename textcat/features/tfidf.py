@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,14 +22,14 @@ from textcat.features.zones import (
     _names_of,
     _ngram_names,
     _Parts,
-    _split_zones,
+    _ZoneTexts,
 )
 
 
 class _CountedDocuments(NamedTuple):
     """Document-term counts: what rows are made of, whichever of the documents terms are weighed by."""
 
-    parts: _Parts  # without the texts
+    parts: _Parts
     counts: TermCounts  # but of n-grams that too few documents have
     lengths: np.ndarray  # of the texts, by all terms and n-grams: shape (n_texts,), int64
 
@@ -137,11 +136,9 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     def count(self, documents: Documents) -> _CountedDocuments:
         """Count the terms of documents, to learn from some of them and make the rows of all, maybe several times."""
         self._check_settings()
-        parts = _split_zones(_checked(documents), self.zones, self.apart)
+        texts = _ZoneTexts(_checked(documents), self.zones, self.apart)
         self._take_tokens()
-        texts, parts = parts.texts[::-1], parts._replace(texts=[])
-        each = map(list.pop, repeat(texts, len(texts)))  # so that a text that nobody keeps is gone once it is counted
-        counts = self.tokens_.count_terms(each, ngrams=self.ngrams, chars=self.chars)
+        counts, parts = self._count(texts), texts.parts()
         release_memory()
         lengths = text_lengths(counts.ends, counts.counts)
         return _CountedDocuments(parts, counts if self.hash_bits else self._without_rare(parts, counts), lengths)

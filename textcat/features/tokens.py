@@ -18,6 +18,7 @@ from textcat.features.tables import LanguageTables
 OTHER = " "  # as a term: white space never is one
 _BATCH_CHARACTERS = 4_000_000
 _BATCH_TEXTS = 20_000
+_KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts are counted
 _BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
 _CREATING = threading.Lock()
 _NO_IDS = np.zeros(0, np.int32)
@@ -136,9 +137,10 @@ class Tokens:
             counter.use(vocabulary)
             parts = [counter.count(ngrams, chars) for _ in counter.batches(texts)]
             all_ngrams = vocabulary.ngrams if vocabulary else counter.cache.ngrams if ngrams > 1 else _NO_NGRAMS
-            return TermCounts(
-                *_joined(parts), counter.terms, all_ngrams, np.array(list(counter.char_ids.values()), np.int32)
-            )
+            terms, chars_of = counter.terms, np.array(list(counter.char_ids.values()), np.int32)
+            if vocabulary is None and counter.cache.nbytes > self.memo_bytes * _KEPT:
+                counter.clear()  # so that it does not lie beside what is made of the counts
+            return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
 
     def _prepared(self) -> _TermCounter:
         settings = self.get_params()

@@ -15,7 +15,7 @@ import scipy  # its sparse matrices are loaded when one is first made: `row_bloc
 
 from textcat.features._rows import rows, text_lengths
 from textcat.features.tokens import TermCounts, Tokens, _Vocabulary
-from textcat.features.zones import Documents, FeatureError, _checked, _Columns, _Parts, _split_zones, _vocabulary_of
+from textcat.features.zones import Documents, FeatureError, _checked, _Columns, _Parts, _vocabulary_of, _ZoneTexts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -142,9 +142,9 @@ class Vectorizer:
         """Yield the rows of documents as `transform` returns them, but as bare arrays, some thousand rows at a time."""
         stream = _checked(documents)
         while block := list(islice(stream, _DOCUMENTS_PER_BLOCK)):
-            parts = _split_zones(block, self.zones, self.apart)
-            counts = self._count(parts, self._known_terms())
-            yield self._rows(parts, counts, text_lengths(counts.ends, counts.counts))
+            texts = _ZoneTexts(block, self.zones, self.apart)
+            counts = self._count(texts, self._known_terms())
+            yield self._rows(texts.parts(), counts, text_lengths(counts.ends, counts.counts))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
@@ -174,8 +174,8 @@ class Vectorizer:
     def _take_tokens(self) -> None:
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
-    def _count(self, parts: _Parts, vocabulary: _Vocabulary | None = None) -> TermCounts:
-        return self.tokens_.count_terms(parts.texts, ngrams=self.ngrams, chars=self.chars, vocabulary=vocabulary)
+    def _count(self, texts: _ZoneTexts, vocabulary: _Vocabulary | None = None) -> TermCounts:
+        return self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, vocabulary=vocabulary)
 
     def _saturation(self, parts: _Parts, lengths: np.ndarray) -> np.ndarray:
         """Return, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,): none."""

@@ -34,11 +34,10 @@ class FeatureError(TextcatError, ValueError):
 
 
 class _Parts(NamedTuple):
-    """The texts of documents' zones, and the parts that these are."""
+    """The parts that the texts of documents' zones are."""
 
-    texts: list[str]
     zones: list[str]  # of each text
-    sources: np.ndarray  # the text of each part, by its position in `texts`: shape (n_parts,), int32
+    sources: np.ndarray  # the text of each part, by its position: shape (n_parts,), int32
     spaces: np.ndarray  # the space of each part, by its position in `names`: shape (n_parts,), int32
     weights: np.ndarray  # of each part: shape (n_parts,), float64
     names: list[str]  # of the spaces: a zone that has terms of its own, or _SHARED
@@ -49,7 +48,7 @@ class _Parts(NamedTuple):
         return self.ends, counts.ends, counts.ids, *more, self.sources, self.spaces
 
     def select(self, documents: np.ndarray) -> _Parts:
-        """Return the parts of some documents only, given by their positions; the texts stay all there."""
+        """Return the parts of some documents only, given by their positions."""
         starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[documents]
         sizes = self.ends[documents] - starts
         ends = np.cumsum(sizes)
@@ -58,32 +57,43 @@ class _Parts(NamedTuple):
         return self._replace(ends=ends, **arrays)
 
 
-def _split_zones(documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]) -> _Parts:
-    """Return the texts of documents' zones, with the weights and the spaces that `TfIdf` describes."""
-    texts: list[str] = []
-    plans: list[_Plan] = []
-    plan_of: dict[tuple[str, ...], _Plan] = {}
-    space_ids = {} if apart is True else {_SHARED: 0}
-    for i, document in enumerate(documents):
-        of_document = _zones(document, i)
-        names = tuple(of_document)
-        plan = plan_of.get(names) or plan_of.setdefault(names, _plan(names, zones, apart, space_ids))
-        texts += of_document.values() if plan.zones == names else map(of_document.__getitem__, plan.zones)
-        plans.append(plan)
-    zone_of = [zone for plan in plans for zone in plan.zones]
-    n_texts = np.fromiter((len(plan.zones) for plan in plans), np.int64, len(plans))
-    n_parts = np.fromiter((len(plan.offsets) for plan in plans), np.int64, len(plans))
-    _check_texts(texts, zone_of, n_texts)
-    offsets = np.fromiter(chain.from_iterable(plan.offsets for plan in plans), np.int64)
-    return _Parts(
-        texts,
-        zone_of,
-        (np.repeat(np.cumsum(n_texts) - n_texts, n_parts) + offsets).astype(np.int32),
-        np.fromiter(chain.from_iterable(plan.spaces for plan in plans), np.int32),
-        np.fromiter(chain.from_iterable(plan.weights for plan in plans), np.float64),
-        list(space_ids),
-        np.cumsum(n_parts),
-    )
+class _ZoneTexts:
+    """The texts of documents' zones, as they come; then their parts, with the weights and spaces that `TfIdf` has."""
+
+    def __init__(self, documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]):
+        self._documents, self._zones, self._apart = documents, zones, apart
+        self._plans: list[_Plan] = []
+        self._space_ids = {} if apart is True else {_SHARED: 0}
+
+    def __iter__(self) -> Iterator[str]:
+        plan_of: dict[tuple[str, ...], _Plan] = {}
+        for i, document in enumerate(self._documents):
+            zones = _zones(document, i)
+            names = tuple(zones)
+            plan = plan_of.get(names)
+            if plan is None:
+                plan = plan_of[names] = _plan(names, self._zones, self._apart, self._space_ids)
+            self._plans.append(plan)
+            for zone in plan.zones:
+                text = zones[zone]
+                if not isinstance(text, str):
+                    raise FeatureError(f"Zone {zone!r} of document {i} is {text!r:.60}: give a string.")
+                yield text
+
+    def parts(self) -> _Parts:
+        """Return the parts of the texts that have been given."""
+        plans = self._plans
+        n_texts = np.fromiter((len(plan.zones) for plan in plans), np.int64, len(plans))
+        n_parts = np.fromiter((len(plan.offsets) for plan in plans), np.int64, len(plans))
+        offsets = np.fromiter(chain.from_iterable(plan.offsets for plan in plans), np.int64)
+        return _Parts(
+            [zone for plan in plans for zone in plan.zones],
+            (np.repeat(np.cumsum(n_texts) - n_texts, n_parts) + offsets).astype(np.int32),
+            np.fromiter(chain.from_iterable(plan.spaces for plan in plans), np.int32),
+            np.fromiter(chain.from_iterable(plan.weights for plan in plans), np.float64),
+            list(self._space_ids),
+            np.cumsum(n_parts),
+        )
 
 
 class _Plan(NamedTuple):
@@ -122,15 +132,6 @@ def _zones(document: str | Zoned, i: int) -> Mapping[str, str]:
     if type(zones) is not dict and not isinstance(zones, Mapping):  # the second question takes longer
         raise FeatureError(f"Document {i} is {document!r:.60}: give a string or a document with zones.")
     return zones
-
-
-def _check_texts(texts: list[str], zones: list[str], n_texts: np.ndarray) -> None:
-    if set(map(type, texts)) <= {str}:
-        return
-    for k, (zone, text) in enumerate(zip(zones, texts, strict=True)):
-        if not isinstance(text, str):
-            i = int(np.searchsorted(np.cumsum(n_texts), k, side="right"))
-            raise FeatureError(f"Zone {zone!r} of document {i} is {text!r:.60}: give a string.")
 
 
 class _Columns:

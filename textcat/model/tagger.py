@@ -20,6 +20,8 @@ from textcat.model._product import product
 from textcat.progress import Stages, _counted
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
     from textcat.recipe import Recipe
 
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
@@ -127,6 +129,11 @@ class Tagger:
             return np.asarray(self.features.transform(documents) @ self.weights + self.bias)
         blocks = [product(*rows, self.weights, self.bias) for rows in self.features.row_blocks(documents)]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
+
+    def _scores_of(self, rows: csr_matrix) -> np.ndarray:
+        if not rows.dtype == self.weights.dtype == self.bias.dtype == np.float32:
+            return np.asarray(rows @ self.weights + self.bias)
+        return product(rows.indptr.astype(np.int64), rows.indices, rows.data, self.weights, self.bias)
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Return the probability that each document belongs to each topic; those of a document need not add up to 1.

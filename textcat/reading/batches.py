@@ -387,6 +387,7 @@ def read_documents(
     settings: InputSettings,
     wanted: _Wanted | None = None,
     opened: _Opened | None = None,
+    as_read: Callable[[Record], object] | None = None,
 ) -> list[Document]:
     """Read the documents of a corpus, with their topics, dates and parts, in the order of their files' names.
 
@@ -404,13 +405,16 @@ def read_documents(
         is passed over; the ``append`` of a list thus lists all files and reads none. Archives are always opened.
     opened : callable, optional
         Takes the name and the stream of a wanted file; returns the stream to read in its place, or None.
+    as_read : callable, optional
+        Takes each record as soon as it is read, in stored order; the document made of it has its `zones`.
 
     Returns
     -------
     list of Document
     """
     inputs = list(inputs)
-    records = sorted(_read_labelled(inputs, settings, wanted, opened), key=lambda pair: pair[1].source)
+    labelled = _read_labelled(inputs, settings, wanted, opened)
+    records = sorted(labelled if as_read is None else _shown(labelled, as_read), key=lambda pair: pair[1].source)
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     seen: dict[str, tuple[str, Record]] = {}
     documents = []
@@ -429,6 +433,12 @@ def read_documents(
         part = record.split or _part_by_place(record.source, form)
         documents.append(Document(record.id, record.zones, topics, record.date, part))
     return documents
+
+
+def _shown(labelled: Iterable[tuple[str, Record]], as_read: Callable[[Record], object]) -> Iterator[tuple[str, Record]]:
+    for pair in labelled:
+        as_read(pair[1])
+        yield pair
 
 
 def _read_labelled(

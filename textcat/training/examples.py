@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, count
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import scipy  # its parts load at their first use
 
+from textcat.documents import Corpus, Document
 from textcat.features.store import StoredRows, write_rows
 from textcat.margin.problems import NO_ROWS
 from textcat.progress import Advance, _counted
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus, Document
     from textcat.features.tfidf import TfIdf
     from textcat.features.tokens import Tokens
     from textcat.recipe import Recipe
@@ -34,6 +34,15 @@ class Examples(NamedTuple):
     of wheat a negative example of grain."""
 
 
+class CorpusStream(Protocol):
+    """A corpus that is being read."""
+
+    corpus: Corpus  # once all texts have gone by; its documents have them as `zones`
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        """Yield the texts of documents by zone, as they are read."""
+
+
 class CountedCorpus:
     """The training documents of a corpus, and its topics' descriptions, with their terms counted once.
 
@@ -41,8 +50,10 @@ class CountedCorpus:
 
     Parameters
     ----------
-    corpus, recipe : Corpus, Recipe
-        How many rows each description becomes, one after the other for all topics, is the recipe's `descriptions`.
+    corpus : Corpus or CorpusStream
+        Of a stream all texts are counted while they are read, those of test documents among them.
+    recipe : Recipe
+        How many rows each description becomes, one after the other for all topics, is its `descriptions`.
     tokens : Tokens, optional
         Of the recipe's settings; its cache of other recipes' texts is used again.
     advance : callable
@@ -52,28 +63,44 @@ class CountedCorpus:
 
     Attributes
     ----------
+    corpus : Corpus
     labels : csc_matrix of shape (n_documents, n_topics), int8
-        Of the documents.
-    counts : document-term counts
-        Of the documents and then, if they are examples, of the descriptions.
+        Of the training documents.
     """
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: Corpus | CorpusStream,
         recipe: Recipe,
         tokens: Tokens | None = None,
         advance: Advance = lambda n: None,
         *,
         keep_texts: bool = True,
     ):
-        self.labels, self._copies = corpus.labels(corpus.train), recipe.descriptions
-        features = recipe.make_features()
+        features, self._copies = recipe.make_features(), recipe.descriptions
         if tokens is not None:
             features.set_params(tokens=tokens)
-        described = corpus.described() if self._copies else []
-        documents = corpus.train if keep_texts else _emptied(corpus.train)
-        self.counts = features.count(chain(_counted(documents, advance), described))
+        zones: list[dict[str, str]] = []  # all that were counted
+
+        def documents() -> Iterator[Document]:
+            for each in (document.zones for document in corpus.train) if isinstance(corpus, Corpus) else corpus:
+                zones.append(each)
+                yield Document("", each)
+                if not keep_texts:
+                    each.clear()
+
+        def described() -> Iterator[Document]:
+            self.corpus = corpus if isinstance(corpus, Corpus) else corpus.corpus
+            yield from self.corpus.described() if self._copies else []
+
+        self._counts = features.count(chain(_counted(documents(), advance), described()))
+        self.labels = self.corpus.labels(self.corpus.train)
+        position_of = dict(zip(map(id, zones), count(), strict=False))
+        self._train, self._test = (
+            np.array([position_of.get(id(document.zones), -1) for document in part], np.int64)
+            for part in (self.corpus.train, self.corpus.test)
+        )
+        self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
         """Fit features of the recipe to documents, given by their positions, by default to all.
@@ -90,9 +117,24 @@ class CountedCorpus:
         -------
         TfIdf
         """
-        chosen = np.arange(self.labels.shape[0]) if documents is None else documents
-        unknown = np.flatnonzero(self.labels[chosen].sum(axis=0).A1 == 0) if self._copies else NO_ROWS
-        return features.fit_counted(self.counts, np.append(chosen, self.labels.shape[0] + unknown))
+        labels = self.labels if documents is None else self.labels[documents]
+        unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
+        return features.fit_counted(self._counts, np.append(self._positions(documents), self._described[unknown]))
+
+    def _rows(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
+        """Return the rows of documents, given by their positions, by features that `fit` has returned."""
+        return features.rows_of(self._counts, self._train[documents])
+
+    def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
+        """Return the rows of the test documents by features that `fit` has returned; None if they were not counted."""
+        return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
+
+    def clear(self) -> None:
+        """Forget what was counted: no more rows can be made."""
+        del self._counts
+
+    def _positions(self, documents: np.ndarray | None) -> np.ndarray:
+        return self._train if documents is None else self._train[documents]
 
     def examples(
         self, features: TfIdf, documents: np.ndarray | None = None, *, store: str | os.PathLike[str] | None = None
@@ -114,19 +156,16 @@ class CountedCorpus:
         examples : Examples
             A description without a known term is an example of nothing.
         """
-        n, n_topics = self.labels.shape
-        chosen = np.arange(n) if documents is None else documents
-        labels = self.labels if documents is None else self.labels[chosen]
-        described = np.arange(n, n + n_topics)
-        positions = np.append(chosen, np.tile(described, self._copies))
+        labels = self.labels if documents is None else self.labels[documents]
+        positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
         if store is None:
-            rows = features.rows_of(self.counts, positions)
+            rows = features.rows_of(self._counts, positions)
         else:
             batches = (positions[start : start + _BATCH] for start in range(0, len(positions), _BATCH))
-            rows = write_rows(store, (features.rows_of(self.counts, batch) for batch in batches))
+            rows = write_rows(store, (features.rows_of(self._counts, batch) for batch in batches))
         if not self._copies:
             return Examples(rows, labels)
-        has_term = np.diff(features.rows_of(self.counts, described).indptr) > 0
+        has_term = np.diff(features.rows_of(self._counts, self._described).indptr) > 0
         return Examples(rows, *_append_labels(labels, has_term, self._copies))
 
 
@@ -154,13 +193,6 @@ def examples_without(
     for documents in held_out:
         counts.fit(features, np.setdiff1d(np.arange(len(corpus.train)), documents))
         yield counts.examples(features)
-
-
-def _emptied(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield documents, and empty the zones of each when the next one is asked for."""
-    for document in documents:
-        yield document
-        document.zones.clear()
 
 
 def _append_labels(

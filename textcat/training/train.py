@@ -96,6 +96,7 @@ def train_and_evaluate(
     store: str | os.PathLike[str] | None = None,
     stages: Stages | None = None,
     keep_texts: bool = True,
+    counted: CountedCorpus | None = None,
 ) -> Tagger:
     """Train a tagger, and measure it on test documents, or by cross-validation if none has a topic of the tagger.
 
@@ -109,8 +110,10 @@ def train_and_evaluate(
     corpus, recipe, bands, n_jobs, store, stages
         As in `train` and, the bands, in `Tagger.evaluate`.
     keep_texts : bool, default=True
-        False: empty the zones of the training documents once their terms are counted, so that the texts of a large
-        corpus, which nothing reads any more, take no memory beside the rows and the weights.
+        False: empty the zones of the documents once their terms are counted, so that the texts of a large corpus, which
+        nothing reads any more, take no memory beside the rows and the weights.
+    counted : CountedCorpus, optional
+        The corpus' own, by the recipe; it is cleared.
 
     Returns
     -------
@@ -119,15 +122,20 @@ def train_and_evaluate(
     """
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
-    options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages}
-    tagger, scores = _train(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
-    if scores is None:
+    stages = stages or Stages()
+    options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted}
+    tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
+    elif not n_folds:
+        with stages.stage("evaluate"):
+            scores = tagger._scores_of(measured)
+            tagger.evaluation = tagger._measure(scores, tagger.relevant(corpus), bands=bands)
     else:
         labels = corpus.labels(corpus.train)
         known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
         relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
-        tagger.evaluation = tagger._measure(scores, relevant, bands=bands, measured_on=_CROSS_VALIDATED)
+        tagger.evaluation = tagger._measure(measured, relevant, bands=bands, measured_on=_CROSS_VALIDATED)
     return tagger
 
 
@@ -140,10 +148,13 @@ def _train(
     store: str | os.PathLike[str] | None,
     stages: Stages | None,
     keep_texts: bool = True,
-) -> tuple[Tagger, np.ndarray | None]:
-    """Train a tagger, and return it with the scores of its documents by cross-validation, if folds are asked for.
+    counted: CountedCorpus | None = None,
+) -> tuple[Tagger, Any]:
+    """Train a tagger, and return it with what it is measured by, if there is something.
 
-    Folds come first: then neither what documents were counted to nor the rows of a fold lie beside the tagger's own.
+    That is the scores of its documents by cross-validation, if folds are asked for, or else the rows of test documents,
+    if they were counted. Folds come first: then neither what documents were counted to nor the rows of a fold lie
+    beside the tagger's own.
     """
     if not corpus.topics:
         if in_training := topic_counts(corpus.train):
@@ -155,19 +166,26 @@ def _train(
     if store is not None:
         check_target(store)
     _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
-    stages, tested = stages or Stages(), None
+    stages = stages or Stages()
     release_memory()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
-        with stages.stage("tokens to rows", len(corpus.train)) as advance:
-            counts = CountedCorpus(corpus, recipe, advance=advance, keep_texts=keep_texts)
+        if counted is None:
+            with stages.stage("tokens to rows", len(corpus.train)) as advance:
+                counted = CountedCorpus(corpus, recipe, advance=advance, keep_texts=keep_texts)
+        elif not keep_texts:
+            for document in (*corpus.train, *corpus.test):
+                document.zones.clear()
+        measured = None
         release_memory()
         if n_folds:
             with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-                tested = _out_of_fold_scores(counts, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
+                measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
         with stages.stage("tokens to rows"):
-            examples, labels = counts.examples(counts.fit(features), store=store), counts.labels
-            del counts
+            examples, labels = counted.examples(counted.fit(features), store=store), counted.labels
+            if not n_folds:
+                measured = counted.test_rows(features)
+            counted.clear()
         if not examples.rows.shape[1]:
             raise TextcatError(
                 f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
@@ -215,7 +233,7 @@ def _train(
         corpus=corpus.name,
         origin=corpus.origin,
     )
-    return tagger, tested
+    return tagger, measured
 
 
 def unevaluated_topics(corpus: Corpus) -> str:
@@ -263,7 +281,7 @@ def _out_of_fold_scores(
             rows, positives, left_out = counts.examples(features, trained, store=folder and Path(folder, "rows"))
             if not rows.shape[1]:
                 continue
-            new = features.rows_of(counts.counts, held_out)
+            new = counts._rows(features, held_out)
             del features  # one fold's at a time in memory, as are rows
             learner = recipe.make_learner(n_jobs=n_jobs)
             problems = learner._problems(rows, positives, left_out)
