@@ -10,6 +10,8 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from typer import Argument, BadParameter, Option
@@ -193,7 +195,6 @@ class _ForkedReading:
         self._receiving, self._child = receiving, child
 
     def __iter__(self) -> Iterator[dict[str, str]]:
-        gc.disable()  # it would look through all that has come again and again
         try:
             with open(self._receiving, "rb") as pipe:
                 unpickler = pickle.Unpickler(pipe)  # the documents of the corpus refer to the zones that came before
@@ -201,7 +202,6 @@ class _ForkedReading:
                     yield from received
                 self.corpus = received
         finally:
-            gc.enable()
             os.waitpid(self._child, 0)
 
 
@@ -229,10 +229,38 @@ def _forked(open_corpus: Callable[..., "Corpus"]) -> _ForkedReading | None:
         refusing = logging.Handler(logging.WARNING)
         refusing.emit = _refuse  # type: ignore[method-assign]
         logging.getLogger("textcat").handlers = [refusing]
-        with open(sending, "wb") as pipe:
-            _send(open_corpus, pickle.Pickler(pipe, pickle.HIGHEST_PROTOCOL))
+        gc.disable()
+        with _Outbox(sending) as outbox:
+            _send(open_corpus, pickle.Pickler(outbox, pickle.HIGHEST_PROTOCOL))
     finally:
         os._exit(0)  # whatever was raised; what was to be told is told in the pipe
+
+
+class _Outbox:
+    """A file whose bytes another thread writes to a pipe, so that nobody waits until they are read."""
+
+    def __init__(self, pipe: int):
+        self._pipe, self._parts = pipe, SimpleQueue[bytes]()
+        self._thread = Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> "_Outbox":
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        self._parts.put(b"")
+        self._thread.join()
+
+    def write(self, part: "bytes | memoryview") -> None:
+        self._parts.put(bytes(part))
+
+    def _work(self) -> None:
+        try:
+            with open(self._pipe, "wb") as file:
+                while part := self._parts.get():
+                    file.write(part)
+        except OSError:
+            os._exit(0)  # nobody reads any more
 
 
 def _send(open_corpus: Callable[..., "Corpus"], pickler: pickle.Pickler) -> None:

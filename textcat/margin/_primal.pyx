@@ -77,6 +77,25 @@ def measure(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop)
     return wrong
 
 
+ctypedef fused real:
+    float
+    double
+
+
+def dots(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, rows, const real[::1] weights):
+    """Return the products of some rows, by their numbers, with weights; sums are made in the order of the columns."""
+    cdef const int64_t[::1] row = np.ascontiguousarray(rows, np.int64)
+    sums = np.zeros(len(row), np.asarray(data).dtype)
+    cdef real[::1] total = sums
+    cdef Py_ssize_t i
+    cdef int64_t p
+    with nogil:
+        for i in range(len(row)):
+            for p in range(indptr[row[i]], indptr[row[i] + 1]):
+                total[i] += data[p] * weights[indices[p]]
+    return sums
+
+
 cdef class Rows:
     """Rows arranged for the cache, which blocks share.
 

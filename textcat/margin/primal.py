@@ -94,9 +94,9 @@ def arrange(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
             arrays["narrow"] = empty(len(arrays.pop("wide")), np.uint16)
             arrays["narrow"][:] = csr.indices
         return Rows((n_rows, n_features, n_features), arrays)
-    n_columns, n_lone = int(np.sum(df > 1)), int(np.sum(df == 1))
-    n_entries = len(csr.data) - n_lone
-    feature = np.argsort(-df, kind="stable")[:n_columns].astype(np.int32)
+    feature, n_lone = np.flatnonzero(df > 1), int(np.sum(df == 1))
+    n_columns, n_entries = len(feature), len(csr.data) - n_lone
+    feature = feature[np.argsort(-df[feature], kind="stable")].astype(np.int32)
     column = np.full(n_features, -1, np.int32)
     column[feature] = np.arange(n_columns, dtype=np.int32)
     arrays |= {"feature": feature, "indptr": empty(n_rows + 1, np.int64)}

@@ -28,16 +28,16 @@ def keep_imports_lean() -> None:
 
 
 class _LeanFinder(MetaPathFinder):
-    """Makes pandas as absent as if it were not installed, and loads scipy.stats only when something in it is used.
+    """Makes pandas as absent as if it were not installed, and loads others only when something in them is used.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB; scikit-learn imports scipy.stats, which takes longer than
-    all the rest of it.
+    all the rest of it, and scipy all names of numpy.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is kept out of textcat's own processes", name=fullname)
-        if fullname != "scipy.stats":
+        if fullname not in ("scipy.stats", "numpy.f2py"):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:

@@ -20,8 +20,9 @@ from textcat.evaluation.metrics import average_precisions
 from textcat.evaluation.ranking import DEFAULT_BANDS, Band, bands
 from textcat.features._rows import release_memory
 from textcat.features.tokens import Tokens
+from textcat.margin._primal import dots
 from textcat.margin.learners import MarginClassifier
-from textcat.margin.problems import NO_ROWS, Problem, Solution, _side_by_side, rows_by_column
+from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.solve import nothing, solve
 from textcat.progress import Advance
 from textcat.recipe import Recipe
@@ -45,9 +46,6 @@ _N_RARE = 30
 # Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
 _OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
 _ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
-_TOPICS = 64  # whose weights lie side by side while documents are scored,
-_WEIGHT_BYTES = 2**25  # or fewer, where they would take more than that
-_DOCUMENTS = 8192  # that are scored together
 
 _BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
 
@@ -172,41 +170,19 @@ def held_out_scores(
     ndarray of shape (n_documents, n_topics), dtype of the rows
         In units of the solutions; nan in the folds by which a topic was not judged.
     """
-    documents = [np.flatnonzero(fold_of == fold) for fold in range(fold_of.max() + 1)]
-    n_documents, n_topics = len(fold_of), examples.labels.shape[1]
-    topics = _Topics(examples, learner, fold_of)
-    n_features, n_jobs = topics.rows.shape[1], joblib.effective_n_jobs(learner.n_jobs)
-    scores = np.full((n_documents, n_topics), np.nan, topics.rows.dtype)
-    size = max(2 * n_jobs, min(_TOPICS, _WEIGHT_BYTES // max(1, n_features * scores.itemsize)))
-    with ThreadPoolExecutor(n_jobs) as pool:
-        for start in range(0, n_topics, size):
-            release_memory()
-            chunk = np.arange(start, min(start + size, n_topics))
-            whole = _side_by_side([learner.solutions_[topic] for topic in chunk], n_features)
-            of_whole = _scored(topics.rows, np.arange(n_documents), whole)
-            del whole
-            tasks = [
-                pool.submit(topics.without_folds, topic, column)
-                for topic, column in zip(chunk, of_whole.T, strict=True)
-            ]
-            rankers = []
-            try:
-                for task in tasks:
-                    rankers.append(task.result())
-                    if progress:
-                        progress(len(documents))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)  # the others would otherwise be trained before anyone hears of it
-                raise
-            for fold, held_out in enumerate(documents):
-                judged = [k for k, (_, solutions) in enumerate(rankers) if fold < len(solutions)]
-                weights = np.zeros((n_features, len(judged)), scores.dtype)
-                bias = np.empty(len(judged), scores.dtype)
-                for column, k in enumerate(judged):
-                    features, solution = rankers[k][0], rankers[k][1][fold]
-                    weights[features, column] = np.asarray(solution.weights) / solution.unit
-                    bias[column] = solution.bias / solution.unit
-                scores[np.ix_(held_out, chunk[judged])] = _scored(topics.rows, held_out, weights) + bias
+    topics, n_folds = _Topics(examples, learner, fold_of), fold_of.max() + 1
+    scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
+    with ThreadPoolExecutor(joblib.effective_n_jobs(learner.n_jobs)) as pool:
+        tasks = [pool.submit(topics.score, topic, column) for topic, column in enumerate(scores.T)]
+        try:
+            for task in tasks:
+                task.result()
+                release_memory()
+                if progress:
+                    progress(n_folds)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # the others would otherwise be trained before anyone hears of it
+            raise
     return scores
 
 
@@ -216,9 +192,10 @@ class _Topics:
     def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):
         rows = examples.rows
         self.rows: sp.csr_matrix = rows if sp.issparse(rows) else rows[:]  # of rows on disk, whose entries stay there
+        self._arrays = self.rows.indptr.astype(np.int64), self.rows.indices, self.rows.data
         n_rows, n_topics = examples.labels.shape
         self._fold_of = np.append(fold_of, np.full(n_rows - len(fold_of), -1))  # -1: in no fold
-        self._n_folds = fold_of.max() + 1
+        self._documents = [np.flatnonzero(fold_of == fold) for fold in range(fold_of.max() + 1)]
         self._positives = rows_by_column(examples.labels)
         self._left_out = [NO_ROWS] * n_topics if examples.left_out is None else rows_by_column(examples.left_out)
         self._solutions = learner.solutions_
@@ -226,22 +203,20 @@ class _Topics:
         self._settings = learner._settings(self.rows)
         self._seed = learner.random_state
 
-    def without_folds(self, topic: int, scores: np.ndarray) -> tuple[np.ndarray, list[Solution]]:
-        """Return the solutions of a topic without each of its first folds, and the features that they have weights of.
+    def score(self, topic: int, scores: np.ndarray) -> None:
+        """Write the scores of documents by a topic's rankers without the fold of each, for some of the folds."""
+        of_whole = dots(*self._arrays, np.arange(len(scores)), np.asarray(self._solutions[topic].weights))
+        for solution, documents in zip(self.without_folds(topic, of_whole), self._documents, strict=False):
+            sums = dots(*self._arrays, documents, solution.weights)
+            scores[documents] = (sums + sums.dtype.type(solution.bias)) / sums.dtype.type(solution.unit)
 
-        Parameters
-        ----------
-        topic : int
-        scores : ndarray of shape (n_documents,)
-            By the whole ranker.
-        """
-        positives = self._positives[topic]
-        kept = self._deciding(topic, scores)
-        rows, features = _without_empty_columns(self.rows[kept])
+    def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
+        """Return the solutions of a topic without each of its first folds, given the scores by the whole ranker."""
+        positives, kept = self._positives[topic], self._deciding(topic, scores)
         is_positive = np.zeros(self.rows.shape[0], bool)
         is_positive[positives] = True
         fold, is_positive = self._fold_of[kept], is_positive[kept]
-        n_judging = int(np.clip(-(-self._n_folds * _ENOUGH // max(len(positives), 1)), 1, self._n_folds))
+        n_judging = int(np.clip(-(-len(self._documents) * _ENOUGH // max(len(positives), 1)), 1, len(self._documents)))
         problems = [
             Problem(
                 np.flatnonzero(is_positive & (fold != judging)).astype(np.int32),
@@ -251,7 +226,7 @@ class _Topics:
             )
             for judging in range(n_judging)
         ]
-        return features, solve(rows, problems, n_jobs=1, seed=self._seed, overwrite_X=True)
+        return solve(self.rows[kept], problems, n_jobs=1, seed=self._seed, overwrite_X=True)
 
     def _deciding(self, topic: int, scores: np.ndarray) -> np.ndarray:
         """Return the rows that may cause an update, ascending."""
@@ -265,23 +240,6 @@ class _Topics:
             decides[rest[np.argpartition(-scores[rest], n_near - 1)[:n_near]]] = True
         decides[self._left_out[topic]] = False
         return np.flatnonzero(decides)
-
-
-def _without_empty_columns(rows: sp.csr_matrix) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Take the columns that have no entry out of rows, which are changed, and return which are left."""
-    has_entry = np.zeros(rows.shape[1], bool)
-    has_entry[rows.indices] = True
-    new = np.cumsum(has_entry, dtype=np.int32) - 1
-    columns = np.flatnonzero(has_entry).astype(np.int32)
-    np.take(new, rows.indices, out=rows.indices, mode="clip")  # in place, as other modes are not
-    return sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], len(columns))), columns
-
-
-def _scored(rows: sp.csr_matrix, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the products of some rows with weights of shape (n_features, n_topics), so many rows at a time."""
-    weights = np.ascontiguousarray(weights)
-    parts = (documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS))
-    return np.concatenate([rows[part] @ weights for part in parts])
 
 
 def cross_validate(
