@@ -1,5 +1,7 @@
 """Where the program begins: `textcat`, or `python -m textcat`."""
 
+import gc
+
 
 def main() -> None:
     """Run the command line."""
@@ -8,6 +10,7 @@ def main() -> None:
     from textcat.tagging._lean_imports import keep_imports_lean
 
     keep_imports_lean()
+    gc.set_threshold(50_000)  # what is imported, and read, would be looked through again and again
     run()
 
 

@@ -1,6 +1,5 @@
 """Commands that train and measure models: `train`, `evaluate`, `compare`, `tune`, and `recipes`, what they train by."""
 
-import gc
 import pickle
 from collections.abc import Mapping
 from contextlib import suppress
@@ -89,15 +88,11 @@ def _counted_while_read(reading: "CorpusStream | None", recipe: "Recipe", stages
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
-    gc.disable()  # it would look through all that is imported, and has come, again and again
-    try:
-        with stages.stage("read and count") as bar, suppress(EOFError, pickle.UnpicklingError, TypeError, ValueError):
-            import textcat.training.train  # noqa: F401
-            from textcat.training.examples import CountedCorpus
+    with stages.stage("read and count") as bar, suppress(EOFError, pickle.UnpicklingError, TypeError, ValueError):
+        import textcat.training.train  # noqa: F401
+        from textcat.training.examples import CountedCorpus
 
-            return CountedCorpus(reading, recipe, advance=bar)
-    finally:
-        gc.enable()
+        return CountedCorpus(reading, recipe, advance=bar)
     return None
 
 
