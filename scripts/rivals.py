@@ -29,8 +29,8 @@ from textcat.evaluation.ranking import bands, evaluate
 from textcat.evaluation.significance import compare
 from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
-from textcat.training.examples import CountedCorpus, Examples, examples_without
-from textcat.training.selection import EXPECTED, RARE, _Fold, _splits, cross_validate
+from textcat.training.examples import Examples, _CountedCorpus, _examples_without
+from textcat.training.selection import EXPECTED, RARE, _cross_validate, _Fold, _splits
 
 BANDS = ("ALL", "TOP10", "LAST30")
 
@@ -63,7 +63,7 @@ def main() -> None:
     best_value_of: dict[str, tuple[float, float]] = {}
     rows = [
         {"learner": f"the recipe {recipe.name}", "parameter": "", **_told(trial.macro_average_precision)}
-        for trial in cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs)
+        for trial in _cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs)
     ]
     for name, value, figures in tried(corpus, recipe, asked):
         parameter = f"{RIVALS[name].parameter} = {value:g}"
@@ -85,7 +85,7 @@ FIGURES = (*BANDS, RARE, EXPECTED)
 def tried(corpus: Corpus, recipe: Recipe, asked: Any) -> Iterator[tuple[str, float, dict[str, float]]]:
     """Yield each rival with each value, and its figures by cross-validation."""
     folds = list(_splits(corpus.labels(corpus.train), asked.folds, 1, asked.seed))
-    examples = list(examples_without([fold.held_out for fold in folds], corpus, recipe))
+    examples = list(_examples_without([fold.held_out for fold in folds], corpus, recipe))
     for name, rival in RIVALS.items():
         for value in rival.values:
             figures = [
@@ -126,7 +126,7 @@ def rankers_scores(estimator: Any, rows: Any, positives: np.ndarray, left_out: n
 
 def print_comparison(corpus: Corpus, recipe: Recipe, best_value_of: dict[str, float], jobs: int) -> None:
     """Rank the test documents by all of them, and print how far the recipe is ahead of each rival."""
-    counts = CountedCorpus(corpus, recipe)
+    counts = _CountedCorpus(corpus, recipe)
     features, labels = counts.fit(recipe.make_features()), counts.labels
     examples = counts.examples(features)
     new = features.transform(corpus.test)

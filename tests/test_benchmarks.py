@@ -13,7 +13,7 @@ from textcat.documents import Document
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.recipe import read_recipe
-from textcat.training.train import train_and_evaluate
+from textcat.training.train import _train_and_evaluate
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
@@ -124,7 +124,7 @@ def test_training_alone_ranks_as_the_trained_model_does():
 
     corpus = open_corpus("newswire")
     quality = {row["what"]: row["MAP"] for row in training_rows(corpus, 1)}
-    trained = train_and_evaluate(corpus, read_recipe("best")).evaluation.bands[0].macro_average_precision
+    trained = _train_and_evaluate(corpus, read_recipe("best")).evaluation.bands[0].macro_average_precision
     assert quality[OURS] == f"{trained:.3f}"
     assert float(quality[PEER]) > 0.8
 

@@ -11,7 +11,7 @@ from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.features.tokens import Tokens
 from textcat.recipe import Recipe
-from textcat.training.examples import CountedCorpus
+from textcat.training.examples import _CountedCorpus
 
 DOCUMENTS = [
     Document("1", {"title": "", "body": "maize and corn prices"}, ("corn",)),
@@ -28,7 +28,7 @@ def corpus():
 
 def examples(corpus, copies):
     recipe = Recipe("plain", topics={"descriptions": copies})
-    counts = CountedCorpus(corpus, recipe)
+    counts = _CountedCorpus(corpus, recipe)
     features = counts.fit(recipe.make_features())
     return features, counts.examples(features)
 
@@ -121,7 +121,7 @@ def test_a_text_that_is_not_kept_is_gone_once_it_is_counted(monkeypatch):
     monkeypatch.setattr(Tokens, "count_terms", counting)
     documents = [Document(str(k), {"body": Text(f"gold {k}")}, ("gold",)) for k in range(5)]
     own = Corpus.from_documents("c", documents)
-    counts = CountedCorpus(own, Recipe("plain"), keep_texts=False)
+    counts = _CountedCorpus(own, Recipe("plain"), keep_texts=False)
     assert counts.labels.shape == (5, 1)
     assert not any(document.zones for document in own.train)
 
@@ -147,8 +147,8 @@ def test_of_a_corpus_that_is_being_read_the_same_examples_are_made(copies):
     ]
     documents = [replace(document, split=part) for document, part in zip(documents, parts, strict=True)]
     recipe = Recipe("plain", topics={"descriptions": copies}, features={"ngrams": 2, "weighting": "bm25"})
-    streamed = CountedCorpus(Stream(documents), recipe)
-    read = CountedCorpus(streamed.corpus, recipe)
+    streamed = _CountedCorpus(Stream(documents), recipe)
+    read = _CountedCorpus(streamed.corpus, recipe)
     features = {each: each.fit(recipe.make_features()) for each in (streamed, read)}
     assert features[streamed].vocabulary_ == features[read].vocabulary_
     assert np.array_equal(features[streamed].idf_, features[read].idf_)

@@ -8,7 +8,7 @@ import textcat
 from textcat.margin._primal import dots
 from textcat.training import selection
 from textcat.training.examples import Examples
-from textcat.training.selection import folds, held_out_scores, out_of_fold_scores
+from textcat.training.selection import _folds, _held_out_scores, _out_of_fold_scores
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +27,10 @@ def test_with_all_rows_and_all_folds_they_are_those_of_training_each_topic_witho
     rows, labels = newswire
     monkeypatch.setattr(selection, "_LEAST", labels.shape[0])
     monkeypatch.setattr(selection, "_ENOUGH", labels.shape[0])
-    fold_of = folds(labels, 3, 0)
+    fold_of = _folds(labels, 3, 0)
     examples = Examples(rows, labels)
-    scores = held_out_scores(examples, learner.fit(rows, labels), fold_of)
-    np.testing.assert_allclose(scores, out_of_fold_scores(examples, learner, fold_of), rtol=1e-4, atol=1e-4)
+    scores = _held_out_scores(examples, learner.fit(rows, labels), fold_of)
+    np.testing.assert_allclose(scores, _out_of_fold_scores(examples, learner, fold_of), rtol=1e-4, atol=1e-4)
 
 
 def test_rows_that_never_cause_an_update_change_nothing(newswire, monkeypatch):
@@ -54,8 +54,8 @@ def test_a_topic_of_many_positives_is_judged_by_some_folds_and_a_rare_one_by_all
     rows, labels = newswire
     monkeypatch.setattr(selection, "_ENOUGH", 10)
     learner = textcat.PAUM().fit(rows, labels)
-    fold_of = folds(labels, 5, 0)
-    scores = held_out_scores(Examples(rows, labels), learner, fold_of)
+    fold_of = _folds(labels, 5, 0)
+    scores = _held_out_scores(Examples(rows, labels), learner, fold_of)
     for column, n_positives in zip(scores.T, labels.sum(axis=0).A1, strict=True):
         n_judging = min(5, -(-50 // n_positives))
         assert set(fold_of[~np.isnan(column)]) == set(range(int(n_judging)))
@@ -63,13 +63,13 @@ def test_a_topic_of_many_positives_is_judged_by_some_folds_and_a_rare_one_by_all
 
 def test_they_are_the_same_to_the_bit_with_many_jobs_and_rows_on_disk(newswire, tmp_path):
     rows, labels = newswire
-    fold_of = folds(labels, 3, 0)
+    fold_of = _folds(labels, 3, 0)
     learner = textcat.PAUM(lambda_=0.1, n_jobs=1).fit(rows, labels)
-    alone = held_out_scores(Examples(rows, labels), learner, fold_of)
+    alone = _held_out_scores(Examples(rows, labels), learner, fold_of)
     stored = textcat.write_rows(tmp_path / "rows", [sp.csr_matrix(rows)])
     finished = []
     many = textcat.PAUM(lambda_=0.1, n_jobs=3).fit(rows, labels)
-    scores = held_out_scores(Examples(stored, labels), many, fold_of, progress=finished.append)
+    scores = _held_out_scores(Examples(stored, labels), many, fold_of, progress=finished.append)
     np.testing.assert_array_equal(scores, alone)
     assert finished == [3] * labels.shape[1]
 
@@ -80,10 +80,10 @@ def test_rows_after_the_documents_are_examples_in_every_fold_but_left_out_where_
     left_out = sp.csc_matrix(
         (np.arange(labels.shape[0]) >= n).astype(np.int8)[:, np.newaxis] * np.ones(labels.shape[1], np.int8)
     )
-    fold_of = folds(labels[:n], 3, 0)
+    fold_of = _folds(labels[:n], 3, 0)
     whole = textcat.PAUM().fit(rows, labels, left_out=left_out)
-    scores = held_out_scores(Examples(rows, labels, left_out), whole, fold_of)
-    alone = held_out_scores(Examples(rows[:n], labels[:n]), textcat.PAUM().fit(rows[:n], labels[:n]), fold_of)
+    scores = _held_out_scores(Examples(rows, labels, left_out), whole, fold_of)
+    alone = _held_out_scores(Examples(rows[:n], labels[:n]), textcat.PAUM().fit(rows[:n], labels[:n]), fold_of)
     assert scores.shape == (n, labels.shape[1])
     np.testing.assert_allclose(scores, alone, atol=1e-4)
 

@@ -16,7 +16,7 @@ from textcat.papers import datasets, paum
 from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import PUBLISHED, Figure, Settings
 from textcat.papers.paum import _gram, _support_sizes, _Vectors
-from textcat.training.selection import folds
+from textcat.training.selection import _folds
 
 PRINTED = PUBLISHED["paum"]
 SMALL_GRID = {"tau_neg": [-1, 1], "tau_pos": [0, 5], "chosen": [1, 0]}
@@ -173,7 +173,7 @@ def test_the_grid_is_the_papers_and_has_its_choice():
 def test_cross_validation_is_training_without_each_fold_and_testing_on_it(vectors):
     pairs, topic = [(-1.0, 0.0), (1.0, 5.0)], vectors.topics.index("mergers")
     quality = paum._cross_validate(vectors, pairs, 3, [0, topic], 1)
-    of, labels = folds(vectors.train_labels, 3, 0), vectors.train_labels[:, topic].toarray().ravel()
+    of, labels = _folds(vectors.train_labels, 3, 0), vectors.train_labels[:, topic].toarray().ravel()
     for k, pair in enumerate(pairs):
         found = []
         for fold in range(3):

@@ -21,7 +21,7 @@ from textcat.corpus.catalogue import _locate, card, open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.metrics import average_precisions
 from textcat.recipe import read_recipe
-from textcat.training.examples import CountedCorpus
+from textcat.training.examples import _CountedCorpus
 
 NEWSGROUPS = "20newsgroups"
 JOBS = 2
@@ -105,7 +105,7 @@ def _whole_rows(corpus: Corpus, folder: Path, rounds: int) -> list[dict[str, Any
 def training_rows(corpus: Corpus, rounds: int) -> list[dict[str, Any]]:
     """Train on the rows of recipe best by textcat and by LinearSVC, and return the rows of the table."""
     recipe = read_recipe("best")
-    counted = CountedCorpus(corpus, recipe)
+    counted = _CountedCorpus(corpus, recipe)
     features = counted.fit(recipe.make_features())
     X, Y, left_out = counted.examples(features)
     X_test, Y_test = features.transform(corpus.test), corpus.labels(corpus.test)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
     from textcat.progress import Stages
     from textcat.recipe import Recipe
-    from textcat.training.examples import CorpusStream, CountedCorpus
+    from textcat.training.examples import CorpusStream, _CountedCorpus
 
 
 def changed_recipe(
@@ -64,12 +64,12 @@ def train(
     stages = common.new_stages()
     counted = _counted_while_read(read.stream(corpus), recipe, stages)
     documents = counted.corpus if counted else read(corpus, stages)
-    from textcat.training.train import train_and_evaluate
+    from textcat.training.train import _train_and_evaluate
 
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
     with on_cluster(scheduler):
-        tagger = train_and_evaluate(
+        tagger = _train_and_evaluate(
             documents,
             recipe,
             bands=band,
@@ -84,15 +84,15 @@ def train(
     _tables.training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
-def _counted_while_read(reading: "CorpusStream | None", recipe: "Recipe", stages: "Stages") -> "CountedCorpus | None":
+def _counted_while_read(reading: "CorpusStream | None", recipe: "Recipe", stages: "Stages") -> "_CountedCorpus | None":
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
     with stages.stage("read and count") as bar, suppress(EOFError, pickle.UnpicklingError, TypeError, ValueError):
         import textcat.training.train  # noqa: F401
-        from textcat.training.examples import CountedCorpus
+        from textcat.training.examples import _CountedCorpus
 
-        return CountedCorpus(reading, recipe, advance=bar)
+        return _CountedCorpus(reading, recipe, advance=bar)
     return None
 
 
@@ -191,7 +191,7 @@ def tune(
     """Compare recipes by cross-validation on the training documents, and find the best."""
     from textcat.cli import _tables
     from textcat.recipe import read_recipe
-    from textcat.training.selection import best
+    from textcat.training.selection import _best
     from textcat.training.tune import _study
 
     start, stages = read_recipe(recipe), common.new_stages()
@@ -199,7 +199,7 @@ def tune(
     results = _study(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
-    _tables.study(common.console(), results, best(results), stages, out, as_json=as_json)
+    _tables.study(common.console(), results, _best(results), stages, out, as_json=as_json)
 
 
 def recipes(

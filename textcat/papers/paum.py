@@ -30,7 +30,7 @@ from textcat.papers.datasets import _Dataset
 from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Row, Settings, Task, _described, _timed
 from textcat.papers.micra import HARD
 from textcat.training.examples import Examples
-from textcat.training.selection import folds, out_of_fold_scores
+from textcat.training.selection import _folds, _out_of_fold_scores
 
 _PRINTED = PUBLISHED["paum"]
 
@@ -321,11 +321,11 @@ def _cross_validate(
     Vectors are those of the whole training sample, so that all problems share their rows.
     """
     labels = vectors.train_labels.tocsc()[:, topics]
-    fold_of = folds(vectors.train_labels, n_folds, seed=0)
+    fold_of = _folds(vectors.train_labels, n_folds, seed=0)
     quality = np.empty((len(pairs), n_folds, len(topics)))
     for k, (tau_neg, tau_pos) in enumerate(pairs):
         learner = learners.PAUM(tau_neg=tau_neg, tau_pos=tau_pos, lambda_=1.0, n_jobs=n_jobs)
-        scores = out_of_fold_scores(Examples(vectors.train, labels), learner, fold_of)
+        scores = _out_of_fold_scores(Examples(vectors.train, labels), learner, fold_of)
         for fold in range(n_folds):
             quality[k, fold] = average_precisions(labels[fold_of == fold], scores[fold_of == fold])
     return np.nanmean(quality, axis=1)

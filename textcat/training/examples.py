@@ -43,29 +43,13 @@ class CorpusStream(Protocol):
         """Yield the texts of documents by zone, as they are read."""
 
 
-class CountedCorpus:
+class _CountedCorpus:
     """The training documents of a corpus, and its topics' descriptions, with their terms counted once.
 
-    Of any of them examples are made, for which no text is needed any more.
-
-    Parameters
-    ----------
-    corpus : Corpus or CorpusStream
-        Of a stream all texts are counted while they are read, those of test documents among them.
-    recipe : Recipe
-        How many rows each description becomes, one after the other for all topics, is its `descriptions`.
-    tokens : Tokens, optional
-        Of the recipe's settings; its cache of other recipes' texts is used again.
-    advance : callable
-        Called with the number of documents that are being counted.
-    keep_texts : bool
-        False: empty the zones of the documents as their texts are taken, so that each is gone once it is counted.
-
-    Attributes
-    ----------
-    corpus : Corpus
-    labels : csc_matrix of shape (n_documents, n_topics), int8
-        Of the training documents.
+    Of any of them, by their positions, examples are made, for which no text is needed any more. Of a stream all texts
+    are counted while they are read, those of test documents among them. `tokens` are of the recipe's settings: their
+    cache of other recipes' texts is used again. Without `keep_texts`, the zones of the documents are emptied as their
+    texts are taken, so that each is gone once it is counted. `labels` are those of the training documents.
     """
 
     def __init__(
@@ -107,15 +91,6 @@ class CountedCorpus:
 
         Terms are counted in them, and in the descriptions of topics that none of them has: the words of such a
         description may occur nowhere else. In cross-validation on Reuters-21578 rankings are as good or better so.
-
-        Parameters
-        ----------
-        features : TfIdf
-        documents : ndarray of int, optional
-
-        Returns
-        -------
-        TfIdf
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
@@ -141,20 +116,8 @@ class CountedCorpus:
     ) -> Examples:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
-        Parameters
-        ----------
-        features : TfIdf
-            As `fit` returns them.
-        documents : ndarray of int, optional
-            By their positions.
-        store : path, optional
-            Folder to write the rows to; they are the same, but not held in memory. A TextcatError says so if nothing
-            can be written there.
-
-        Returns
-        -------
-        examples : Examples
-            A description without a known term is an example of nothing.
+        Each description becomes as many rows as the recipe's `descriptions` says, one after the other for all topics;
+        without a known term it is an example of nothing. Given a folder as `store`, the rows are written there.
         """
         labels = self.labels if documents is None else self.labels[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
@@ -169,26 +132,14 @@ class CountedCorpus:
         return Examples(rows, *_append_labels(labels, has_term, self._copies))
 
 
-def examples_without(
+def _examples_without(
     held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None
 ) -> Iterator[Examples]:
-    """Yield the examples of a recipe where documents are held out, for each of several choices of such documents.
+    """Yield the examples of a recipe for several choices of training documents, by their positions, to be held out.
 
     The rows are those of all documents, but their terms are weighed by those that are not held out.
-
-    Parameters
-    ----------
-    held_out : iterable of ndarray of int
-        Training documents, by their positions.
-    corpus, recipe
-    tokens : Tokens, optional
-        Of the recipe's settings; its cache of other recipes' texts is used again.
-
-    Yields
-    ------
-    examples : Examples
     """
-    counts = CountedCorpus(corpus, recipe, tokens)
+    counts = _CountedCorpus(corpus, recipe, tokens)
     features = recipe.make_features()
     for documents in held_out:
         counts.fit(features, np.setdiff1d(np.arange(len(corpus.train)), documents))

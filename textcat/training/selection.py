@@ -26,7 +26,7 @@ from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.solve import nothing, solve
 from textcat.progress import Advance
 from textcat.recipe import Recipe
-from textcat.training.examples import Examples, examples_without
+from textcat.training.examples import Examples, _examples_without
 
 # What the study of margins compares: every fixed pair, and every adapted one.
 _FIXED = product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
@@ -42,7 +42,7 @@ RARE, EXPECTED, POOLED = "RARE", "EXPECTED", "POOLED"
 _MIN_COMMON = 15
 _N_RARE = 30
 
-# Of `held_out_scores`, chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
+# Of `_held_out_scores`, chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
 # Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
 _OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
 _ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
@@ -79,19 +79,10 @@ def is_the_papers(recipe: Recipe) -> bool:
     return learner.get("name", "paum") == "paum" and (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
 
 
-def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
-    """Split documents into folds so that the positives of rare topics are spread over as many folds as they can be.
+def _folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
+    """Return each document's fold, so that the positives of rare topics are spread over as many as they can be.
 
-    Parameters
-    ----------
-    labels : sparse of shape (n_documents, n_topics), 0/1
-    n_folds, seed : int
-        More folds than documents are a TextcatError.
-
-    Returns
-    -------
-    ndarray of shape (n_documents,), int
-        The fold of each document, 0 to ``n_folds - 1``; sizes differ by one at most.
+    The sizes of folds differ by one at most.
     """
     n_documents = labels.shape[0]
     if n_folds > n_documents:
@@ -108,28 +99,14 @@ def folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
     return fold
 
 
-def out_of_fold_scores(
+def _out_of_fold_scores(
     examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
     """Score every document by rankers that were not trained on it: what thresholds and settings are chosen from.
 
     All folds are problems over the same rows, in one call of the solver. Vocabulary and document frequencies are those
-    of all documents, which moves scores too little to matter for a threshold.
-
-    Parameters
-    ----------
-    examples : Examples
-        The rows after those of documents are trained on in every fold, and not scored. All are of unit length.
-    learner : MarginClassifier
-        Its parameters; it is not fitted.
-    fold_of : ndarray of shape (n_documents,), int
-    progress : callable, optional
-        Called with 1 whenever a topic of a fold has been trained.
-
-    Returns
-    -------
-    ndarray of shape (n_documents, n_topics), dtype of the rows
-        In units of the solutions, see `textcat.margin.problems.Solution`.
+    of all documents, which moves scores too little to matter for a threshold. Rows after those of documents are trained
+    on in every fold, and not scored. The scores are in units of the solutions. The learner is not fitted.
     """
     n_documents, n_topics = len(fold_of), examples.labels.shape[1]
     labels = examples.labels[:n_documents]
@@ -143,32 +120,16 @@ def out_of_fold_scores(
     return scores
 
 
-def held_out_scores(
+def _held_out_scores(
     examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
     """Score documents by rankers that were not trained on them, as many as thresholds need, for a part of the cost.
 
-    Training every topic again without each fold, as `out_of_fold_scores` does, costs several times the training itself.
-    Two things are spared here. A row that never causes an update can be left out without changing a ranker: a topic's
-    rankers without a fold are trained on the rows alone that may cause one, which are the support of the whole ranker,
-    the topic's positives, and the negatives that score highest. And a topic of many positives is judged by as many
-    folds as hold enough of them.
-
-    Parameters
-    ----------
-    examples : Examples
-        The rows after those of documents are trained on in every fold, and not scored.
-    learner : MarginClassifier
-        Fitted to the examples, without a kernel.
-    fold_of : ndarray of shape (n_documents,), int
-        From `folds`.
-    progress : callable, optional
-        Called with the number of folds whenever a topic has been trained without them.
-
-    Returns
-    -------
-    ndarray of shape (n_documents, n_topics), dtype of the rows
-        In units of the solutions; nan in the folds by which a topic was not judged.
+    Training each topic again without every fold, as `_out_of_fold_scores` does, costs several times the training
+    itself. Two things are spared here. A row that never causes an update can be left out without changing a ranker: a
+    topic's rankers without a fold are trained on the rows alone that may cause one, which are the support of the whole
+    ranker, the topic's positives, and the negatives that score highest. And a topic of many positives is judged by as
+    many folds as hold enough of them: its scores are nan in the others. The learner must be fitted, without a kernel.
     """
     topics, n_folds = _Topics(examples, learner, fold_of), fold_of.max() + 1
     scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
@@ -242,7 +203,7 @@ class _Topics:
         return np.flatnonzero(decides)
 
 
-def cross_validate(
+def _cross_validate(
     corpus: Corpus,
     recipes: Iterable[Recipe],
     *,
@@ -257,23 +218,8 @@ def cross_validate(
     Vocabulary and document frequencies are those of the documents trained on: with those of all, a term that one of
     them shares with a held-out document would not be as rare as it is when new documents come. Within a fold, every
     (topic, setting) is a problem over the same rows, with the held-out ones left out. Recipes that follow each other
-    and have the same features share their rows.
-
-    Parameters
-    ----------
-    corpus, recipes : Corpus, iterable of Recipe
-        A TextcatError says so if no topic has two training documents, or a recipe cannot be followed.
-    n_folds, n_repeats, seed : int
-        Of the splits into folds, whose seeds are this one and those after it. One split alone says little about topics
-        of a few documents.
-    n_jobs : int, optional
-    advance : callable
-        Called with the number of recipes whenever some have been measured on one more fold.
-
-    Yields
-    ------
-    Trial
-        In the order of the recipes.
+    and have the same features share their rows. The splits into folds are drawn by the seed and those after it: one
+    split alone says little about topics of a few documents.
     """
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
@@ -285,7 +231,7 @@ def cross_validate(
         first = same_features[0]
         key = json.dumps(first.tokens, sort_keys=True)
         tokens[key] = tokens.get(key) or first.make_tokens()
-        examples = list(examples_without([part.held_out for part in parts], corpus, first, tokens[key]))
+        examples = list(_examples_without([part.held_out for part in parts], corpus, first, tokens[key]))
         for start in range(0, len(same_features), _BATCH):
             tries = [_Try(recipe, labels) for recipe in same_features[start : start + _BATCH]]
             with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
@@ -308,7 +254,7 @@ def feature_key(recipe: Recipe) -> str:
 def _splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[_Fold]:
     """Yield the folds of several splits, with simulated rare topics."""
     for split_seed in range(seed, seed + n_repeats):
-        fold_of, random = folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
+        fold_of, random = _folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
         for number in range(n_folds):
             yield _Fold(labels, np.flatnonzero(fold_of == number), random)
 
@@ -440,20 +386,12 @@ def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {band: float(np.mean(values)) if values else float("nan") for band, values in known.items()}
 
 
-def best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
+def _best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the sparsest of the trials that rank as well as the yardstick.
 
     The yardstick is the paper's PAUM(1, 50) where it is among the trials, over ALL, TOP10 and RARE; else the trial of
-    the highest EXPECTED. LAST30 is not compared: it changes far more between splits than between settings.
-
-    Parameters
-    ----------
-    trials, tolerance : sequence of Trial, float
-        The tolerance is how much lower the macro-averaged precision may be.
-
-    Returns
-    -------
-    Trial
+    the highest EXPECTED; the macro-averaged precision may be lower by the tolerance. LAST30 is not compared: it changes
+    far more between splits than between settings.
     """
     paper = next((trial for trial in trials if is_the_papers(trial.recipe)), None)
     reference = paper or max(trials, key=lambda trial: trial.macro_average_precision[EXPECTED])

@@ -25,8 +25,8 @@ from textcat.margin.solve import solve
 from textcat.model.tagger import Tagger
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
-from textcat.training.examples import CountedCorpus
-from textcat.training.selection import folds, held_out_scores
+from textcat.training.examples import _CountedCorpus
+from textcat.training.selection import _folds, _held_out_scores
 
 _N_FOLDS = 5
 _CROSS_VALIDATED = "training documents, by cross-validation"
@@ -87,7 +87,7 @@ def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
         )
 
 
-def train_and_evaluate(
+def _train_and_evaluate(
     corpus: Corpus,
     recipe: Recipe,
     *,
@@ -96,7 +96,7 @@ def train_and_evaluate(
     store: str | os.PathLike[str] | None = None,
     stages: Stages | None = None,
     keep_texts: bool = True,
-    counted: CountedCorpus | None = None,
+    counted: _CountedCorpus | None = None,
 ) -> Tagger:
     """Train a tagger, and measure it on test documents, or by cross-validation if none has a topic of the tagger.
 
@@ -105,20 +105,8 @@ def train_and_evaluate(
     it from. The thresholds that F1 is measured at are the tagger's, trained on the corpus by the recipe; if they were
     chosen by cross-validation, that was on the same documents, and a fresh document is decided on a little worse.
 
-    Parameters
-    ----------
-    corpus, recipe, bands, n_jobs, store, stages
-        As in `train` and, the bands, in `Tagger.evaluate`.
-    keep_texts : bool, default=True
-        False: empty the zones of the documents once their terms are counted, so that the texts of a large corpus, which
-        nothing reads any more, take no memory beside the rows and the weights.
-    counted : CountedCorpus, optional
-        The corpus' own, by the recipe; it is cleared.
-
-    Returns
-    -------
-    Tagger
-        With its `evaluation`.
+    Without `keep_texts`, the zones of the documents are emptied once their terms are counted, so that the texts of a
+    large corpus, which nothing reads any more, take no memory. What was `counted` is the corpus' own, and is cleared.
     """
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
@@ -148,7 +136,7 @@ def _train(
     store: str | os.PathLike[str] | None,
     stages: Stages | None,
     keep_texts: bool = True,
-    counted: CountedCorpus | None = None,
+    counted: _CountedCorpus | None = None,
 ) -> tuple[Tagger, Any]:
     """Train a tagger, and return it with what it is measured by, if there is something.
 
@@ -172,7 +160,7 @@ def _train(
     try:
         if counted is None:
             with stages.stage("tokens to rows", len(corpus.train)) as advance:
-                counted = CountedCorpus(corpus, recipe, advance=advance, keep_texts=keep_texts)
+                counted = _CountedCorpus(corpus, recipe, advance=advance, keep_texts=keep_texts)
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
                 document.zones.clear()
@@ -208,8 +196,8 @@ def _train(
     if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
         release_memory()
         with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
-            fold_of = folds(labels, tags.folds, seed=0)
-            scores = held_out_scores(examples, learner, fold_of, progress=advance)
+            fold_of = _folds(labels, tags.folds, seed=0)
+            scores = _held_out_scores(examples, learner, fold_of, progress=advance)
             thresholds, calibration = _choose(tags.strategy, scores, labels, tags.probability)
             del scores
     n_features = examples.rows.shape[1]
@@ -256,7 +244,7 @@ def _units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
 
 
 def _out_of_fold_scores(
-    counts: CountedCorpus,
+    counts: _CountedCorpus,
     recipe: Recipe,
     n_folds: int,
     *,
@@ -270,7 +258,7 @@ def _out_of_fold_scores(
     more, or in memory. Of a topic's weights nothing is kept but the scores by them.
     """
     labels = counts.labels
-    fold_of = folds(labels, min(n_folds, labels.shape[0]), seed=0)
+    fold_of = _folds(labels, min(n_folds, labels.shape[0]), seed=0)
     scores = np.zeros(labels.shape, np.float32)
     for number in range(fold_of.max() + 1):
         trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)

@@ -17,7 +17,7 @@ from textcat.errors import TextcatError, install_hint
 from textcat.files import KeptResults, _read_toml, format_value
 from textcat.progress import Stages
 from textcat.recipe import Recipe
-from textcat.training.selection import EXPECTED, Trial, cross_validate, feature_key, margin_settings
+from textcat.training.selection import EXPECTED, Trial, _cross_validate, feature_key, margin_settings
 
 _SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
@@ -137,7 +137,7 @@ class _Study:
             else:
                 new.setdefault(key, []).append(recipe)
         different = [alike[0] for alike in new.values()]
-        measured = cross_validate(self.corpus, different, **self.split, n_jobs=self.n_jobs, advance=self.advance)
+        measured = _cross_validate(self.corpus, different, **self.split, n_jobs=self.n_jobs, advance=self.advance)
         for trial, (key, alike) in zip(measured, new.items(), strict=True):
             self.kept[key] = {**asdict(trial), "recipe": trial.recipe.as_dict()}
             yield from (replace(trial, recipe=recipe) for recipe in alike)
@@ -184,7 +184,7 @@ def _study(
 
     The space is read from its file; without one it is the margins of `margin_settings`. What it does not vary is as in
     the start. The number of trials is for the samplers "random" and "tpe", and the seed is theirs, too. Trials are kept
-    in the folder, if there is one, in the file ``trials.jsonl``. All else is as for `cross_validate`.
+    in the folder, if there is one, in the file ``trials.jsonl``. All else is as for `_cross_validate`.
     """
     if sampler not in _SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(_SAMPLERS)}.")
