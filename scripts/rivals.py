@@ -25,8 +25,8 @@ from sklearn.svm import LinearSVC
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
-from textcat.evaluation.ranking import bands, evaluate
-from textcat.evaluation.significance import compare
+from textcat.evaluation.ranking import _bands, evaluate
+from textcat.evaluation.significance import _compare
 from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
 from textcat.training.examples import Examples, _CountedCorpus, _examples_without
@@ -103,7 +103,7 @@ def figures_on(
     solved = joblib.Parallel(jobs, require="sharedmem")(
         joblib.delayed(solution)(rival.make(value), examples.rows, problem) for problem in problems
     )
-    return fold.quality(solved, bands(corpus.topics, fold.sizes, BANDS))
+    return fold.quality(solved, _bands(corpus.topics, fold.sizes, BANDS))
 
 
 def solution(estimator: Any, rows: Any, problem: Problem) -> Solution:
@@ -140,7 +140,7 @@ def print_comparison(corpus: Corpus, recipe: Recipe, best_value_of: dict[str, fl
         scores[f"{name}, {RIVALS[name].parameter} = {value:g}"] = np.column_stack(per_topic)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     relevant, known = corpus.labels(corpus.test), (corpus.topics, sizes, len(corpus.train))
-    comparison = compare([evaluate(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()])
+    comparison = _compare([evaluate(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()])
     rows = []
     for measure in comparison.measures:
         if measure.measure == "macro_average_precision":

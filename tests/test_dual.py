@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from naive_dual import Coefficients
 
 from textcat.margin._dual import Expansion
-from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, _solve_block, one_blas_thread
+from textcat.margin.kernels import BLOCK_ROWS, KernelError, _KernelRows, _solve_block, one_blas_thread
 from textcat.margin.problems import Problem, _Control
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, RULES, LMargitron, TMargitron
 from textcat.margin.solve import solve
@@ -41,7 +41,7 @@ def test_these_tests_know_every_member_of_the_family():
 
 def solve_dual(X, problems, kernel="linear", kernel_params=None, *, order=None, margins=False, cache_mb=1000, n_jobs=1):
     """Train on a kernel, the problems dealt to n_jobs threads; solutions in the order of the problems."""
-    rows = X if isinstance(X, KernelRows) else KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
+    rows = X if isinstance(X, _KernelRows) else _KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
     dealt = [list(enumerate(problems))[job::n_jobs] for job in range(n_jobs)]
     with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         parts = list(
@@ -200,7 +200,7 @@ def test_a_problem_does_not_depend_on_those_before_it(whole):
 
 def test_kernel_rows_that_went_to_another_process_give_the_same_bits(whole):
     X, problems, expected = whole
-    rows = KernelRows(X, "rbf", n_jobs=2)
+    rows = _KernelRows(X, "rbf", n_jobs=2)
     rows.block(0)
     copy = pickle.loads(pickle.dumps(rows))
     assert copy.cache_mb == rows.cache_mb / 2
@@ -368,11 +368,11 @@ def test_control_counts_finished_problems_and_stops():
     finished = []
     control = _Control(finished.append)
     assert len(
-        _solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control)
+        _solve_block(_KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control)
     ) == len(problems)
     assert finished == [1] * len(problems)
     control.stop.set()
-    assert _solve_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control) == []
+    assert _solve_block(_KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control) == []
 
 
 def test_public_things_are_documented():
@@ -390,12 +390,12 @@ def test_public_things_are_documented():
 
 ENDLESS = """
 import sys, numpy as np
-from textcat.margin.kernels import KernelRows, _solve_block
+from textcat.margin.kernels import _KernelRows, _solve_block
 from textcat.margin.problems import _Control, Problem
 from textcat.margin.rules import PA
 
 rng = np.random.default_rng(0)
-rows = KernelRows(rng.normal(size=(1500, 5)), "linear", cache_mb=float(sys.argv[1]))
+rows = _KernelRows(rng.normal(size=(1500, 5)), "linear", cache_mb=float(sys.argv[1]))
 labels = rng.choice([-1, 1], 1500)
 print("started", flush=True)
 problem = Problem.from_labels(labels, PA(), max_epochs=10**9, mini_epochs=int(sys.argv[2]))

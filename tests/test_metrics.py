@@ -22,12 +22,12 @@ from sklearn.metrics import (
 
 from textcat.evaluation import metrics
 from textcat.evaluation.metrics import (
+    _average_precisions,
     _decisions,
     _document_decisions,
     _document_rankings,
     _macro_average,
     _topic_rankings,
-    average_precisions,
 )
 
 FLOATS = st.floats(-1e6, 1e6, width=32)
@@ -40,7 +40,7 @@ def columns(pairs):
 
 
 def average_precision(relevant, scores):
-    return average_precisions(np.reshape(relevant, (-1, 1)), np.reshape(scores, (-1, 1)))[0]
+    return _average_precisions(np.reshape(relevant, (-1, 1)), np.reshape(scores, (-1, 1)))[0]
 
 
 def naive_average_precision(relevant, scores):
@@ -118,16 +118,16 @@ def test_every_column_gets_its_own_average_precision_from_dense_and_sparse_label
     labels, scores = matrix
     expected = [average_precision(labels[:, topic], scores[:, topic]) for topic in range(labels.shape[1])]
     for form in (labels, labels.astype(int), sparse.csr_matrix(labels), sparse.csc_array(labels.astype(np.float32))):
-        np.testing.assert_array_equal(average_precisions(form, scores), expected)
+        np.testing.assert_array_equal(_average_precisions(form, scores), expected)
 
 
 def test_stored_zeros_of_sparse_labels_are_not_positives():
     labels = sparse.csr_array((np.array([1, 0]), np.array([0, 0]), np.array([0, 1, 2])), shape=(2, 1))
-    np.testing.assert_array_equal(average_precisions(labels, [[2.0], [1.0]]), [1.0])
+    np.testing.assert_array_equal(_average_precisions(labels, [[2.0], [1.0]]), [1.0])
     assert labels.nnz == 2, "the caller's matrix is left alone"
 
 
-@pytest.mark.parametrize("measure", [average_precisions, _decisions])
+@pytest.mark.parametrize("measure", [_average_precisions, _decisions])
 def test_labels_and_scores_of_different_shapes_are_refused(measure):
     with pytest.raises(ValueError, match=r"shape \(2, 3\) cannot be compared with labels of shape \(3, 2\)"):
         measure(np.zeros((3, 2)), np.zeros((2, 3)))
@@ -248,7 +248,7 @@ def test_with_ties_measures_of_ranks_are_means_over_all_orders_of_equal_scores(p
 def test_every_topic_is_measured_by_itself(matrix):
     labels, scores = matrix
     together = _topic_rankings(sparse.csr_matrix(labels), scores, 3)
-    np.testing.assert_array_equal(together.average_precision, average_precisions(labels, scores))
+    np.testing.assert_array_equal(together.average_precision, _average_precisions(labels, scores))
     for topic in range(labels.shape[1]):
         alone = _topic_rankings(labels[:, [topic]], scores[:, [topic]], 3)
         np.testing.assert_array_equal([values[topic] for values in together], [values[0] for values in alone])

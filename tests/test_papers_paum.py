@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import average_precisions
+from textcat.evaluation.metrics import _average_precisions
 from textcat.evaluation.ranking import evaluate
 from textcat.margin.problems import Problem
 from textcat.margin.rules import PA, PAM, PAUM
@@ -181,7 +181,7 @@ def test_cross_validation_is_training_without_each_fold_and_testing_on_it(vector
             problem = Problem.from_labels(np.where(labels[of != fold], 1, -1), PAUM(*pair), lambda_=1.0)
             solution = solve(rows, [problem])[0]
             scores = held_out @ solution.weights + solution.bias
-            found.append(average_precisions(labels[of == fold, None], scores[:, None])[0])
+            found.append(_average_precisions(labels[of == fold, None], scores[:, None])[0])
         assert quality[k, 1] == pytest.approx(np.mean(found), abs=1e-6)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import average_precisions
+from textcat.evaluation.metrics import _average_precisions
 from textcat.training.examples import Examples
 from textcat.training.selection import (
     EXPECTED,
@@ -103,14 +103,14 @@ def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, recipe)
         scores = ranker.decision_function(rows[fold == held_out])
         support += ranker.n_support_.tolist()
         pooled[fold == held_out] = scores / [solution.unit for solution in ranker.solutions_]
-        quality = average_precisions(labels[fold == held_out], scores)
+        quality = _average_precisions(labels[fold == held_out], scores)
         quality[np.asarray(train.sum(axis=0)).ravel() == 0] = np.nan
         qualities.append(np.nanmean(quality))
     assert trial.recipe == recipe
     assert trial.macro_average_precision["ALL"] == pytest.approx(np.mean(qualities), abs=1e-9)
     assert trial.average_sparsity["ALL"] == pytest.approx(np.mean(support))
     of_two = np.asarray(labels.sum(axis=0)).ravel() >= 2
-    expected = np.nanmean(average_precisions(labels, pooled)[of_two])
+    expected = np.nanmean(_average_precisions(labels, pooled)[of_two])
     assert trial.macro_average_precision[POOLED] == pytest.approx(expected)
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from textcat.evaluation import significance
 from textcat.evaluation.ranking import Band, evaluate
-from textcat.evaluation.significance import MEASURES, _interval, _resampled, with_intervals
+from textcat.evaluation.significance import MEASURES, _interval, _resampled, _with_intervals
 
 TOPICS = ["acq", "corn", "rye"]
 SIZES = [9, 5, 1]
@@ -113,7 +113,7 @@ def test_an_evaluation_gets_the_intervals_of_its_bands():
     scores, labels = sample()
     labels[:, 2] = False
     evaluation = evaluate(scores, labels, TOPICS, SIZES, 20, spec=["ALL", "LAST1"])
-    everything, smallest = with_intervals(evaluation, n_resamples=100).bands
+    everything, smallest = _with_intervals(evaluation, n_resamples=100).bands
     for name, (low, high) in everything.intervals.items():
         assert 0 <= low <= getattr(everything, name) <= high <= 1
     assert smallest.intervals == dict.fromkeys(MEASURES)

@@ -268,7 +268,7 @@ def test_however_rows_are_arranged_the_solution_is_the_same(monkeypatch, X, limi
     expected = solve(X, problems, seed=seed, margins=True)
     for name, value in limits.items():
         monkeypatch.setattr(primal, name, value)
-    kinds = primal.arrange(primal.read_rows(X)).arrays
+    kinds = primal._arrange(primal.read_rows(X)).arrays
     assert ("cold" in kinds, "wide" in kinds) == ("N_WARM" in limits, "_NARROW" in limits)
     for lanes in (1, 16):
         found = solve(X, problems, seed=seed, margins=True, lanes=lanes)

@@ -118,7 +118,7 @@ def test_at_the_cut_of_largest_expected_f1_the_probability_is_half_of_it():
 
 
 def naive_calibration(scores, labels, shrinkage):
-    """The same as `Calibration.fit`, written down plainly, with a general solver."""
+    """The same as `Calibration._fit`, written down plainly, with a general solver."""
     n, n_topics = scores.shape
     z = (scores - scores.mean(axis=0)) / scores.std(axis=0)
 
@@ -150,7 +150,7 @@ def naive_calibration(scores, labels, shrinkage):
 @pytest.mark.parametrize("shrinkage", [3, 50])
 def test_calibration_is_that_of_its_naive_twin(shrinkage):
     scores, labels = random_sample(n_documents=100)
-    fitted = Calibration.fit(scores, sparse.csc_array(labels), shrinkage)
+    fitted = Calibration._fit(scores, sparse.csc_array(labels), shrinkage)
     np.testing.assert_allclose(
         fitted.probabilities(scores), naive_calibration(scores.astype(float), labels, shrinkage), rtol=1e-4, atol=1e-6
     )
@@ -158,7 +158,7 @@ def test_calibration_is_that_of_its_naive_twin(shrinkage):
 
 def test_without_shrinkage_every_topic_has_platts_own_curve():
     scores, labels = random_sample()
-    fitted = Calibration.fit(scores, labels, shrinkage=0)
+    fitted = Calibration._fit(scores, labels, shrinkage=0)
     for t in range(labels.shape[1]):
         theirs = _SigmoidCalibration().fit(scores[:, t].astype(float), labels[:, t])
         assert (fitted.a[t], fitted.b[t]) == pytest.approx((-theirs.a_, -theirs.b_), rel=1e-3)
@@ -168,21 +168,21 @@ def test_without_shrinkage_every_topic_has_platts_own_curve():
 def test_a_probability_never_falls_where_the_score_rises(seed, shrinkage):
     random = np.random.default_rng(seed)
     scores, labels = random.normal(size=(20, 3)), random.random((20, 3)) < 0.2
-    fitted = Calibration.fit(scores, labels, shrinkage)
+    fitted = Calibration._fit(scores, labels, shrinkage)
     assert (fitted.a >= 0).all()
     assert np.isfinite(fitted.b).all()
 
 
 def test_scores_that_rank_backwards_give_the_prior_at_every_score():
     scores = np.arange(20.0)[:, np.newaxis]
-    fitted = Calibration.fit(scores, scores < 10, shrinkage=0)
+    fitted = Calibration._fit(scores, scores < 10, shrinkage=0)
     assert fitted.a == [0]
     np.testing.assert_allclose(fitted.probabilities(scores), 0.5)
 
 
 def test_scores_that_separate_all_positives_give_no_certainty():
     scores = np.arange(20.0)[:, np.newaxis]
-    probabilities = Calibration.fit(scores, scores >= 10).probabilities(scores)
+    probabilities = Calibration._fit(scores, scores >= 10).probabilities(scores)
     assert 0 < probabilities.min() < 0.1
     assert 0.9 < probabilities.max() < 1
 
@@ -190,7 +190,7 @@ def test_scores_that_separate_all_positives_give_no_certainty():
 def test_a_topic_without_a_positive_has_the_shared_curve_at_its_prior():
     scores, labels = random_sample()
     none = np.zeros((len(labels), 1), bool)
-    fitted = Calibration.fit(np.hstack([scores, scores[:, :1]]), np.hstack([labels, none]))
+    fitted = Calibration._fit(np.hstack([scores, scores[:, :1]]), np.hstack([labels, none]))
     mean = fitted.probabilities(np.hstack([scores, scores[:, :1]]))[:, -1].mean()
     assert 0 < mean < 5 / len(labels)
     assert fitted.a[-1] > 0
@@ -198,14 +198,14 @@ def test_a_topic_without_a_positive_has_the_shared_curve_at_its_prior():
 
 def test_topics_whose_scores_are_all_equal_get_their_prior():
     labels = np.arange(10)[:, np.newaxis] < 3
-    fitted = Calibration.fit(np.ones((10, 1)), labels, shrinkage=0)
+    fitted = Calibration._fit(np.ones((10, 1)), labels, shrinkage=0)
     np.testing.assert_allclose(fitted.probabilities([[1.0]]), (3 * 4 / 5 + 7 / 9) / 10)
 
 
 def test_probabilities_come_true_as_often_as_they_say():
     scores, labels = random_sample(20_000, 4)
     unseen, came_true = random_sample(20_000, 4, seed=1)
-    probabilities = Calibration.fit(scores, labels).probabilities(unseen)
+    probabilities = Calibration._fit(scores, labels).probabilities(unseen)
     for low in np.arange(0.1, 0.9, 0.2):
         inside = (probabilities >= low) & (probabilities < low + 0.2)
         assert came_true[inside].mean() == pytest.approx(probabilities[inside].mean(), abs=0.03)
@@ -213,7 +213,7 @@ def test_probabilities_come_true_as_often_as_they_say():
 
 def test_calibration_needs_a_document():
     with pytest.raises(ValueError, match="without a document"):
-        Calibration.fit(np.empty((0, 2)), np.empty((0, 2)))
+        Calibration._fit(np.empty((0, 2)), np.empty((0, 2)))
 
 
 def test_the_logistic_function_is_that_of_scipy_to_the_bit():

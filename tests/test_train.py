@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import average_precisions
+from textcat.evaluation.metrics import _average_precisions
 from textcat.features.tokens import Tokens
 from textcat.progress import Stages
 from textcat.recipe import Recipe
@@ -36,7 +36,7 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
         held_out = [d for d, f in zip(corpus.train, of, strict=True) if f == fold]
         scores[of == fold] = textcat.Tagger.fit(part, recipe).scores(held_out)
     evaluation = _train_and_evaluate(corpus, recipe).evaluation
-    expected = average_precisions(labels, scores)
+    expected = _average_precisions(labels, scores)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     assert evaluation.test_documents == len(corpus.train)
     for topic, size, quality in zip(evaluation.topics, sizes, expected, strict=True):

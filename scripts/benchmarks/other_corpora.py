@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 
 from textcat.corpus.catalogue import _locate, card, open_corpus
 from textcat.documents import Corpus
-from textcat.evaluation.metrics import average_precisions
+from textcat.evaluation.metrics import _average_precisions
 from textcat.recipe import read_recipe
 from textcat.training.examples import _CountedCorpus
 
@@ -129,7 +129,7 @@ def training_rows(corpus: Corpus, rounds: int) -> list[dict[str, Any]]:
             "what": name,
             "seconds": timing,
             "times LinearSVC's": timing.ratio(timings[PEER]),
-            "MAP": f"{np.nanmean(average_precisions(Y_test, timing.result.decision_function(X_test))):.3f}",
+            "MAP": f"{np.nanmean(_average_precisions(Y_test, timing.result.decision_function(X_test))):.3f}",
         }
         for name, timing in timings.items()
     ]

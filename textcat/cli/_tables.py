@@ -168,7 +168,7 @@ def training(
     assert evaluation is not None
     if as_json:
         run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late}
-        console.file.write(export.to_json(evaluation, **run, **_cost(stages)))
+        console.file.write(export._to_json(evaluation, **run, **_cost(stages)))
         return
     if evaluation.measured_on != "test documents":
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
@@ -194,7 +194,7 @@ def quality(
 ) -> None:
     """Print an evaluation: as tables, or as JSON or CSV for programs."""
     if form:
-        console.file.write(export.to_json(evaluation) if form == "json" else export.to_csv(evaluation))
+        console.file.write(export._to_json(evaluation) if form == "json" else export._to_csv(evaluation))
         return
     if per_topic:
         show(console, topic_rows(evaluation), needed=7)
@@ -263,7 +263,7 @@ def comparison(
 ) -> None:
     """Print models side by side, named A, B and so on, and the topics they differ in most; or JSON for programs."""
     if as_json:
-        console.file.write(export.to_json(compared, models=list(map(str, folders)), corpus=corpus))
+        console.file.write(export._to_json(compared, models=list(map(str, folders)), corpus=corpus))
         return
     names = [string.ascii_uppercase[place] for place in range(len(folders))]
     _facts(console, dict(zip(names, folders, strict=True)))

@@ -125,7 +125,7 @@ def evaluate(
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if bootstrap:
-        evaluation = significance.with_intervals(evaluation, n_resamples=bootstrap)
+        evaluation = significance._with_intervals(evaluation, n_resamples=bootstrap)
     if trec:
         ids = [document.id for document in documents.test]
         if evaluation.scores is None:
@@ -165,7 +165,7 @@ def compare(
             raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
     evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
-    compared = significance.compare(evaluations, n_resamples=bootstrap)
+    compared = significance._compare(evaluations, n_resamples=bootstrap)
     _tables.comparison(common.console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
 
 

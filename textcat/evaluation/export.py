@@ -23,23 +23,16 @@ if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
 
 
-def to_json(evaluation: "Evaluation | Comparison", **others: Any) -> str:
-    """Write the figures of an evaluation or comparison as one JSON object; a measure that is not defined is ``null``.
+def _to_json(evaluation: "Evaluation | Comparison", **others: Any) -> str:
+    """Write the figures of an evaluation or comparison, after other entries, as one JSON object.
 
-    Parameters
-    ----------
-    evaluation, **others : Evaluation or Comparison, Any
-        The others are further entries, which come first.
-
-    Returns
-    -------
-    str
+    A measure that is not defined is ``null``.
     """
     figures = evaluation.as_dict() if isinstance(evaluation, Evaluation) else asdict(evaluation)
     return json.dumps(others | figures, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def to_csv(evaluation: Evaluation) -> str:
+def _to_csv(evaluation: Evaluation) -> str:
     """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty.
 
     Where each document gets exactly one topic, the last columns count the documents that got each.

@@ -49,22 +49,13 @@ class _Places(NamedTuple):
         return float(np.clip((k - self.above) / (self.retrieved - self.above), 0, 1).sum())
 
 
-def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
+def _average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
     """Compute the average precision of every topic: the mean of the precision at each of its positives.
 
     ``AP = 1/|P| · Σ_{i∈P} |{j ∈ P: f(x_j) ≥ f(x_i)}| / |{j: f(x_j) ≥ f(x_i)}|`` with P the positives. Li et al. (2002,
     section 3.2) write the precision at f(x_i) with ``f(x_j) > θ``; read to the letter, θ = f(x_i) leaves out x_i itself
     and gives 0/0 for the document on top, so θ is taken just below f(x_i). Documents with equal scores are thus
     retrieved together, whatever their order, and the value is that of ``sklearn.metrics.average_precision_score``.
-
-    Parameters
-    ----------
-    Y, scores : array-like of shape (n_documents, n_topics)
-
-    Returns
-    -------
-    ndarray of shape (n_topics,), float64
-        In (0, 1]; ``nan`` for a topic without a positive.
     """
     topics = [_Places.of(*topic) for topic in _each_topic(Y, scores)]
     return np.array([np.mean(of.hits / of.retrieved) if of.hits.size else math.nan for of in topics], np.float64)

@@ -33,24 +33,11 @@ class Band:
     topics: tuple[int, ...]  # places of topics, from the largest in training to the smallest, or as they are listed
 
 
-def bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
+def _bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
     """Choose the topics of each band by their number of training positives.
 
     Topics are ordered from the largest to the smallest, equal sizes by name; ``TOPn`` is the head of that order and
     ``LASTn`` its tail. With fewer than n topics the band has what there is.
-
-    Parameters
-    ----------
-    topics, train_sizes : sequence of str, array-like of shape (n_topics,), int
-        Names, and training positives per topic.
-    spec : str or iterable of str, optional
-        Each is ``ALL``, ``TOPn``, ``LASTn``, a range of training sizes with both ends in it such as ``10-50`` (``50-``
-        has no upper end), or ``name=topic,topic``; else a TextcatError says so. By default ``ALL``, ``TOP10`` and
-        ``LAST30``, the last two where there are more topics than that: else they would repeat ``ALL``.
-
-    Returns
-    -------
-    list of Band
     """
     sizes = np.asarray(train_sizes).tolist()
     if len(sizes) != len(topics):
@@ -247,9 +234,12 @@ def evaluate(
     scores, Y : array-like of shape (n_documents, n_topics)
         Of the test documents: scores are signed, unscaled, larger = more relevant; positive entries of `Y` (bool or
         0/1, may be sparse) are the relevant documents. A ValueError says so if shapes differ or a score is nan.
-    topics, train_sizes, spec
-        As in `bands`; topics in the order of the columns.
-    train_documents : int
+    topics, train_sizes, train_documents : sequence of str, array-like of shape (n_topics,), int
+        Names in the order of the columns, training positives per topic, and all training documents.
+    spec : str or iterable of str, optional
+        The bands: each is ``ALL``, ``TOPn`` or ``LASTn`` of the topics by size, a range of training sizes with both
+        ends in it such as ``10-50`` (``50-`` has no upper end), or ``name=topic,topic``; else a TextcatError says so.
+        By default ``ALL``, ``TOP10`` and ``LAST30``, the last two where there are more topics than that.
     threshold : float or array-like of shape (n_topics,) or (n_documents, n_topics), default 0
         Retrieved is what has ``score > threshold``. With one for every score, as `one_topic` makes them, accuracy and
         confusions are counted.
@@ -282,7 +272,7 @@ def evaluate(
         "prevalence": np.asarray(train_sizes) / max(train_documents, 1),
         "threshold": np.full(len(topics), np.nan) if single else cut,
     }
-    facts, band_topics = dict(facts or {}), bands(topics, train_sizes, spec)
+    facts, band_topics = dict(facts or {}), _bands(topics, train_sizes, spec)
     accuracy, confusion = _confusions(labels, values > cut, topics) if single else (None, None)
     return Evaluation(
         train_documents=int(train_documents),

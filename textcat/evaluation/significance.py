@@ -64,18 +64,8 @@ def _interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[
     return float(low), float(high)
 
 
-def with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
-    """Return an evaluation with the bootstrap intervals of its bands.
-
-    Parameters
-    ----------
-    evaluation, n_resamples, seed : Evaluation, int, int
-        With its scores, as `evaluate` returns it: a model's folder keeps none, and a TextcatError says so.
-
-    Returns
-    -------
-    Evaluation
-    """
+def _with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
+    """Return an evaluation, which must have its scores, with the bootstrap intervals of its bands."""
     values = _resampled(evaluation, n_resamples, seed)
     rows = [
         replace(row, intervals={name: _bounds(getattr(row, name), values[name][place]) for name in MEASURES})
@@ -192,20 +182,10 @@ class Comparison:
     topics: tuple[TopicComparison, ...]
 
 
-def compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
+def _compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Compare the first of several models with each of the others, on the same documents and topics.
 
-    The p-values are not corrected for the number of comparisons.
-
-    Parameters
-    ----------
-    evaluations, n_resamples, seed : sequence of Evaluation, int, int
-        One per model, with their scores; a TextcatError says if documents, topics or bands are not the same. Models may
-        have scales of their own.
-
-    Returns
-    -------
-    Comparison
+    The p-values are not corrected for the number of comparisons. Models may have scales of their own.
     """
     first = evaluations[0]
     for other in evaluations[1:]:

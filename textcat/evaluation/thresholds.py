@@ -128,7 +128,7 @@ class Calibration:
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)
 
     @classmethod
-    def fit(cls, scores: ArrayLike, Y: Any, shrinkage: float = 10.0) -> "Calibration":
+    def _fit(cls, scores: ArrayLike, Y: Any, shrinkage: float = 10.0) -> "Calibration":
         """Fit Platt's sigmoids, those of rare topics shrunk towards one that all topics share.
 
         A topic's own curve has the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt 1999). The
@@ -138,17 +138,6 @@ class Calibration:
         from the shared one, and it counts in the shared one by the part that it takes from it. So a topic without a
         positive has the shared curve, at its prior. (Isotonic curves, one a topic, had a sixth more log loss on
         held-out halves of Reuters-21578's training documents.)
-
-        Parameters
-        ----------
-        scores, Y : array-like of shape (n_documents, n_topics)
-            Of one document or more; else a ValueError says so.
-        shrinkage : float, default 10
-            Not negative: a topic with so many positives takes half of its curve from its own, half from all topics.
-
-        Returns
-        -------
-        Calibration
         """
         samples = [_standardised(*sample) for sample in _samples(scores, Y)]
         if not all(len(sample.z) for sample in samples):
@@ -241,7 +230,7 @@ def _choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25)
     "expected-f1": of largest F1, of the prevalence in the sample, of largest expected F1. "scut-fbr": of largest F1, or
     the highest score where that F1 is below 0.1. "single": 0, as probabilities alone decide.
     """
-    values, calibration = np.asarray(scores), Calibration.fit(scores, Y)
+    values, calibration = np.asarray(scores), Calibration._fit(scores, Y)
     match strategy:
         case "zero" | "single":
             return np.zeros(values.shape[1], values.dtype), calibration

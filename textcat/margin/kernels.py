@@ -31,24 +31,14 @@ class KernelError(TextcatError, ValueError):
     """A kernel does not exist, does not fit the rows, or is not a kernel."""
 
 
-class KernelRows:
+class _KernelRows:
     """The kernel matrix k(x_i, x_j) over the rows of X, computed in blocks of rows.
 
     Block b holds the rows ``64 b`` to ``64 b + 63`` and is always computed as a whole, by one BLAS thread, so that its
     bits depend neither on the order in which blocks are needed nor on n_jobs. Start threads for it in
-    `one_blas_thread`.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_rows, n_features)
-        float32 gives a kernel of float32, everything else one of float64; its diagonal is float64 always. With
-        ``kernel="precomputed"`` it is the kernel matrix itself, symmetric, of shape (n_rows, n_rows).
-    kernel, kernel_params : str or callable, dict
-        A name and parameters that scikit-learn's `pairwise_kernels` knows, "precomputed", or a function that returns
-        the matrix of shape (n_X, n_Y) from ``(X, Y)``, as for scikit-learn's `SVC`; else a KernelError says so.
-    cache_mb, n_jobs : float, int
-        Megabytes that blocks may take, and the threads or processes that share them. A matrix that fits is kept whole,
-        for all threads together; of a larger one each thread holds the blocks that it uses most.
+    `one_blas_thread`. X of float32 gives a kernel of float32, everything else one of float64; its diagonal is float64
+    always. A matrix that fits into `cache_mb` megabytes is kept whole, for all threads together; of a larger one each
+    of the `n_jobs` threads or processes holds the blocks that it uses most.
     """
 
     def __init__(
@@ -78,7 +68,7 @@ class KernelRows:
 
     def __reduce__(self) -> tuple:
         # Another process has a cache of its own, with its share of the memory.
-        return partial(KernelRows, cache_mb=self.cache_mb / self.n_jobs), (self.X, self.kernel, self.kernel_params)
+        return partial(_KernelRows, cache_mb=self.cache_mb / self.n_jobs), (self.X, self.kernel, self.kernel_params)
 
     def _diagonal(self) -> np.ndarray:
         if self.kernel == "precomputed":
@@ -217,7 +207,7 @@ def one_blas_thread() -> AbstractContextManager:
 
 
 def _solve_block(
-    kernel: KernelRows,
+    kernel: _KernelRows,
     problems: Iterable[NumberedProblem],
     *,
     order: np.ndarray | None,

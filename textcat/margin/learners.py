@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
-from textcat.margin.kernels import KernelRows, _check_kernel, _scores
+from textcat.margin.kernels import _check_kernel, _KernelRows, _scores
 from textcat.margin.primal import allocator, is_on_disk
 from textcat.margin.problems import NO_ROWS, PackedWeights, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
@@ -30,22 +30,11 @@ _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
 
 
-def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
-    """Return the margin asked of positive rows of a topic, adapted to how common the topic is.
+def _prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
+    """Return the margin asked of positive rows of a topic, adapted to the fraction c that they are of all.
 
     Formula: ``τ₊ = S·(1 + exp(-κ·c))⁻¹`` (Li et al., "The Perceptron Algorithm with Uneven Margins", ICML 2002, section
     4). κ = 0 gives ``S/2`` to every topic; κ < 0 gives common topics a smaller margin, hence fewer support rows.
-
-    Parameters
-    ----------
-    prevalence : array-like of float in [0, 1]
-        Fraction ``c`` of positive rows of each topic.
-    kappa, scale : float
-        κ, how fast the margin changes with prevalence, and S, the margin that a large ``κ·c`` tends to.
-
-    Returns
-    -------
-    ndarray of float64
     """
     return scale * expit(kappa * np.asarray(prevalence, float))
 
@@ -247,7 +236,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if self.rho != "R":
             return float(self.rho)
         if self.kernel is not None:
-            rows = KernelRows(X, self.kernel, self.kernel_params)
+            rows = _KernelRows(X, self.kernel, self.kernel_params)
             return float(np.sqrt(rows.diagonal.max()))
         blocks = map(sp.csr_array, _blocks(X) if is_on_disk(X) else [X])
         return float(np.sqrt(max(rows.multiply(rows).sum(axis=1).max() for rows in blocks)))
@@ -298,16 +287,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return {**margins, **counts, "stopped": list(self.stopped_)}
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of documents for every topic.
+        """Return the scores of documents: shape (n_documents, n_topics), or (n_documents,) with two classes.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or rows on disk of shape (n_documents, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_topics), or (n_documents,) with two classes
-            Signed, unscaled; larger = more relevant. Not a probability.
+        X is as for `fit`. Scores are signed and unscaled; larger = more relevant. They are no probabilities.
         """
         check_is_fitted(self)
         if not is_on_disk(X):
@@ -373,7 +355,7 @@ class PAUM(MarginClassifier):
 
     tau_pos : float or "prevalence"
         Margin asked of documents with the topic. "prevalence": one for each topic, by the fraction c of the documents
-        that have it: τ₊ = S·(1 + exp(-κ·c))⁻¹, see `prevalence_tau`; `tau_pos_` has them.
+        that have it: τ₊ = S·(1 + exp(-κ·c))⁻¹; `tau_pos_` has them.
     kappa : float
         With "prevalence", κ: below 0, common topics get smaller margins than rare ones (see docs/tau-study.md).
     scale : float
@@ -396,7 +378,7 @@ class PAUM(MarginClassifier):
         """Return the rule of each topic, given the fraction of its positives."""
         if self.tau_pos != "prevalence":
             return super().rules_for(prevalence)
-        margins = prevalence_tau(prevalence, self.kappa, self.scale)
+        margins = _prevalence_tau(prevalence, self.kappa, self.scale)
         return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in margins]
 
     @property

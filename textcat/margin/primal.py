@@ -63,22 +63,12 @@ def read_rows(X: Any) -> _Csr:
     return _Csr(indptr, indices, np.ascontiguousarray(X.data), X.shape[1], None)
 
 
-def arrange(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
+def _arrange(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
     """Return rows arranged for the cache, in memory or on disk as the rows are: see _lanes.h.
 
-    Those of float64 stay as they are but for columns of 16 bits. Columns of a row must ascend, and be features.
-
-    Parameters
-    ----------
-    csr : _Csr
-    in_place : bool
-        Write over the arrays of a matrix, where they serve for what is arranged.
-    single : bool
-        For blocks of a single lane, for which nothing is listed twice.
-
-    Returns
-    -------
-    Rows
+    Those of float64 stay as they are but for columns of 16 bits. Columns of a row must ascend, and be features. With
+    `in_place`, the arrays of a matrix are written over where they serve. For blocks of a single lane nothing is listed
+    twice.
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
     in_place = in_place and csr.folder is None
@@ -210,7 +200,7 @@ def _solve_block(
     of them is kept. Where the stop flag of the control is set, the problems solved so far are returned.
     """
     if not isinstance(rows, Rows):
-        rows = arrange(read_rows(rows))
+        rows = _arrange(read_rows(rows))
     block = Block(rows, order, single=lanes == 1 and not margins)
     budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.shape[0]) + _ROW_COST)))
     waiting, at_work = iter(problems), dict[int, NumberedProblem]()

@@ -13,7 +13,7 @@ import numpy as np
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
 from textcat.margin import kernels, primal
-from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
+from textcat.margin.kernels import Kernel, _KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES, allocator
 from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control
 
@@ -48,8 +48,10 @@ def solve(
         be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix. Rows on disk are what
         `textcat.open_rows` returns: large arrays are then made in files beside them, the weights included.
     problems : sequence of Problem
-    kernel, kernel_params, cache_mb
-        As for `textcat.margin.kernels.KernelRows`: train in the dual form. Solutions then have no weights.
+    kernel, kernel_params, cache_mb : str or callable, dict, float, optional
+        Train in the dual form, by a name and parameters that scikit-learn's `pairwise_kernels` knows, "precomputed", or
+        a function that returns the matrix of shape (n_X, n_Y) from ``(X, Y)``, as for scikit-learn's `SVC`; else a
+        KernelError says so. Rows of the kernel may take so many megabytes. Solutions then have no weights.
     n_jobs : int, optional
         Blocks of problems at work at the same time; joblib's meaning. Threads unless a joblib backend is chosen. With
         the backend "dask" it is the number of threads that the cluster's workers have.
@@ -86,7 +88,7 @@ def solve(
         if out is not None:
             raise ValueError("a solution on a kernel has no weights to write to out")
         with one_blas_thread():
-            rows = KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
+            rows = _KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
             _check(problems, rows.n_rows, None, rows.dtype)
             block = partial(kernels._solve_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
             return _run(block, rows, problems, backend, n_jobs, control)
@@ -108,7 +110,7 @@ def solve(
     into = out if here else None
     options: dict[str, Any] = {"lanes": lanes, "keep": keep, "margins": margins, "out": into}
     block = partial(primal._solve_block, order=_order(seed, n_rows), **options, control=control)
-    rows = primal.arrange(csr, in_place=overwrite_X, single=lanes == 1) if here else X
+    rows = primal._arrange(csr, in_place=overwrite_X, single=lanes == 1) if here else X
     solutions = _run(block, rows, problems, backend, n_jobs, control)
     if out is not None and into is None:
         for solution, row in zip(solutions, out, strict=True):

@@ -306,7 +306,7 @@ class Tagger:
         ----------
         corpus : Corpus
         bands : str or iterable of str, optional
-            As `spec` in `textcat.evaluation.ranking.bands`.
+            As `spec` in `textcat.evaluate`.
         stages : Stages, optional
             Receives progress and times.
 

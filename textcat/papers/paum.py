@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 from textcat import read_recipe
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import _macro_average, average_precisions
-from textcat.evaluation.ranking import bands
+from textcat.evaluation.metrics import _average_precisions, _macro_average
+from textcat.evaluation.ranking import _bands
 from textcat.margin import learners
-from textcat.margin.learners import prevalence_tau
+from textcat.margin.learners import _prevalence_tau
 from textcat.margin.problems import Problem, Solution, rows_by_column
 from textcat.margin.rules import ALMA, PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
@@ -190,7 +190,7 @@ class _Vectors:
 
     def quality(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the average precision of each topic on the test documents; nan for a topic that none of them has."""
-        return average_precisions(self.test_labels, self.scores(self.test, solutions))
+        return _average_precisions(self.test_labels, self.scores(self.test, solutions))
 
     def figures(self, quality: ArrayLike, sparsity: ArrayLike, published: Printed | None = None) -> dict[str, Figure]:
         """Return the means of average precisions and support sizes over each band's topics, beside the paper's."""
@@ -199,7 +199,7 @@ class _Vectors:
                 _macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
             )
             for name, values, digits in (("MAP", quality, 3), ("sparsity", sparsity, 0))
-            for k, band in enumerate(bands(self.topics, self.sizes))
+            for k, band in enumerate(_bands(self.topics, self.sizes))
         }
 
 
@@ -238,7 +238,7 @@ def _perceptron_rows(vectors: _Vectors, printed: Printed, n_jobs: int, names: It
 def _svm_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Train and test LIBSVM's machine; the kernel matrix, computed once for all topics, counts as training."""
     (weights, support), seconds = _timed(_train_svm, vectors, _SVM_C)
-    quality = average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
+    quality = _average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
     note = f"LIBSVM with C = {_SVM_C:g}, which the paper does not give."
     return [Row("SVM", vectors.figures(quality, support, printed["SVM"]), seconds, note)]
 
@@ -327,7 +327,7 @@ def _cross_validate(
         learner = learners.PAUM(tau_neg=tau_neg, tau_pos=tau_pos, lambda_=1.0, n_jobs=n_jobs)
         scores = _out_of_fold_scores(Examples(vectors.train, labels), learner, fold_of)
         for fold in range(n_folds):
-            quality[k, fold] = average_precisions(labels[fold_of == fold], scores[fold_of == fold])
+            quality[k, fold] = _average_precisions(labels[fold_of == fold], scores[fold_of == fold])
     return np.nanmean(quality, axis=1)
 
 
@@ -354,7 +354,7 @@ def _grid_rows(vectors: _Vectors, printed: Printed, n_jobs: int, least: int = _M
 def _prevalence_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Adapt τ₊ to the fraction of positives of each topic."""
     label, prevalence = f"τ₋ = {_TAU_NEG:g}, τ₊ from prevalence, κ = ", vectors.sizes / vectors.train.shape[0]
-    taus = {kappa: prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
+    taus = {kappa: _prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
     rules = {f"{label}{kappa:g}": [PAUM(_TAU_NEG, tau_pos) for tau_pos in tau] for kappa, tau in taus.items()}
     return [_perceptron_row(name, vectors, of_topics, n_jobs) for name, of_topics in rules.items()]
 
@@ -386,7 +386,7 @@ def _trained_on(vectors: _Vectors, pairs: Sequence[_Pair], n_jobs: int) -> tuple
     quality, sparsity = [], []
     for pair in pairs:
         solutions = vectors.solve(PAUM(*pair), n_jobs)
-        quality.append(average_precisions(vectors.train_labels, vectors.scores(vectors.train, solutions)))
+        quality.append(_average_precisions(vectors.train_labels, vectors.scores(vectors.train, solutions)))
         sparsity.append(_support_sizes(solutions))
     return np.array(quality), np.array(sparsity)
 

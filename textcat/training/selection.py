@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import average_precisions
-from textcat.evaluation.ranking import DEFAULT_BANDS, Band, bands
+from textcat.evaluation.metrics import _average_precisions
+from textcat.evaluation.ranking import DEFAULT_BANDS, Band, _bands
 from textcat.features._rows import release_memory
 from textcat.features.tokens import Tokens
 from textcat.margin._primal import dots
@@ -237,7 +237,7 @@ def _cross_validate(
             with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
                 tasks = []
                 for part, of_part in zip(parts, examples, strict=True):
-                    chosen = bands(corpus.topics, part.sizes, DEFAULT_BANDS)
+                    chosen = _bands(corpus.topics, part.sizes, DEFAULT_BANDS)
                     for each, solved in _train(tries, part, of_part, n_jobs):
                         tasks.append(executor.submit(each.measure, part, solved, chosen))
                     advance(len(tries))
@@ -290,7 +290,7 @@ class _Try:
         self._scores[fold.held_out] = fold.scores(solutions)
         self._n_scored += len(fold.held_out)
         if self._n_scored % len(self._scores) == 0:  # a split is complete
-            precisions = average_precisions(self._labels, self._scores)
+            precisions = _average_precisions(self._labels, self._scores)
             precisions[fold.sizes < 2] = np.nan  # never in training and held out at once
             self._pooled.append(float(np.nanmean(precisions)))
 
@@ -361,13 +361,13 @@ class _Fold:
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
         """Return the macro-averaged precision over each band, RARE and EXPECTED; nan where a band has no topic."""
-        precisions = average_precisions(self._held_out_labels, self.scores(solutions))
+        precisions = _average_precisions(self._held_out_labels, self.scores(solutions))
         precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
         figures = {band.name: _nanmean(precisions[list(band.topics)]) for band in chosen}
         scores = np.zeros(self._rare_labels.shape, np.float32)
         for k, (rare, solution) in enumerate(zip(self.rare_topics, solutions[len(self.positives) :], strict=True)):
             scores[:, k] = solution.held_out[np.searchsorted(rare.left_out, self.held_out)]
-        figures[RARE] = _nanmean(average_precisions(self._rare_labels, scores))
+        figures[RARE] = _nanmean(_average_precisions(self._rare_labels, scores))
         figures[EXPECTED] = figures["ALL"]
         n = len(precisions)
         if n > _N_RARE and np.isfinite(figures[RARE]):

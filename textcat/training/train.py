@@ -16,7 +16,7 @@ from scipy import sparse
 
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import bands as choose_bands
+from textcat.evaluation.ranking import _bands
 from textcat.evaluation.thresholds import _choose
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
@@ -108,7 +108,7 @@ def _train_and_evaluate(
     Without `keep_texts`, the zones of the documents are emptied once their terms are counted, so that the texts of a
     large corpus, which nothing reads any more, take no memory. What was `counted` is the corpus' own, and is cleared.
     """
-    choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
+    _bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
     options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted}
