@@ -20,7 +20,7 @@ from textcat.tagging import _job as job
 from textcat.tagging import _workers as workers
 from textcat.tagging import summary as summary_module
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import OUTPUT, _make_plan, tag_to_stream
+from textcat.tagging.run import OUTPUT, _make_plan, _tag_to_stream
 from textcat.tagging.summary import (
     Counts,
     RunProgress,
@@ -90,7 +90,7 @@ def rows(stream):
 def to_stream(model, archive, read=READ, write=OUTPUT, **settings):
     stream, rejections = io.BytesIO(), []
     settings = {"input_settings": read, "output_settings": write, "jobs": 1, **settings}
-    summary = tag_to_stream(model, archive, stream, on_rejection=rejections.append, **settings)
+    summary = _tag_to_stream(model, archive, stream, on_rejection=rejections.append, **settings)
     return stream.getvalue(), rejections, summary
 
 

@@ -22,7 +22,7 @@ from textcat.corpus.cards import card, cards, read_card, tree_digest
 from textcat.corpus.catalogue import _fetch, _locate, _reopen_corpus, open_corpus
 from textcat.errors import TextcatError
 from textcat.progress import _bar_on
-from textcat.reading.batches import DamagedError
+from textcat.reading.batches import _DamagedError
 from textcat.reading.records import InputSettings
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="{id}">
@@ -236,7 +236,7 @@ def test_a_corpus_found_nowhere_is_told_with_the_folders_and_the_remedy(tmp_path
 def test_a_wrong_archive_is_told_and_its_remedy(write_card, data, message):
     path = write_card()
     (path.parent / "tin.tar.gz").write_bytes(data)
-    with pytest.raises(DamagedError, match=message) as caught:
+    with pytest.raises(_DamagedError, match=message) as caught:
         open_corpus(path)
     assert "fetch or copy it again" in str(caught.value)
     assert "delete" not in str(caught.value)
@@ -251,7 +251,7 @@ def test_a_tree_digest_is_compared(tmp_path, write_card):
         (path.parent / "mine" / name).write_text("text")
     assert len(open_corpus(path).train) == 2
     (path.parent / "mine" / "tin" / "1").write_text("changed")
-    with pytest.raises(DamagedError, match="its files have not the checksum"):
+    with pytest.raises(_DamagedError, match="its files have not the checksum"):
         open_corpus(path)
 
 

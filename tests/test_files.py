@@ -15,23 +15,23 @@ from textcat.files import (
     _did_you_mean,
     _has_type,
     _parse_value,
+    _write_atomically,
     describe_type,
     journal_line,
     read_journal,
     similar_files,
-    write_atomically,
 )
 
 
 def test_a_file_is_replaced_whole(tmp_path):
     path = tmp_path / "new" / "result.json"
-    write_atomically(path, "old\n")
+    _write_atomically(path, "old\n")
 
     def lines():
         yield "new\n"
         assert path.read_text() == "old\n"
 
-    write_atomically(path, lines())
+    _write_atomically(path, lines())
     assert path.read_bytes() == b"new\n"
     assert [file.name for file in path.parent.iterdir()] == ["result.json"]
 
@@ -43,9 +43,9 @@ def interrupted():
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "result.json"
-    write_atomically(path, "old\n")
+    _write_atomically(path, "old\n")
     with pytest.raises(KeyboardInterrupt):
-        write_atomically(path, interrupted())
+        _write_atomically(path, interrupted())
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -55,7 +55,7 @@ def test_a_replaced_file_has_the_permissions_of_any_new_file_and_a_link_stays_a_
     target, link, plain = tmp_path / "target", tmp_path / "link", tmp_path / "plain"
     plain.touch()
     link.symlink_to(target)
-    write_atomically(link, "text")
+    _write_atomically(link, "text")
     assert link.is_symlink()
     assert target.read_text() == "text"
     assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
@@ -65,7 +65,7 @@ def test_a_replaced_file_has_the_permissions_of_any_new_file_and_a_link_stays_a_
 def test_what_is_no_regular_file_is_written_to_directly(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=write_atomically, args=(pipe, "through the pipe"))
+    writer = threading.Thread(target=_write_atomically, args=(pipe, "through the pipe"))
     writer.start()
     assert pipe.read_text() == "through the pipe"
     writer.join()
@@ -76,7 +76,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     blocker = tmp_path / "file"
     blocker.touch()
     with pytest.raises(TextcatError, match=r"^Cannot write in .*file.* name a folder that you may write to\.$"):
-        write_atomically(Path(blocker, "result.json"), "text")
+        _write_atomically(Path(blocker, "result.json"), "text")
 
 
 # --- kept results and journals ---------------------------------------------------------------------------------------

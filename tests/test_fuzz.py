@@ -23,7 +23,7 @@ from textcat.errors import TextcatError
 from textcat.files import journal_line, read_journal
 from textcat.model.storage import load
 from textcat.reading import formats
-from textcat.reading.batches import read_batches
+from textcat.reading.batches import _read_batches
 from textcat.reading.records import Block, InputSettings, LabelSettings, Rejection
 from textcat.reading.streams import Stream, _LookAhead
 from textcat.recipe import read_recipe
@@ -163,7 +163,7 @@ def test_what_breaks_off_is_let_go_of_at_once(form, data):
     gc.disable()
     try:
         name, how = f"a.{form}.zst", InputSettings(format="" if form in ("tar", "zip") else form)
-        (item,) = [item for batch in read_batches([checks.source(name, data, how)], how) for item in batch.blocks][-1:]
+        (item,) = [item for batch in _read_batches([checks.source(name, data, how)], how) for item in batch.blocks][-1:]
         assert isinstance(item, Rejection)
         left = [found for found in gc.get_objects() if isinstance(found, Stream | _LookAhead)]
     finally:

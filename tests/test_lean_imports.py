@@ -15,11 +15,11 @@ from textcat.tagging._lean_imports import keep_imports_lean
 if sys.argv[3] == "lean":
     keep_imports_lean()
 from textcat import InputSettings, OutputSettings
-from textcat.reading.batches import read_batches
+from textcat.reading.batches import _read_batches
 from textcat.tagging._job import tag_batch
 from textcat.tagging.run import _make_plan
 plan = _make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(sys.argv[4]))
-(tagged,) = [tag_batch(plan.job, batch) for batch in read_batches(plan.sources, plan.job.input)]
+(tagged,) = [tag_batch(plan.job, batch) for batch in _read_batches(plan.sources, plan.job.input)]
 print(tagged.rows, len(tagged.rejections))
 import spacy  # as for a language that needs it
 spacy.blank("en")

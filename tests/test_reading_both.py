@@ -23,9 +23,9 @@ import zstandard
 from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import formats
-from textcat.reading.batches import read_batches
+from textcat.reading.batches import _read_batches
 from textcat.reading.records import InputSettings, Record, Rejection
-from textcat.reading.sources import find
+from textcat.reading.sources import _find
 
 # Texts, titles and topics of the documents; only some formats have titles, or more than one topic.
 ROWS = [
@@ -137,7 +137,7 @@ def trained_on(source, **settings):
 def tagged(source, **settings):
     """The texts that tagging reads of it."""
     how = InputSettings(**settings)
-    items = [item for batch in read_batches(find([source], how), how) for item in formats.records(batch, how)]
+    items = [item for batch in _read_batches(_find([source], how), how) for item in formats._batch_records(batch, how)]
     assert not [item for item in items if isinstance(item, Rejection)]
     return [(item.zones.get("title", ""), item.zones.get("body", "").strip()) for item in items]
 
@@ -261,7 +261,7 @@ def test_a_field_that_is_not_there_is_refused_with_those_that_are(tmp_path, form
     with pytest.raises(TextcatError, match=known + option):
         open_corpus(path, settings=InputSettings(**{**MAPPED, setting: value}))
     how = InputSettings(**{**MAPPED, setting: value})
-    (item,) = [item for batch in read_batches(find([path], how), how) for item in formats.records(batch, how)]
+    (item,) = [item for batch in _read_batches(_find([path], how), how) for item in formats._batch_records(batch, how)]
     # Labels are no matter of tagging.
     assert isinstance(item, Rejection if setting in ("text_fields", "id_field") else Record)
 
@@ -272,7 +272,9 @@ def test_a_table_with_title_and_abstract_is_not_read_by_its_title_alone(tmp_path
     sentence = r"has no column 'text' \(but title, abstract, topics\): name the texts' with --text-field"
     with pytest.raises(TextcatError, match=sentence):
         open_corpus(path)
-    (fault,) = [item for batch in read_batches(find([path], InputSettings()), InputSettings()) for item in batch.blocks]
+    (fault,) = [
+        item for batch in _read_batches(_find([path], InputSettings()), InputSettings()) for item in batch.blocks
+    ]
     assert "has no column 'text' (but title, abstract, topics)" in fault.reason
     assert trained_on(path, text_fields=("title", "abstract"))[0] == [("Tin up", "Tin rose.")]
 

@@ -16,17 +16,17 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from textcat.reading import formats
-from textcat.reading.batches import read_batches
+from textcat.reading.batches import _read_batches
 from textcat.reading.compression import COMPRESSIONS
 from textcat.reading.formats import delimited, mbox, reuters
 from textcat.reading.records import Batch, Block, InputSettings, LabelSettings, Record, Rejection, _RefusedError
-from textcat.reading.sources import find
+from textcat.reading.sources import _find
 
 
 def parsed(form, data, position=1, offset=0, header=b"", **how):
     """What one block gives."""
     block = Block("a", form, data, position, offset, header)
-    return list(formats.records(Batch((block,), (), (), 0), InputSettings(**how)))
+    return list(formats._batch_records(Batch((block,), (), (), 0), InputSettings(**how)))
 
 
 @pytest.fixture
@@ -36,8 +36,10 @@ def place(tmp_path):
     def read_as(form, data, **how):
         (tmp_path / "a").write_bytes(data)
         settings = InputSettings(format=form, **how)
-        sources = [source._replace(name="a") for source in find([tmp_path / "a"], settings)]
-        return [found for batch in read_batches(sources, settings) for found in formats.records(batch, settings)]
+        sources = [source._replace(name="a") for source in _find([tmp_path / "a"], settings)]
+        return [
+            found for batch in _read_batches(sources, settings) for found in formats._batch_records(batch, settings)
+        ]
 
     return read_as
 
@@ -184,12 +186,12 @@ def test_who_resumes_behind_the_last_object_of_an_array_is_told_that_it_is_cut_o
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text('[{"text": "Tin"}, {"text": "ore"}')
     how = InputSettings(block_bytes=block)
-    for sources in (find([tmp_path], how), find([tmp_path / "a.json", tmp_path / "b.json"], how)):
-        batches = list(read_batches(sources, how))
+    for sources in (_find([tmp_path], how), _find([tmp_path / "a.json", tmp_path / "b.json"], how)):
+        batches = list(_read_batches(sources, how))
         faults = [item for batch in batches for item in batch.blocks if isinstance(item, Rejection)]
         assert [fault.position for fault in faults] == [3, 3]
         for n, batch in enumerate(batches, 1):
-            assert list(read_batches(sources, how, batch.end)) == batches[n:]
+            assert list(_read_batches(sources, how, batch.end)) == batches[n:]
 
 
 def test_a_line_of_text_is_a_document():
@@ -361,7 +363,11 @@ def test_columns_are_found_by_name_and_a_row_must_have_all(place):
 
 def test_the_stories_are_those_of_the_corpus(reuters_archive):
     how = InputSettings(block_bytes=1 << 18)
-    found = (item for batch in read_batches(find([reuters_archive], how), how) for item in formats.records(batch, how))
+    found = (
+        item
+        for batch in _read_batches(_find([reuters_archive], how), how)
+        for item in formats._batch_records(batch, how)
+    )
     stories = (item for item in found if item.source.endswith(".sgm"))
     documents = list(islice(read_corpus("reuters", reuters_archive), 2500))
     for story, document in zip(stories, documents, strict=False):

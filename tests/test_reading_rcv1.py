@@ -22,7 +22,7 @@ from textcat.corpus.cards import card, read_card
 from textcat.corpus.catalogue import _fetch, open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import compression
-from textcat.reading.batches import DamagedError
+from textcat.reading.batches import _DamagedError
 from textcat.reading.formats import rcv1
 from textcat.reading.records import LabelSettings
 
@@ -316,7 +316,7 @@ def test_stories_come_one_by_one_without_the_next_zip_being_read(tmp_path):
     write(tmp_path, {**day_zips(), "19960909.zip": b"no zip"})
     stories = read_one_by_one("rcv1", tmp_path)
     assert [next(stories).id for _ in range(30)] == [str(18000 + number) for number in range(30)]
-    with pytest.raises(DamagedError, match=r"19960909\.zip is damaged or incomplete \(File is not a zip file\)"):
+    with pytest.raises(_DamagedError, match=r"19960909\.zip is damaged or incomplete \(File is not a zip file\)"):
         next(stories)
 
 
@@ -324,10 +324,10 @@ def test_a_zip_cut_anywhere_is_damaged(tmp_path):
     day = day_zips()["19960826.zip"]
     for cut in (*range(0, len(day), 61), len(day) - 1):
         write(tmp_path, {"19960826.zip": day[:cut]})
-        with pytest.raises(DamagedError, match=r"19960826\.zip is damaged or incomplete .*: fetch or copy it again"):
+        with pytest.raises(_DamagedError, match=r"19960826\.zip is damaged or incomplete .*: fetch or copy it again"):
             list(read("rcv1", tmp_path / "19960826.zip"))
     archive = write_tar(tmp_path / "rcv1.tar.gz", {"rcv1/19960826.zip": day[:-30]})
-    with pytest.raises(DamagedError, match=r"rcv1\.tar\.gz is damaged .*rcv1/19960826\.zip: File is not a zip file"):
+    with pytest.raises(_DamagedError, match=r"rcv1\.tar\.gz is damaged .*rcv1/19960826\.zip: File is not a zip file"):
         list(read("rcv1", archive))
 
 
@@ -336,7 +336,7 @@ def test_a_changed_byte_in_a_zip_is_damage_of_that_zip(tmp_path):
     day[80] ^= 255
     for path in (tmp_path / "rcv1" / "19960826.zip", tmp_path / "19960826.zip"):
         write(path.parent, {path.name: bytes(day)})
-        with pytest.raises(DamagedError, match=r"19960826\.zip is damaged"):
+        with pytest.raises(_DamagedError, match=r"19960826\.zip is damaged"):
             list(read("rcv1", tmp_path / "rcv1" if path.parent.name == "rcv1" else path))
 
 
@@ -389,7 +389,7 @@ def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path, monkeypatch):
         "d.tar.gz": "d.tar.gz",
         "e.tar.gz": "e.tar.gz",
     }.items():
-        with pytest.raises(DamagedError, match=rf"{blamed} is damaged .* unpacks to more than 1000 times its size"):
+        with pytest.raises(_DamagedError, match=rf"{blamed} is damaged .* unpacks to more than 1000 times its size"):
             list(read("rcv1", tmp_path / name))
 
 
@@ -458,7 +458,7 @@ def test_what_was_put_into_the_cache_by_hand_is_found_and_checked(cache):
     write(cache / "rcv1", day_zips())
     assert _fetch(card("rcv1")) == cache / "rcv1"
     (cache / "rcv1" / "19960826.zip").write_bytes(b"")
-    with pytest.raises(DamagedError, match=r"19960826\.zip is damaged"):
+    with pytest.raises(_DamagedError, match=r"19960826\.zip is damaged"):
         _fetch(card("rcv1"))
 
 

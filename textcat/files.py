@@ -132,16 +132,12 @@ def _kinds(annotation: Any) -> Iterator[tuple[Any, str, Any]]:
 # --- a file that is replaced whole -----------------------------------------------------------------------------------
 
 
-def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
+def _write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
     """Write a temporary sibling of a text file, and rename it to the file, which is replaced whole or stays as it was.
 
     What is there but is no regular file (a pipe, ``/dev/stdout``) cannot be renamed over and is written directly. A
     TextcatError says if that cannot be done. Parent folders are made, the encoding is UTF-8, and lines end in a line
     feed on every system.
-
-    Parameters
-    ----------
-    path, text : path, str or iterable of str
     """
     path = Path(path)
     direct = path.exists() and not path.is_file()
@@ -347,7 +343,7 @@ rename = os.replace  # an older file of the new name is replaced in the same ste
 
 
 def create(path: Path) -> BinaryIO:
-    """Open an empty file for writing, without a buffer: what `write` has written is the system's."""
+    """Open an empty file for writing, without a buffer: what `_write` has written is the system's."""
     return open(path, "wb", buffering=0)
 
 
@@ -356,13 +352,8 @@ def reopen(path: Path) -> BinaryIO:
     return open(path, "ab", buffering=0)
 
 
-def write(file: BinaryIO, data: bytes) -> None:
-    """Write all of the data to a file without a buffer.
-
-    Parameters
-    ----------
-    file, data : BinaryIO, bytes
-    """
+def _write(file: BinaryIO, data: bytes) -> None:
+    """Write all of the data to a file without a buffer."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
@@ -378,14 +369,8 @@ def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def cut(path: Path, length: int) -> None:
-    """Shorten a file.
-
-    Parameters
-    ----------
-    path, length : Path, int
-        How many of its first bytes stay; it must not have less.
-    """
+def _cut(path: Path, length: int) -> None:
+    """Shorten a file to its first bytes; it must not have less."""
     with open(path, "rb+") as file:
         file.truncate(length)
         os.fsync(file.fileno())
@@ -459,8 +444,8 @@ class KeptResults(dict[str, dict[str, Any]]):
             return
         with open(self._path, "ab+", buffering=0) as file:
             if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
-                write(file, b"\n")  # after a line that a killed process has left unfinished
-            write(file, journal_line(line))
+                _write(file, b"\n")  # after a line that a killed process has left unfinished
+            _write(file, journal_line(line))
             sync(file)
 
 

@@ -29,7 +29,7 @@ from machine import described
 from workspace import HERE, JOBS, TRAINED_ON, Run, Workspace, environment, interleaved, measured, run, tag
 
 from textcat.evaluation.export import markdown_table
-from textcat.files import write_atomically
+from textcat.files import _write_atomically
 
 SLOWER = 5  # of how many parts of the archive the peers get one
 
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
         text = "\n".join([_head(space, arguments), *parts])
         print(text, end="")
         if options.out:
-            write_atomically(options.out, text)
+            _write_atomically(options.out, text)
             _draw(space, options.out.with_suffix(".svg"))
 
 

@@ -20,7 +20,7 @@ from scipy import sparse
 
 import textcat
 from textcat.evaluation.export import markdown_table
-from textcat.files import write_atomically
+from textcat.files import _write_atomically
 from textcat.papers.pages import _drawing
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
         epochs = _by_epochs(place)
         sizes = _by_size(place, options.runs)
     page = _page(options, contenders, epochs, sizes)
-    write_atomically(options.out, page)
+    _write_atomically(options.out, page)
     print(page, end="")
     _draw(sizes, options.out.with_suffix(".svg"))
 

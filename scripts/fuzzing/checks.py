@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from textcat.reading import formats
-from textcat.reading.batches import read_batches
+from textcat.reading.batches import _read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, is_like_ascii
 from textcat.reading.sources import Source, _by_name
 from textcat.reading.streams import _exact_encoding, _of_pipe, of_file
@@ -49,11 +49,11 @@ def source(name: str, data: bytes, settings: InputSettings, way: int = 0) -> Sou
 
 def check_sources(sources: Sequence[Source], settings: InputSettings) -> tuple[list[Batch], list[Item]]:
     """Read sources, check what is true of all, and return their batches, and what these hold."""
-    batches = list(read_batches(sources, settings))
+    batches = list(_read_batches(sources, settings))
     _check_chain(batches, sum(source.size or 0 for source in sources))
     if all(source.kind != "pipe" for source in sources):
         _check_resuming(sources, settings, batches)
-    items = [item for batch in batches for item in formats.records(batch, settings)]
+    items = [item for batch in batches for item in formats._batch_records(batch, settings)]
     for item in items:
         _check_item(item)
     _check_rejections_pass(batches, items)
@@ -73,7 +73,7 @@ def _check_resuming(sources: Sequence[Source], settings: InputSettings, batches:
     step = max(len(batches) // _RESUMPTIONS, 1)
     for i in {*range(0, len(batches), step), len(batches) - 1} - {-1}:
         checkpoint = json.loads(json.dumps(batches[i].end))
-        again = list(read_batches(sources, settings, checkpoint))
+        again = list(_read_batches(sources, settings, checkpoint))
         assert again == list(batches[i + 1 :]), f"from {checkpoint} on come {again}, not {batches[i + 1 :]}"
 
 
@@ -148,8 +148,8 @@ def _check_block_size(name: str, items: Sequence[Item], data: bytes, settings: I
     if len(data) > settings.max_bytes:
         return  # what is skipped may have another reason
     whole = settings._replace(block_bytes=1 << 20)
-    (batch,) = list(read_batches([source(name, data, whole)], whole)) or [None]
+    (batch,) = list(_read_batches([source(name, data, whole)], whole)) or [None]
     if batch is not None:
-        assert list(items) == list(formats.records(batch, whole)), "the size of blocks changes what is read"
+        assert list(items) == list(formats._batch_records(batch, whole)), "the size of blocks changes what is read"
     else:
         assert not items

@@ -12,7 +12,7 @@ from textcat.corpus.cards import Card
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading import formats
-from textcat.reading.batches import read_documents
+from textcat.reading.batches import _read_documents
 from textcat.reading.records import Block, InputSettings, Record, Rejection
 from textcat.reading.streams import _exact_encoding
 
@@ -57,7 +57,7 @@ def documents(reader: str, name: str, data: bytes, **options: str) -> list[Docum
     path.write_bytes(data)
     card = Card("a", path.parent, reader, [name], options=options)
     try:
-        return read_documents([path], card.settings())
+        return _read_documents([path], card.settings())
     except TextcatError:
         return None
 

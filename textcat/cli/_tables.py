@@ -20,7 +20,7 @@ from rich.text import Text
 from textcat.evaluation import export
 from textcat.evaluation.export import cell_text, markdown_table
 from textcat.evaluation.ranking import Evaluation
-from textcat.files import format_value, write_atomically
+from textcat.files import _write_atomically, format_value
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
 
@@ -478,8 +478,8 @@ def study(
         for trial in trials
     ]
     if out is not None:
-        write_atomically(out / "table.md", markdown_table(rows))
-        write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
+        _write_atomically(out / "table.md", markdown_table(rows))
+        _write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
     if as_json:
         _print_json(console, {"chosen": asdict(chosen), "trials": list(map(asdict, trials)), **_cost(stages)})
         return

@@ -1,15 +1,12 @@
 """Commands about data: `corpora`, `corpora fetch` and `show`; and `reproduce`, which runs the papers' experiments."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.cli import common
-
-if TYPE_CHECKING:
-    pass
 
 
 def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: common.CorpusDir = None) -> None:

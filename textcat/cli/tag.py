@@ -87,7 +87,7 @@ def tag(
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
             inputs, how["progress"] = inputs or ["-"], show
             if out is None:
-                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **how)
+                summary = run._tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **how)
             else:
                 summary = run.tag_archive(model, inputs, out, restart=restart, **how)
     except _Interrupted:

@@ -70,14 +70,7 @@ def train(
     storage.check_target(folder)
     with on_cluster(scheduler):
         tagger = _train_and_evaluate(
-            documents,
-            recipe,
-            bands=band,
-            n_jobs=jobs,
-            store=store,
-            stages=stages,
-            keep_texts=False,
-            counted=counted,
+            documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages, keep_texts=False, counted=counted
         )
     with stages.stage("save"):
         storage.save(tagger, folder)

@@ -19,7 +19,7 @@ from textcat.corpus.descriptions import _read_descriptions
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.files import similar_files
-from textcat.reading.batches import DamagedError, folders_of, read_documents, shared_depth
+from textcat.reading.batches import _DamagedError, _read_documents, folders_of, shared_depth
 from textcat.reading.records import InputSettings, Record
 from textcat.reading.sources import is_url, matches
 from textcat.reading.streams import STEP, Stream
@@ -127,7 +127,7 @@ def open_corpus(
     test_size, seed : float or int, optional
         Set documents of a corpus without a test part aside as one, see `Corpus.split`.
     as_read : callable, optional
-        Takes each record as soon as it is read, as of `read_documents`.
+        Takes each record as soon as it is read, as of `_read_documents`.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
     """Describe data that has no card, by the names of its files."""
     settings = settings or InputSettings()
     names: list[str] = []
-    read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
+    _read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
     described = _descriptions_among(names)
     names = [name for name in names if name != described]
     reader = "folders" if settings.format == "text" else settings.format or _reader_of(names, settings)
@@ -248,7 +248,7 @@ def _open(card: Card, data: str, settings: InputSettings | None, as_read: Callab
     # Every file of a folder is of the format that has been asked for, whatever its name.
     of_one_format = settings is not None and settings.format not in ("", "text")
     wanted = None if of_one_format else card.wanted
-    documents = read_documents([data], card.settings(settings), wanted, contents.open, as_read)
+    documents = _read_documents([data], card.settings(settings), wanted, contents.open, as_read)
     contents.check_complete()
     return Corpus.from_documents(card.name, documents, card.topics, contents.descriptions or _described_beside(card))
 
@@ -300,18 +300,18 @@ class _Contents:
             if not data:
                 self._sums[name] = digest.hexdigest()
                 if card.sha256 and self._sums[name] != card.sha256[name.rpartition("/")[2]]:
-                    raise DamagedError(self._data, f"{name} has not the checksum the card of {card.name} gives")
+                    raise _DamagedError(self._data, f"{name} has not the checksum the card of {card.name} gives")
             return data
 
         return Stream(take, stream.consumed, stream.prompt)
 
     def check_complete(self) -> None:
-        """Raise DamagedError if files are missing, or TextcatError if there is none."""
+        """Raise _DamagedError if files are missing, or TextcatError if there is none."""
         card = self._card
         if missing := sorted(set(card.sha256) - {name.rpartition("/")[2] for name in self._sums}):
-            raise DamagedError(self._data, f"{', '.join(missing)} not in it")
+            raise _DamagedError(self._data, f"{', '.join(missing)} not in it")
         if card.tree and tree_digest(self._sums) != card.tree:
-            raise DamagedError(self._data, f"its files have not the checksum the card of {card.name} gives")
+            raise _DamagedError(self._data, f"its files have not the checksum the card of {card.name} gives")
         if not self._sums:
             fault = f"holds no file the reader {card.reader!r} reads: check the path and the card"
             raise TextcatError(f"{self._data} {fault}.")
@@ -320,7 +320,7 @@ class _Contents:
 def _verify(card: Card, path: Path) -> None:
     """Read a corpus through without parsing it; raise a TextcatError for a file cut off, missing, or of another sum."""
     contents = _Contents(card, str(path))
-    read_documents([path], card.settings(), card.wanted, contents.verify)
+    _read_documents([path], card.settings(), card.wanted, contents.verify)
     contents.check_complete()
 
 
@@ -345,7 +345,7 @@ def _download(card: Card, url: str, target: Path, progress: "Bar | None") -> Non
 def _reason(error: Exception) -> str:
     if (response := getattr(error, "response", None)) is not None:
         return f"HTTP {response.status_code}"
-    if isinstance(error, DamagedError):
+    if isinstance(error, _DamagedError):
         return "the file it gives is cut off or not the one the card describes"
     known = (_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
     return next(known, str(error))

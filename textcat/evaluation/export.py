@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import _checked
 from textcat.evaluation.ranking import Evaluation, TopicQuality
-from textcat.files import write_atomically
+from textcat.files import _write_atomically
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
@@ -85,13 +85,13 @@ def _write_trec(
     positives, values = _checked(Y, scores)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
     run, qrels = Path(folder, "run.txt"), Path(folder, "qrels.txt")
-    write_atomically(run, _run_lines(values, documents, queries, _trec_names([run_name], "run")[0]))
+    _write_atomically(run, _run_lines(values, documents, queries, _trec_names([run_name], "run")[0]))
     relevant = (
         f"{query} 0 {documents[document]} 1\n"
         for query, start, end in zip(queries, positives.indptr, positives.indptr[1:], strict=False)
         for document in sorted(positives.indices[start:end])
     )
-    write_atomically(qrels, relevant)
+    _write_atomically(qrels, relevant)
     return run, qrels
 
 

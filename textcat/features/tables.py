@@ -23,7 +23,7 @@ from textcat.features.affixes import (
     _asked,
     _Regexes,
 )
-from textcat.files import write_atomically
+from textcat.files import _write_atomically
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
@@ -108,7 +108,7 @@ def _keep_tables(tables: LanguageTables) -> None:
     with suppress(OSError):
         path = _cache_file(tables.lang)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, f"{sha256(content.encode()).hexdigest()}\n{content}")
+        _write_atomically(path, f"{sha256(content.encode()).hexdigest()}\n{content}")
 
 
 def _cache_file(lang: str) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 from textcat import papers
 from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.export import markdown_table
-from textcat.files import write_atomically
+from textcat.files import _write_atomically
 from textcat.papers.experiments import FACTS, Experiment, Figure, Result, Row, machine
 
 _NO_VALUE = "-"  # a figure that is not known
@@ -25,7 +25,7 @@ def _write(folder: Path, result: Result) -> Path:
     What an older page says above its table is kept. The page's path is returned.
     """
     path = folder / f"{result.experiment.name}.md"
-    write_atomically(path, _page(result, _prose(path, result.experiment)))
+    _write_atomically(path, _page(result, _prose(path, result.experiment)))
     for picture in result.pictures:
         shutil.copyfile(picture, folder / picture.name)
     rows = [
@@ -33,7 +33,7 @@ def _write(folder: Path, result: Result) -> Path:
         for name, experiment in papers.known_experiments().items()
         if (folder / f"{name}.md").exists()
     ]
-    write_atomically(folder / "README.md", FACTS["index"]["text"] + markdown_table(rows))
+    _write_atomically(folder / "README.md", FACTS["index"]["text"] + markdown_table(rows))
     return path
 
 

@@ -33,7 +33,7 @@ from textcat.reading.records import (
     _RefusedError,
     _reject,
 )
-from textcat.reading.sources import ARCHIVES, Source, _format_of, _is_array, find, is_archive, plain_name
+from textcat.reading.sources import ARCHIVES, Source, _find, _format_of, _is_array, is_archive, plain_name
 from textcat.reading.streams import Stream, _as_utf8, _LookAhead, sought_in
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
 _BY_PLACE = frozenset({"text", "lines", "mbox"})  # formats whose topics are told by where their files lie
 
-_Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
+_Wanted: TypeAlias = Callable[[str], object]  # see `_read_documents`
 _Opened: TypeAlias = Callable[[str, Stream], Stream | None]
 
 
@@ -70,29 +70,18 @@ class _Step(NamedTuple):
     read: int
 
 
-def read_batches(
+def _read_batches(
     sources: Sequence[Source],
     settings: InputSettings,
     start: Iterable[int] | None = None,
     pipes: Mapping[str, PipeState] | None = None,
 ) -> Iterator[Batch]:
-    """Cut sources into batches.
+    """Cut sources into batches, with Rejections for what cannot be read.
 
-    For what cannot be read, the batches have Rejections. Memory stays below a few blocks and the longest record,
-    whatever the sources hold. What comes through a pipe is given as soon as there is a whole record.
-
-    Parameters
-    ----------
-    sources, settings : sequence of Source, InputSettings
-    start : Checkpoint, optional
-        The end of a batch of the same sources and settings; by default the beginning.
-    pipes : mapping of str to PipeState, optional
-        What had been read of each pipe, by its name, when a run was broken off: they must give it again. By default
-        pipes are not observed.
-
-    Yields
-    ------
-    Batch
+    Memory stays below a few blocks and the longest record, whatever the sources hold. What comes through a pipe is
+    given as soon as there is a whole record. `start` is the end of a batch of the same sources and settings; `pipes`
+    what had been read of each pipe, by its name, when a run was broken off: they must give it again. Without it they
+    are not observed.
     """
     observed = [
         _Pipe(source, pipes.get(source.name)) for source in sources if source.kind == "pipe" and pipes is not None
@@ -369,20 +358,14 @@ class _Pipe:
 # --- corpora: all documents, with their labels ------------------------------------------------------------------------
 
 
-class DamagedError(TextcatError):
-    """A file or archive that is cut off, changed, or not what its name says.
-
-    Parameters
-    ----------
-    path, reason : object
-        Shown in the message: what is damaged, and why.
-    """
+class _DamagedError(TextcatError):
+    """A file or archive that is cut off, changed, or not what its name says; the message says what, and why."""
 
     def __init__(self, path: object, reason: object) -> None:
         super().__init__(f"{path} is damaged or incomplete ({reason}): fetch or copy it again.")
 
 
-def read_documents(
+def _read_documents(
     inputs: Iterable[str | PathLike[str]],
     settings: InputSettings,
     wanted: _Wanted | None = None,
@@ -394,27 +377,16 @@ def read_documents(
     The topics of a text are the folder it lies in; those of an mbox or a file of lines, too, or else the file's name.
     One folder that holds everything is no topic. Where neither the document nor the format says the part, it is what
     the name of the file, or of a folder above it, is or ends in: ``train`` or ``test``. If anything cannot be read, or
-    two documents have the same id, it is a TextcatError.
+    two documents have the same id, it is a TextcatError. The inputs are those of `_find`.
 
-    Parameters
-    ----------
-    inputs, settings : iterable of str or path-like, InputSettings
-        As for `textcat.reading.sources.find`.
-    wanted : callable, optional
-        Takes the name of a file inside its input, without the ending of a compressed one; if it returns False, the file
-        is passed over; the ``append`` of a list thus lists all files and reads none. Archives are always opened.
-    opened : callable, optional
-        Takes the name and the stream of a wanted file; returns the stream to read in its place, or None.
-    as_read : callable, optional
-        Takes each record as soon as it is read, in stored order; the document made of it has its `zones`.
-
-    Returns
-    -------
-    list of Document
+    `wanted` takes the name of a file inside its input, without the ending of a compressed one; if it returns False, the
+    file is passed over; the ``append`` of a list thus lists all files and reads none. Archives are always opened.
+    `opened` takes the name and the stream of a wanted file, and returns the stream to read in its place, or None.
+    `as_read` takes each record as soon as it is read, in stored order; the document made of it has its `zones`.
     """
     inputs = list(inputs)
-    labelled = _read_labelled(inputs, settings, wanted, opened)
-    records = sorted(labelled if as_read is None else _shown(labelled, as_read), key=lambda pair: pair[1].source)
+    labelled = _read_labelled(inputs, settings, wanted, opened, as_read)
+    records = sorted(labelled, key=lambda pair: pair[1].source)
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     seen: dict[str, tuple[str, Record]] = {}
     documents = []
@@ -435,21 +407,16 @@ def read_documents(
     return documents
 
 
-def _shown(labelled: Iterable[tuple[str, Record]], as_read: Callable[[Record], object]) -> Iterator[tuple[str, Record]]:
-    for pair in labelled:
-        as_read(pair[1])
-        yield pair
-
-
 def _read_labelled(
     inputs: Iterable[str | PathLike[str]],
     settings: InputSettings,
     wanted: _Wanted | None = None,
     opened: _Opened | None = None,
+    as_read: Callable[[Record], object] | None = None,
 ) -> Iterator[tuple[str, Record]]:
     """Yield the format and the record of each document, in stored order; its source is its file's name in the input."""
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
-    sources = find(inputs, settings)
+    sources = _find(inputs, settings)
     for source in sources:
         walk = _Walk(source, settings, wanted, opened)
         try:
@@ -460,6 +427,8 @@ def _read_labelled(
                     item = item._replace(source=above if source.kind == "file" else f"{above}/{item.source}")
                 for record in _block_records(item, settings):
                     assert isinstance(record, Record)
+                    if as_read is not None:
+                        as_read(record)
                     yield item.format, record
         except _RefusedError as refusal:
             raise _error(refusal, source, walk) from None
@@ -471,7 +440,7 @@ def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:
     _, kind, detail = fault.args
     if kind == "damage":
         inner = name[len(walk.on_disk) :].lstrip("/") if name.startswith(walk.on_disk) else ""
-        return DamagedError(walk.on_disk, f"{inner}: {detail}" if inner else detail)
+        return _DamagedError(walk.on_disk, f"{inner}: {detail}" if inner else detail)
     if kind == "unsafe":
         return TextcatError(f"{walk.on_disk} holds {detail}, so nothing of it is read: get it from its source again.")
     inside = walk.inside(name) if name.startswith(source.name) else name

@@ -174,21 +174,12 @@ class Source(NamedTuple):
         return {"name": self.name, "files": self.files, "size": self.size, "state": self.state}
 
 
-def find(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
-    """Find what arguments name.
+def _find(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
+    """Find what arguments name: files, folders, patterns, URLs that fsspec knows, and ``-`` or none, standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
     stands for the files that fit, sorted. A file that is named twice, also as part of a folder, is read once, and a
     warning is logged. If there is no such file, format or encoding, or nothing tells a format, it is a TextcatError.
-
-    Parameters
-    ----------
-    inputs, settings : iterable of str or path-like, InputSettings
-        Files, folders, patterns, URLs that fsspec knows, and ``-``, standard input; none is standard input, too.
-
-    Returns
-    -------
-    list of Source
     """
     _check(settings)
     texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]

@@ -101,7 +101,7 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
     unfinished, parts = path.with_name(path.name + UNFINISHED), iter(parts)
     with files.create(unfinished) as file:
         while data := b"".join(islice(parts, _PARTS_PER_WRITE)):
-            files.write(file, data)
+            files._write(file, data)
         files.sync(file)
     files.rename(unfinished, path)
     files.sync_folder(path.parent)
@@ -190,10 +190,10 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
     if state.rejected_bytes:
         if not rejected.is_file() or rejected.stat().st_size < state.rejected_bytes:
             raise _missing(rejected)
-        files.cut(rejected, state.rejected_bytes)
+        files._cut(rejected, state.rejected_bytes)
     else:
         files.remove(rejected)
-    files.cut(path / JOURNAL, journal_length)
+    files._cut(path / JOURNAL, journal_length)
     files.sync_folder(path)
 
 
@@ -259,7 +259,7 @@ class ShardWriter:
         self._begin()
 
     def _log(self, entry: Line) -> None:
-        files.write(self._journal, files.journal_line(entry))
+        files._write(self._journal, files.journal_line(entry))
         files.sync(self._journal)
 
 
@@ -275,7 +275,7 @@ class _AppendedFile:
         if data:
             if self._file is None:
                 self._file = files.reopen(self._path) if self.length else files.create(self._path)
-            files.write(self._file, data)
+            files._write(self._file, data)
             self.sha256.update(data)
             self.length += len(data)
 

@@ -62,7 +62,7 @@ def tag_batch(job: Job, batch: Batch) -> TaggedBatch:
     """
     tagger, counts = load_tagger(job), Counts()
     tagged = TaggedBatch([], [], counts, process_name())
-    items = formats.records(batch, job.input)
+    items = formats._batch_records(batch, job.input)
     while held := list(islice(items, _HELD)):
         counts.records += len(held)
         _tag(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)

@@ -17,9 +17,9 @@ from textcat.errors import TextcatError
 from textcat.files import _did_you_mean
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading.batches import read_batches
+from textcat.reading.batches import _read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Rejection
-from textcat.reading.sources import Source, find, is_url
+from textcat.reading.sources import Source, _find, is_url
 from textcat.tagging._folder import ShardWriter, open_folder
 from textcat.tagging._job import Job, TaggedBatch, load_tagger, process_name, tag_batch
 from textcat.tagging._workers import _Workers, open_workers, ordered_map
@@ -108,7 +108,7 @@ def tag_archive(
     return _tag_to_folder(plan, Path(out).expanduser(), restart=restart, progress=progress)
 
 
-def tag_to_stream(
+def _tag_to_stream(
     model: str | os.PathLike[str],
     inputs: Iterable[str | os.PathLike[str]],
     stream: BinaryIO,
@@ -119,16 +119,7 @@ def tag_to_stream(
 ) -> Summary:
     """Tag the inputs into a stream, which is flushed after each batch; Parquet, which is written last, is refused.
 
-    Parameters
-    ----------
-    model, inputs, progress, **settings
-        As for `tag_archive`; the input ``-`` is standard input.
-    stream, on_rejection : BinaryIO, callable
-        The latter is called with each Rejection.
-
-    Returns
-    -------
-    Summary
+    The settings are those of `tag_archive`; the input ``-`` is standard input.
     """
     plan = _make_plan(model, inputs, **settings)
     if plan.job.output.to == "parquet":
@@ -136,7 +127,7 @@ def tag_to_stream(
     _log_plan(plan, "standard output")
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
     stream.write(form.begin())
-    batches = read_batches(plan.sources, plan.job.input)
+    batches = _read_batches(plan.sources, plan.job.input)
     with _workers(plan) as workers, closing(_tagged(plan, batches, workers, tally)) as results:
         for _, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
@@ -172,7 +163,7 @@ def _make_plan(
     folder = str(Path(model).expanduser().resolve())
     job = Job(folder, manifest[SUM], version("spacy"), input_settings, output_settings)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    return _Plan(job, find([os.fspath(path) for path in paths], input_settings), manifest, jobs, scheduler, strict)
+    return _Plan(job, _find([os.fspath(path) for path in paths], input_settings), manifest, jobs, scheduler, strict)
 
 
 def _tag_to_folder(
@@ -187,7 +178,7 @@ def _tag_to_folder(
         tally = _Tally(plan, state, progress)
         if state.finished:
             return tally.summary(state.shards)
-        batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
+        batches = _read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         with (
             closing(ShardWriter(out, state, plan.job.output, **limits)) as shards,
             closing(_tagged(plan, batches, workers, tally)) as results,
@@ -304,7 +295,7 @@ def _warn_of_changes(plan: _Plan) -> None:
     """Warn of inputs that are not what they were when the run began: what came late may not have been read."""
     for source in plan.sources:
         try:
-            (now,) = find([source.name], plan.job.input)
+            (now,) = _find([source.name], plan.job.input)
             changed = now.fingerprint() != source.fingerprint()
         except (TextcatError, ValueError):
             changed = True

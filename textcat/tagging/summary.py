@@ -59,11 +59,7 @@ class Counts:
 
 
 def kind_of_reason(reason: str) -> str:
-    """Return a reason without what differs from case to case: numbers and quotations.
-
-    >>> kind_of_reason("It is not utf-8 (byte 12).")
-    'It is not utf-8 (byte …).'
-    """
+    """Return a reason without what differs from case to case, numbers and quotations: ``It is not utf-8 (byte …).``."""
     return re.sub(r"(?<![\w-])\d+(?![\w-])|'[^']*'", "…", reason)
 
 
@@ -203,10 +199,6 @@ def progress_shown(console: Console | None = None) -> Iterator[ShowProgress]:
 
 
 def clock(seconds: float) -> str:
-    """Return seconds as hours, minutes and seconds.
-
-    >>> clock(3725)
-    '1:02:05'
-    """
+    """Return seconds as hours, minutes and seconds: 3725 as 1:02:05."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

@@ -23,17 +23,10 @@ FORMATS = {
 WHOLE = frozenset({"rcv1", "text"})
 
 
-def records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
+def _batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield what a batch holds, in the order of the input: every record, and a Rejection for all that is none.
 
-    Parameters
-    ----------
-    batch, settings : Batch, InputSettings
-        The settings are those by which it was read.
-
-    Yields
-    ------
-    Record or Rejection
+    The settings are those by which it was read.
     """
     for block in batch.blocks:
         if isinstance(block, Rejection):
