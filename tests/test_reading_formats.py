@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from textcat.reading import formats
 from textcat.reading.batches import _read_batches
-from textcat.reading.compression import COMPRESSIONS
 from textcat.reading.formats import delimited, mbox, reuters
 from textcat.reading.records import Batch, Block, InputSettings, LabelSettings, Record, Rejection, _RefusedError
 from textcat.reading.sources import _find
+from textcat.reading.streams import COMPRESSIONS
 
 
 def parsed(form, data, position=1, offset=0, header=b"", **how):

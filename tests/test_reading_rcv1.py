@@ -21,7 +21,7 @@ from textcat.corpus import catalogue
 from textcat.corpus.cards import card, read_card
 from textcat.corpus.catalogue import _fetch, open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import compression
+from textcat.reading import streams
 from textcat.reading.batches import _DamagedError
 from textcat.reading.formats import rcv1
 from textcat.reading.records import LabelSettings
@@ -375,7 +375,7 @@ def test_an_encrypted_story_is_refused(tmp_path):
 
 
 def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(compression, "FLOOR", 1 << 16)
+    monkeypatch.setattr(streams, "FLOOR", 1 << 16)
     large = bytes(8 << 20)
     write(tmp_path / "a", {"1newsML.xml.gz": gzip.compress(large)})
     write(tmp_path / "b", {"19960826.zip": zip_of({"1newsML.xml": large})})

@@ -274,7 +274,7 @@ def _draw(space: Workspace, path: Path) -> None:
     if not (space.folder / "course.json").exists():
         return
     from textcat.errors import TextcatError
-    from textcat.papers.pages import _drawing
+    from textcat.papers.experiments import _drawing
 
     points = _course(space)
     documents = [each["documents"] for each in points]

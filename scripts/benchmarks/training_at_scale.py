@@ -21,7 +21,7 @@ from scipy import sparse
 import textcat
 from textcat.evaluation.export import markdown_table
 from textcat.files import _write_atomically
-from textcat.papers.pages import _drawing
+from textcat.papers.experiments import _drawing
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import make_rows

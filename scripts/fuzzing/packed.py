@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 from textcat.errors import TextcatError
-from textcat.reading import compression
+from textcat.reading import streams
 from textcat.reading.batches import _read_documents
 from textcat.reading.containers import hidden
 from textcat.reading.records import InputSettings, Rejection
@@ -48,7 +48,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 # 16 MiB are no bomb. With less, the limit itself is met, and the checks can hold what several readings gave.
-@mock.patch.object(compression, "FLOOR", 1 << 20)
+@mock.patch.object(streams, "FLOOR", 1 << 20)
 def check(data: bytes) -> None:
     how, byte, other, place, flipped = data[:5].ljust(5, b"\0")
     name, settings = NAMES[how & 15], settings_of(byte, other)

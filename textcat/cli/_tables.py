@@ -532,20 +532,20 @@ def experiments(console: Console, last_runs: Mapping[Experiment, str], *, as_jso
 
 def reproductions(console: Console, results: Iterable[Result], out: Path | None, *, as_json: bool) -> None:
     """Print the published figures of experiments beside ours, as they come or as JSON; write pages if asked."""
-    from textcat.papers import pages
+    from textcat.papers.experiments import _write, as_objects, columns, notes
 
     ended = []
     for result in results:
         ended.append(result)
-        page = "" if out is None else f"Page: {pages._write(out, result)}\n"
+        page = "" if out is None else f"Page: {_write(out, result)}\n"
         if as_json:
             continue
         _say(console, f"{result.experiment.name}: {result.experiment.title}\n")
-        labels, *figures = pages.columns(result.rows)
+        labels, *figures = columns(result.rows)
         show_columns(console, [labels, *((head, list(map(_Figure, cells))) for head, cells in figures)])
-        for number, note in enumerate(pages.notes(result.rows), start=1):
+        for number, note in enumerate(notes(result.rows), start=1):
             _say(console, f"({number}) {note}")
         kept = f"; {result.n_kept} of {len(result.experiment.tasks)} tasks had been run before" if result.n_kept else ""
         _say(console, f"\n{result.seconds:.1f} s{kept}\n{page}")
     if as_json:
-        _print_json(console, pages.as_objects(ended), indent=2)
+        _print_json(console, as_objects(ended), indent=2)

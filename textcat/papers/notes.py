@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA
 from textcat.margin.solve import solve
-from textcat.papers import datasets, pages
-from textcat.papers.experiments import Figure, Row, Settings, Task, _described
+from textcat.papers import datasets
+from textcat.papers.experiments import Figure, Row, Settings, Task, _described, _drawing
 from textcat.papers.micra import _libsvm_plane, _Plane, _squared_radius
 from textcat.papers.paum import _Vectors, _vectors
 
@@ -160,7 +160,7 @@ def _draw_learning(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     so_far = 100 * mistakes / n_seen
     lag = 100 // STRIDE
     lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent
-    with pages._drawing(path) as axes:
+    with _drawing(path) as axes:
         axes.plot(n_seen, so_far.T, color="silver", linewidth=0.5)
         axes.plot(n_seen, so_far.mean(axis=0), color="black", label="of all documents so far")
         axes.plot(n_seen[lag:], lately.mean(axis=0), color="firebrick", label="of the last 100 documents")
@@ -172,7 +172,7 @@ def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
     """Draw the training and the test error after each of ten epochs, means over draws."""
     epochs = range(1, 11)
     errors = _errors(draws, [draw.repeatedly(epochs, n_jobs) for draw in draws]).mean(axis=0)
-    with pages._drawing(path) as axes:
+    with _drawing(path) as axes:
         axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
         axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
         axes.set(xlabel="epochs", ylabel="misclassified [%]", ylim=(0, None), xticks=list(epochs))

@@ -25,9 +25,9 @@ from textcat.margin.learners import _prevalence_tau
 from textcat.margin.problems import Problem, Solution, rows_by_column
 from textcat.margin.rules import ALMA, PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
-from textcat.papers import datasets, pages
+from textcat.papers import datasets
 from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Row, Settings, Task, _described, _timed
+from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Row, Settings, Task, _described, _drawing, _timed
 from textcat.papers.micra import HARD
 from textcat.training.examples import Examples
 from textcat.training.selection import _folds, _out_of_fold_scores
@@ -437,7 +437,7 @@ def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np
     shown = np.vstack([inside, *points.values()])
     low, high = shown.min(axis=0) - 0.03, shown.max(axis=0) + 0.03
     size = high - low
-    with pages._drawing(path, 7, float(np.clip(7 * size[1] / size[0], 3, 10))) as axes:
+    with _drawing(path, 7, float(np.clip(7 * size[1] / size[0], 3, 10))) as axes:
         for (c, a, b), label in zip(lines, y, strict=True):
             if _crosses(c, a, b, low, high):
                 bounding = np.any(np.abs(c + inside @ (a, b)) <= 1e-9 * np.hypot(a, b))

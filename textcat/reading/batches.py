@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeAlias
 
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.reading.compression import _unpacked
 from textcat.reading.containers import _Entry, tar_entries, zip_entries
 from textcat.reading.formats import FORMATS, WHOLE, _block_records, delimited, parquet
 from textcat.reading.formats.text import _LineCutter
@@ -34,7 +33,7 @@ from textcat.reading.records import (
     _reject,
 )
 from textcat.reading.sources import ARCHIVES, Source, _find, _format_of, _is_array, is_archive, plain_name
-from textcat.reading.streams import Stream, _as_utf8, _LookAhead, sought_in
+from textcat.reading.streams import Stream, _as_utf8, _LookAhead, _unpacked, sought_in
 
 log = logging.getLogger(__name__)
 

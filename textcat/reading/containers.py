@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from textcat.reading.compression import _check_ratio
+from textcat.reading import streams
 from textcat.reading.records import UnreadableError
-from textcat.reading.streams import READ_ERRORS, STEP, Stream, _Part, of_file, shown, sought_in, unreadable
+from textcat.reading.streams import READ_ERRORS, STEP, Stream, _check_ratio, _Part, shown, sought_in, unreadable
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (
@@ -114,7 +114,7 @@ def folder_entries(folder: str) -> Iterator[_Entry]:
 def open_file(path: str) -> Stream:
     """Open a file on the disk, or raise UnreadableError."""
     try:
-        return of_file(open(path, "rb", buffering=0))
+        return streams.of_file(open(path, "rb", buffering=0))
     except OSError as error:
         raise unreadable(error) from None
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.reading.compression import COMPRESSIONS, _unpacked
+from textcat.reading import streams
 from textcat.reading.containers import _Entry, folder_entries, hidden, open_file, walk
 from textcat.reading.formats import FORMATS
 from textcat.reading.formats.delimited import SEPARATORS
@@ -28,7 +28,7 @@ from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.records import InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
-from textcat.reading.streams import Stream, _exact_encoding, _of_pipe, of_file, shown, unreadable
+from textcat.reading.streams import Stream, _exact_encoding, _of_pipe, _unpacked, of_file, shown, unreadable
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _BY_NAME = {
     "mbox": ("mbox", "mbx"),
 }
 _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
-_COMPRESSED = tuple(ending for compression in COMPRESSIONS for ending in compression.endings)
+_COMPRESSED = tuple(ending for compression in streams.COMPRESSIONS for ending in compression.endings)
 _HEAD, _START = 1 << 16, 64  # bytes looked at
 _LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
 _FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[^\s\xef]")  # what is no white space, nor part of a byte order mark

@@ -1,7 +1,8 @@
-"""Read the bytes of a stored file or a pipe forwards in bounded memory, and count how many of them are used up."""
+"""Read the bytes of a file or a pipe forwards in bounded memory, unpacked but no bombs, and count those used up."""
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import io
 import lzma
@@ -14,6 +15,7 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
+from textcat.errors import TextcatError, install_hint
 from textcat.reading.records import UnreadableError, _not_in, is_like_ascii
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
@@ -25,6 +27,10 @@ _MARKS = (  # UTF-32's mark begins with UTF-16's
 )
 _NEVER = re.compile(rb"(?!)")
 _IN_MEMORY = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
+_LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
+FLOOR = 16 << 20  # bytes that anything may unpack to
+_LZMA_MEMORY = 256 << 20
+_BITE = 1 << 10  # bytes given to Zstandard at a time, which may become 32 MiB
 READ_ERRORS = (
     *(OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile),
     RuntimeError,  # a zip's unknown way to compress
@@ -310,3 +316,145 @@ def sought_in(stream: Stream) -> tuple[IO[bytes], _Part]:
 def shown(name: str) -> str:
     """Return a file's name as text; the system's may hold bytes that are none."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+# --- what is compressed by gzip, bzip2, xz or Zstandard ---------------------------------------------------------------
+
+
+class _Gzip:
+    """zlib in the form of bz2 and lzma."""
+
+    def __init__(self) -> None:
+        self._inflate, self.needs_input = zlib.decompressobj(31), True
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        unpacked = self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
+        self.needs_input = not self._inflate.unconsumed_tail and len(unpacked) < max_length
+        return unpacked
+
+
+class _Zstandard:
+    """zstandard in the form of bz2 and lzma, but that it may give more bytes than wanted."""
+
+    def __init__(self) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise TextcatError(
+                f"An input is compressed by Zstandard: run `{install_hint('zst')}` to read it, then start again."
+            ) from None
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._error = zstandard.ZstdError
+        self._waiting = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._waiting
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._frame.unused_data + self._waiting
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        self._waiting += data
+        bite, self._waiting = self._waiting[:_BITE], self._waiting[_BITE:]
+        try:
+            return self._frame.decompress(bite)
+        except self._error as error:
+            raise OSError(str(error)) from None
+
+
+class _Compression(NamedTuple):
+    """How a compressed file begins, the ends of names that say it is one, and what unpacks it."""
+
+    magic: re.Pattern[bytes]
+    endings: tuple[str, ...]
+    unpack: Callable[[], Any]
+
+
+COMPRESSIONS = (
+    _Compression(re.compile(rb"\x1f\x8b\x08"), (".gz", ".tgz"), _Gzip),
+    # The second: of nothing.
+    _Compression(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), (".bz2", ".tbz2"), bz2.BZ2Decompressor),
+    _Compression(
+        re.compile(rb"\xfd7zXZ\x00"), (".xz", ".txz"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _LZMA_MEMORY)
+    ),
+    _Compression(re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), (".zst", ".tzst"), _Zstandard),
+)
+_MAGIC_LENGTH, _TAR_LENGTH = 10, 262
+_BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar", re.DOTALL)
+
+
+def _unpacked(stream: Stream, name: str) -> Stream:
+    """Return what a stream unpacks to if it is compressed, else itself.
+
+    Its first bytes tell, as servers unpack what they send and leave the name. Where they do not, but the name and
+    what no text holds speak for a compressed file whose beginning is damaged, reading it will say so.
+    """
+    # A pipe that gives a short line may give no more for long.
+    head, lower = stream._peek(_MAGIC_LENGTH, until=_LINE_END), name.lower()
+    for compression in COMPRESSIONS:
+        named = lower.endswith(compression.endings)
+        if compression.magic.match(head) or (
+            named and _BINARY.search(head) and not _TAR.match(stream._peek(_TAR_LENGTH))
+        ):
+            return Stream(_Unpacker(stream, compression.unpack).take, stream.consumed, stream.prompt)
+    return stream
+
+
+class _Unpacker:
+    """Unpack a stream in steps that do not depend on how much is asked for, and watch the ratio over any stretch."""
+
+    def __init__(self, source: Stream, make: Callable[[], Any]) -> None:
+        self._source, self._make, self._decompressor = source, make, make()
+        self._start, self._n_unpacked = 0, 0  # of the stretch
+
+    def take(self, n: int) -> bytes:
+        while True:
+            data = b""
+            if self._decompressor.eof:
+                data = self._behind()
+                if not data:
+                    return b""
+                self._decompressor = self._make()
+            elif self._decompressor.needs_input:
+                data = self._source.read(STEP)
+                if not data:
+                    raise EOFError("it is cut off")
+            unpacked: bytes = self._decompressor.decompress(data, STEP)
+            self._watch(len(unpacked))
+            if unpacked:
+                return unpacked
+
+    def _behind(self) -> bytes:
+        """Return what follows the end of a compressed stream, which may be another one, or zeros that fill a block."""
+        data: bytes = self._decompressor.unused_data.lstrip(b"\0")
+        while not data and (more := self._source.read(STEP)):
+            data = more.lstrip(b"\0")
+        return data
+
+    def _watch(self, n: int) -> None:
+        self._n_unpacked += n
+        consumed = self._source.consumed()
+        _check_ratio(self._n_unpacked, consumed - self._start)
+        if consumed - self._start >= STEP:
+            self._start, self._n_unpacked = consumed, 0
+
+
+def _check_ratio(unpacked: int, packed: int) -> None:
+    """Raise UnreadableError if more bytes are unpacked than can be meant, as of a bomb."""
+    if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
+        fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which no text does"
+        raise UnreadableError(fault, "damage", f"it {fault}")

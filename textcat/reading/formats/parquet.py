@@ -8,9 +8,8 @@ from itertools import accumulate
 from typing import IO, Any
 
 from textcat.errors import TextcatError, install_hint
-from textcat.reading.compression import _check_ratio
 from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Fields, _Format, _not_in, _Span
-from textcat.reading.streams import READ_ERRORS, unreadable
+from textcat.reading.streams import READ_ERRORS, _check_ratio, unreadable
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
