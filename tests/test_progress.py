@@ -20,7 +20,7 @@ def test_counting_passes_the_items_on_and_adds_up_to_their_number(n):
 def test_a_stage_that_runs_twice_is_timed_together_and_in_the_order_of_its_first_run():
     stages = Stages()
     for name in ("read", "train", "read"):
-        with stages.stage(name, 3) as advance:
+        with stages._stage(name, 3) as advance:
             advance(3)
     assert list(stages.seconds) == ["read", "train"]
     assert all(seconds >= 0 for seconds in stages.seconds.values())
@@ -28,14 +28,14 @@ def test_a_stage_that_runs_twice_is_timed_together_and_in_the_order_of_its_first
 
 def test_nothing_is_drawn_off_a_terminal():
     console = Console(file=io.StringIO())
-    with Stages(console).stage("read", 3) as advance:
+    with Stages(console)._stage("read", 3) as advance:
         advance(3)
     assert console.file.getvalue() == ""
 
 
 def test_on_a_terminal_the_stage_is_drawn_with_its_count():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with Stages(console).stage("tokens to rows", 300) as advance:
+    with Stages(console)._stage("tokens to rows", 300) as advance:
         advance(300)
     assert "tokens to rows" in console.file.getvalue()
     assert "300/300" in console.file.getvalue()
@@ -43,16 +43,16 @@ def test_on_a_terminal_the_stage_is_drawn_with_its_count():
 
 def test_a_stage_that_fails_leaves_no_bar_behind_and_no_time():
     stages = Stages(Console(file=io.StringIO(), force_terminal=True))
-    with pytest.raises(ZeroDivisionError), stages.stage("train", 1):
+    with pytest.raises(ZeroDivisionError), stages._stage("train", 1):
         raise ZeroDivisionError
     assert stages.seconds == {}
-    with stages.stage("train", 1):  # rich allows no two bars at the same time
+    with stages._stage("train", 1):  # rich allows no two bars at the same time
         pass
 
 
 def test_a_bar_counts_the_bytes_of_a_download_and_then_forgets_them():
     console = Console(file=io.StringIO(), force_terminal=True)
-    with Stages(console).stage("read") as bar:
+    with Stages(console)._stage("read") as bar:
         bar.total = 1000
         bar.update(400)
         assert bar.total == 1000

@@ -127,7 +127,7 @@ def test_equal_recipes_are_tried_once(corpus, tmp_path, space_file):
 
     class Counting(Stages):
         @contextmanager
-        def stage(self, name, total=None):
+        def _stage(self, name, total=None):
             assert (name, total) == ("cross-validate", 4)
             yield calls.append
 

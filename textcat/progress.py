@@ -96,18 +96,8 @@ class Stages:
         self._console = console
 
     @contextmanager
-    def stage(self, name: str, total: int | None = None) -> Iterator[Bar]:
-        """Time a stage, and draw its bar.
-
-        Parameters
-        ----------
-        name, total
-            What stands before the bar, and how many items there are, if that is known.
-
-        Yields
-        ------
-        Bar
-        """
+    def _stage(self, name: str, total: int | None = None) -> Iterator[Bar]:
+        """Time a stage, and draw its bar, behind its name, of the number of items, if that is known."""
         started = time.perf_counter()
         with _bar_on(self._console, name, total) as bar:
             yield bar

@@ -9,6 +9,7 @@ import pickle
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -170,7 +171,7 @@ class CorpusReader(NamedTuple):
         """Open a corpus by its name, its path or its `Corpus.origin`."""
         from textcat.corpus.catalogue import _reopen_corpus, open_corpus
 
-        with stages.stage("read") as bar:
+        with stages._stage("read") as bar:
             if isinstance(corpus, str):
                 return open_corpus(corpus, progress=bar, **self._asdict())
             if self.settings or self.test_size is not None:
@@ -230,31 +231,28 @@ def _forked(open_corpus: Callable[..., "Corpus"]) -> _ForkedReading | None:
         refusing.emit = _refuse  # type: ignore[method-assign]
         logging.getLogger("textcat").handlers = [refusing]
         gc.disable()
-        with _Outbox(sending) as outbox:
+        with closing(_Outbox(sending)) as outbox:
             _send(open_corpus, pickle.Pickler(outbox, pickle.HIGHEST_PROTOCOL))
     finally:
         os._exit(0)  # whatever was raised; what was to be told is told in the pipe
 
 
-class _Outbox:
-    """A file whose bytes another thread writes to a pipe, so that nobody waits until they are read."""
+class _Outbox(Thread):
+    """A file whose bytes this thread writes to a pipe, so that nobody waits until they are read."""
 
     def __init__(self, pipe: int):
+        super().__init__(daemon=True)
         self._pipe, self._parts = pipe, SimpleQueue[bytes]()
-        self._thread = Thread(target=self._work, daemon=True)
-
-    def __enter__(self) -> "_Outbox":
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type | None, *_: object) -> None:
-        self._parts.put(b"")
-        self._thread.join()
+        self.start()
 
     def write(self, part: "bytes | memoryview") -> None:
         self._parts.put(bytes(part))
 
-    def _work(self) -> None:
+    def close(self) -> None:
+        self._parts.put(b"")
+        self.join()
+
+    def run(self) -> None:
         try:
             with open(self._pipe, "wb") as file:
                 while part := self._parts.get():

@@ -44,7 +44,7 @@ def show(corpus: common.CorpusName, read: common.CorpusReader, as_json: common.A
 
     stages = common.new_stages()
     documents = read(corpus, stages)
-    with stages.stage("count tokens"):
+    with stages._stage("count tokens"):
         texts = (text for document in (*documents.train, *documents.test) for text in document.zones.values())
         n_tokens = int(Tokens().count(texts).sum())
     _tables.corpus(common.console(), documents, n_tokens, as_json=as_json)

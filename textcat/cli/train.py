@@ -72,7 +72,7 @@ def train(
         tagger = _train_and_evaluate(
             documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages, keep_texts=False, counted=counted
         )
-    with stages.stage("save"):
+    with stages._stage("save"):
         storage.save(tagger, folder)
     _tables.training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
@@ -81,7 +81,7 @@ def _counted_while_read(reading: "CorpusStream | None", recipe: "Recipe", stages
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
-    with stages.stage("read and count") as bar, suppress(EOFError, pickle.UnpicklingError, TypeError, ValueError):
+    with stages._stage("read and count") as bar, suppress(EOFError, pickle.UnpicklingError, TypeError, ValueError):
         import textcat.training.train  # noqa: F401
         from textcat.training.examples import _CountedCorpus
 

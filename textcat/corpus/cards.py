@@ -28,8 +28,8 @@ READERS = {
     "reuters": ("split", "encoding"),
     "tsv": (*_FIELDS, "quotes"),
 }
-_LABELS = ("train", "test", "version", "headers", "split")
-_SETTINGS = {"id": "id_field", "topics": "topics_field", "separator": "topics_separator", "encoding": "encoding"}
+# Those that are rules of a format, in `LabelSettings`; all others name fields, or how the bytes are read.
+_LABELS = {"folders": {"headers"}, "rcv1": {"train", "test", "version"}, "reuters": {"split"}}
 _FORMATS = {"folders": "text", "json": ""}
 #: How data are read: the setting, its option on the command line, and that of a card, "" for none.
 _INPUT = (
@@ -79,10 +79,9 @@ class Card:
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
         """Return the settings by which the corpus is read: those given, with the card's format and options."""
         settings, options = settings or InputSettings(), self.options
-        labels = {name: options[name] for name in _LABELS if name in options}
-        changes: dict[str, Any] = {field: options[name] for name, field in _SETTINGS.items() if name in options}
-        if "split" in options and self.reader != "reuters":
-            changes["split_field"] = labels.pop("split")
+        labels = {name: options[name] for name in _LABELS.get(self.reader, set()) if name in options}
+        read = options.keys() - labels
+        changes: dict[str, Any] = {name: options[option] for name, _, option in _INPUT if option in read}
         if "text" in options:
             changes["text_fields"] = tuple(name.strip() for name in options["text"].split(","))
         changes["quotes"] = settings.quotes and options.get("quotes") != "none"
@@ -92,8 +91,7 @@ class Card:
 
     def check_settings(self, settings: InputSettings) -> None:
         """Raise a TextcatError if a setting would change nothing, as the card has its own or its reader takes none."""
-        # The split of Reuters is a rule, not a field.
-        taken = {*READERS[self.reader]} - {*self.options} - ({"split"} if self.reader == "reuters" else set())
+        taken = {*READERS[self.reader]} - {*self.options} - _LABELS.get(self.reader, set())
         for name, asked, option in _INPUT:
             if option not in taken and not settings.is_default(name):
                 value = getattr(settings, name)

@@ -25,7 +25,7 @@ if not Doc.has_extension(EXTENSION):
     Doc.set_extension(EXTENSION, default=None)
 
 
-class TopicTagger(Pipe):
+class _TopicTagger(Pipe):
     """Write the values of all topics, and the topics that a document has, to documents of spaCy.
 
     `doc.cats` gets the calibrated probability of every topic, or its score if the model has no probabilities; entries
@@ -33,22 +33,10 @@ class TopicTagger(Pipe):
     just as `textcat tag` gives them. Only the text counts: it is read as the body of a document, with the tokenizer
     that the model was trained with, whatever the pipeline's own one is.
 
-    Parameters
-    ----------
-    tagger : Tagger, optional
-        Without one, `from_disk` or `from_bytes` has to be called first.
-    name : str
-        That of the component in its pipeline.
-    threshold : float, optional
-        A document has the topics whose value in `doc.cats` is above it, and the scorer counts these as predicted. By
-        default the model's own thresholds decide, one per topic, and the scorer takes 0.5.
-    labels : list of str, optional
-        Leave out all other topics.
-
-    Raises
-    ------
-    TextcatError
-        If the model has no such topic, or the threshold is no probability.
+    Without a tagger, `from_disk` or `from_bytes` has to be called first. With a threshold, a document has the topics
+    whose value in `doc.cats` is above it, and the scorer counts these as predicted; without, the model's own thresholds
+    decide, one per topic, and the scorer takes 0.5. With labels, all other topics are left out. A TextcatError says if
+    the model has no such topic, or the threshold is no probability.
     """
 
     def __init__(
@@ -92,17 +80,7 @@ class TopicTagger(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Tag a stream of documents in batches, and yield them in order.
-
-        Parameters
-        ----------
-        stream : iterable of Doc
-        batch_size : int, default 128
-
-        Yields
-        ------
-        Doc
-        """
+        """Tag a stream of documents in batches, and yield them in order."""
         on_error = self.get_error_handler()
         for docs in minibatch(stream, size=batch_size):
             try:
@@ -124,7 +102,7 @@ class TopicTagger(Pipe):
         """Write the model to a folder, one that `textcat tag` takes, too; whole, whatever spaCy excludes."""
         storage.save(self.tagger, path)
 
-    def from_disk(self, path: str | Path, **_: Any) -> "TopicTagger":
+    def from_disk(self, path: str | Path, **_: Any) -> "_TopicTagger":
         """Read the model from a folder that `to_disk` has written, and return the component."""
         self._take(storage.load(path))
         return self
@@ -136,19 +114,8 @@ class TopicTagger(Pipe):
             written: bytes = to_bytes({path.name: path.read_bytes for path in sorted(files)}, exclude)
         return written
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "TopicTagger":
-        """Read the model from what `to_bytes` has returned, and return the component.
-
-        Parameters
-        ----------
-        data : bytes
-        exclude : iterable of str
-            Names of files to leave out.
-
-        Returns
-        -------
-        TopicTagger
-        """
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "_TopicTagger":
+        """Read the model from what `to_bytes` has returned, but for the files to exclude, and return the component."""
         with tempfile.TemporaryDirectory() as folder:
             names = {MANIFEST, *FILES, *MAY_BE}
             from_bytes(data, {name: Path(folder, name).write_bytes for name in names}, exclude)
@@ -203,16 +170,14 @@ def make(
 
     Parameters
     ----------
-    nlp : Language
-    model : path, optional
-    name, threshold, labels
-        As for `TopicTagger`.
+    nlp, name, model, threshold, labels
+        As spaCy gives them, and as for `_TopicTagger`.
 
     Returns
     -------
-    TopicTagger
+    _TopicTagger
     """
     # spaCy's only word that it is loading a pipeline: the components that the pipeline's meta.json names.
     saved = name in getattr(nlp, "_meta", {}).get("components", ())
     tagger = None if model is None or saved else storage.load(model)
-    return TopicTagger(tagger, name, threshold=threshold, labels=labels)
+    return _TopicTagger(tagger, name, threshold=threshold, labels=labels)

@@ -328,7 +328,7 @@ class Tagger:
                 f"No test document of corpus {corpus.name} has a topic of the model (such as {self.topics[0]!r}): "
                 + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
             )
-        with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
+        with (stages or Stages())._stage("evaluate", len(corpus.test)) as advance:
             return self._measure(self.scores(_counted(corpus.test, advance)), relevant, bands=bands)
 
     def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:

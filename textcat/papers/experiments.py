@@ -19,12 +19,11 @@ from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from textcat import __version__
+from textcat import __version__, papers
 from textcat.corpus.catalogue import _warn_once, cache_folder
 from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.export import markdown_table
 from textcat.files import KeptResults, _read_toml, _write_atomically
-from textcat.papers import known_experiments
 from textcat.papers.datasets import MissingData
 from textcat.progress import Stages
 
@@ -136,7 +135,7 @@ def _run(
         record = None if restart else _kept(results, experiment, task, settings)
         n_kept += record is not None
         if record is None:
-            with stages.stage(f"{experiment.name} {number}/{len(experiment.tasks)}: {task.name}"):
+            with stages._stage(f"{experiment.name} {number}/{len(experiment.tasks)}: {task.name}"):
                 record = _run_task(results, experiment, task, settings, _pictures(experiment, task, folder))
         records.append(record)
     jobs = "" if settings.n_jobs == -1 else f" --jobs {settings.n_jobs}"
@@ -259,7 +258,7 @@ def _write(folder: Path, result: Result) -> Path:
         shutil.copyfile(picture, folder / picture.name)
     rows = [
         {"experiment": f"[{name}]({name}.md)", "what it shows": experiment.title}
-        for name, experiment in known_experiments().items()
+        for name, experiment in papers.known_experiments().items()
         if (folder / f"{name}.md").exists()
     ]
     _write_atomically(folder / "README.md", FACTS["index"]["text"] + markdown_table(rows))

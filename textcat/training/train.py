@@ -116,7 +116,7 @@ def _train_and_evaluate(
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
-        with stages.stage("evaluate"):
+        with stages._stage("evaluate"):
             scores = tagger._scores_of(measured)
             tagger.evaluation = tagger._measure(scores, tagger.relevant(corpus), bands=bands)
     else:
@@ -159,7 +159,7 @@ def _train(
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
         if counted is None:
-            with stages.stage("tokens to rows", len(corpus.train)) as advance:
+            with stages._stage("tokens to rows", len(corpus.train)) as advance:
                 counted = _CountedCorpus(corpus, recipe, advance=advance, keep_texts=keep_texts)
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
@@ -167,9 +167,9 @@ def _train(
         measured = None
         release_memory()
         if n_folds:
-            with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
+            with stages._stage("cross-validate", n_folds * len(corpus.topics)) as advance:
                 measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
-        with stages.stage("tokens to rows"):
+        with stages._stage("tokens to rows"):
             examples, labels = counted.examples(counted.fit(features), store=store), counted.labels
             if not n_folds:
                 measured = counted.test_rows(features)
@@ -180,7 +180,7 @@ def _train(
                 "look at its zones, min_df and language."
             )
         release_memory()
-        with stages.stage("train topics", len(corpus.topics)) as advance:
+        with stages._stage("train topics", len(corpus.topics)) as advance:
             learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
     except (TypeError, ValueError) as error:
         if isinstance(error, TextcatError):
@@ -195,7 +195,7 @@ def _train(
     thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
     if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
         release_memory()
-        with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
+        with stages._stage("thresholds", tags.folds * len(corpus.topics)) as advance:
             fold_of = _folds(labels, tags.folds, seed=0)
             scores = _held_out_scores(examples, learner, fold_of, progress=advance)
             thresholds, calibration = _choose(tags.strategy, scores, labels, tags.probability)

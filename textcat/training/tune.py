@@ -201,7 +201,7 @@ def _study(
         recipe.make_learner()
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
     split = {"n_folds": n_folds, "n_repeats": n_repeats, "seed": seed}
-    with stages.stage("cross-validate", (len(recipes) or n_trials) * n_folds * n_repeats) as advance:
+    with stages._stage("cross-validate", (len(recipes) or n_trials) * n_folds * n_repeats) as advance:
         trying = _Study(corpus, kept, advance, split, n_jobs)
         trials = trying.suggested(space, start, n_trials) if space and sampler == "tpe" else trying.trials(recipes)
         return sorted(trials, key=lambda trial: -trial.macro_average_precision[EXPECTED])

@@ -40,12 +40,9 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
     per paragraph), each ``""`` where the story has none. The topics are the codes of class bip:topics:1.0; version 2
     adds those above them in the hierarchy, and puts a story without any topic or any country into no part. The byline,
-    which names the author, is left out.
-
-    References
-    ----------
-    D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark collection for text categorization research,
-    Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3 (the codes' hierarchy) and 4 (RCV1-v2).
+    which names the author, is left out. Source: D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark
+    collection for text categorization research, Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3
+    (the codes' hierarchy) and 4 (RCV1-v2).
     """
     story = _story(span.data, settings.encoding)
     name = _attribute(story, "itemid", "[0-9]+")

@@ -81,11 +81,8 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     """Return what a story says.
 
     The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
-    only a body, one of type BRIEF only a title. The names of its authors are left out.
-
-    References
-    ----------
-    D. D. Lewis, README of Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
+    only a body, one of type BRIEF only a title. The names of its authors are left out. Source: D. D. Lewis, README of
+    Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
     """
     if not span.data.startswith(_OPENING):
         raise UnreadableError("has text before it that belongs to no story: mend the file")
