@@ -25,7 +25,7 @@ from textcat.model.storage import load
 from textcat.reading import formats
 from textcat.reading.batches import _read_batches
 from textcat.reading.records import Block, InputSettings, LabelSettings, Rejection
-from textcat.reading.streams import Stream, _LookAhead
+from textcat.reading.streams import _LookAhead, _Stream
 from textcat.recipe import read_recipe
 
 EXAMPLES = settings(
@@ -165,7 +165,7 @@ def test_what_breaks_off_is_let_go_of_at_once(form, data):
         name, how = f"a.{form}.zst", InputSettings(format="" if form in ("tar", "zip") else form)
         (item,) = [item for batch in _read_batches([checks.source(name, data, how)], how) for item in batch.blocks][-1:]
         assert isinstance(item, Rejection)
-        left = [found for found in gc.get_objects() if isinstance(found, Stream | _LookAhead)]
+        left = [found for found in gc.get_objects() if isinstance(found, _Stream | _LookAhead)]
     finally:
         gc.enable()
     assert not left

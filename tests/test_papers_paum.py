@@ -290,13 +290,13 @@ def spots():
     digits = np.repeat([2, 5, 7], 20)
     images = 6 * np.eye(3)[np.searchsorted([2, 5, 7], digits)] + random.normal(size=(60, 3)) / 4
     names = np.concatenate([digits[:57], [2, 2, 2]])
-    return paum._Kernels.of(_Dataset("spots", sp.csr_array(images), digits, sp.csr_array(images), names))
+    return paum._kernels_of(_Dataset("spots", sp.csr_array(images), digits, sp.csr_array(images), names))
 
 
 def test_the_kernel_is_the_papers(spots):
     dataset = _Dataset("two", sp.csr_array([[1.0, 2.0]]), np.array([0]), sp.csr_array([[4.0, -2.0]]), np.array([0]))
-    assert paum._Kernels.of(dataset).test[0, 0] == pytest.approx(np.exp(-25 / (2 * 3.5) ** 2))
-    np.testing.assert_allclose(spots.train.diagonal(), 1, rtol=1e-6)
+    assert paum._kernels_of(dataset).X_test[0, 0] == pytest.approx(np.exp(-25 / (2 * 3.5) ** 2))
+    np.testing.assert_allclose(spots.X.diagonal(), 1, rtol=1e-6)
 
 
 def test_the_largest_output_names_the_digit(spots):

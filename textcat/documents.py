@@ -264,11 +264,9 @@ class Corpus:
         ]
 
     def labels(self, documents: Sequence[Document]) -> sparse.csc_matrix:
-        """Return which documents belong to which topics of this corpus, in the order of `topics`; others do not count.
+        """Return which documents belong to which topics of this corpus: a csc_matrix of int8, (n_documents, n_topics).
 
-        Returns
-        -------
-        csc_matrix of shape (n_documents, n_topics), int8
+        The topics are in the order of `topics`; others do not count.
         """
         from scipy import sparse  # here, so that a process which only reads documents stays small
 

@@ -22,7 +22,7 @@ from textcat.files import similar_files
 from textcat.reading.batches import _DamagedError, _read_documents, folders_of, shared_depth
 from textcat.reading.records import InputSettings, Record
 from textcat.reading.sources import is_url, matches
-from textcat.reading.streams import STEP, Stream
+from textcat.reading.streams import STEP, _Stream
 
 if TYPE_CHECKING:
     from textcat.progress import Bar
@@ -273,7 +273,7 @@ class _Contents:
         self._sums: dict[str, str] = {}
         self.descriptions: dict[str, str] = {}
 
-    def open(self, name: str, stream: Stream) -> Stream | None:
+    def open(self, name: str, stream: _Stream) -> _Stream | None:
         """Return the stream of a file of documents; read a file of descriptions."""
         stream = self._summed(name, stream)
         if not self._card.describes(name):
@@ -282,13 +282,13 @@ class _Contents:
         self.descriptions.update(_read_descriptions(name, data, f"{name} in {self._data}"))
         return None
 
-    def verify(self, name: str, stream: Stream) -> None:
+    def verify(self, name: str, stream: _Stream) -> None:
         """Read a file only to compare its sum."""
         stream = self._summed(name, stream)
         while stream.read(STEP):
             pass
 
-    def _summed(self, name: str, stream: Stream) -> Stream:
+    def _summed(self, name: str, stream: _Stream) -> _Stream:
         """Return a stream that is summed up as it is read, and whose sum is compared at its end."""
         card, digest, self._sums[name] = self._card, hashlib.sha256(), ""
         if not (card.sha256 or card.tree):
@@ -303,7 +303,7 @@ class _Contents:
                     raise _DamagedError(self._data, f"{name} has not the checksum the card of {card.name} gives")
             return data
 
-        return Stream(take, stream.consumed, stream.prompt)
+        return _Stream(take, stream.consumed, stream.prompt)
 
     def check_complete(self) -> None:
         """Raise _DamagedError if files are missing, or TextcatError if there is none."""

@@ -29,10 +29,10 @@ class _Dataset(NamedTuple):
     """Rows with labels."""
 
     name: str
-    X: sp.csr_array  # float64, rows in the order of the file; no zero is stored, and indices have 32 bits
+    X: Any  # csr_array of float64, rows in the order of the file; no zero is stored, and indices have 32 bits
     y: np.ndarray  # int8, +1 or -1; for USPS the digit
-    X_test: sp.csr_array | None = None  # of the test part, where the data set has one
-    y_test: np.ndarray | None = None
+    X_test: Any = None  # of the test part, where the data set has one
+    y_test: Any = None
 
 
 Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,53 +49,43 @@ _ON_USPS: dict[str, Rule] = {
 }
 
 
-class _Kernels(NamedTuple):
-    """Training and test images by their kernel with the training images, (n_images, n_train), and their digits."""
+def _kernels_of(images: _Dataset) -> _Dataset:
+    """Return images by their kernels ``exp(-|x - x'|²/(2σ)²)`` with the training images: dense, (n_images, n_train)."""
+    from sklearn.metrics.pairwise import rbf_kernel
 
-    train: np.ndarray
-    test: np.ndarray
-    digits: np.ndarray
-    test_digits: np.ndarray
-
-    @classmethod
-    def of(cls, dataset: _Dataset) -> "_Kernels":
-        """Compute ``exp(-|x - x'|²/(2σ)²)``."""
-        from sklearn.metrics.pairwise import rbf_kernel
-
-        assert dataset.X_test is not None
-        assert dataset.y_test is not None
-        train, test = (X.toarray().astype(np.float32) for X in (dataset.X, dataset.X_test))
-        gamma = 1 / (2 * SIGMA) ** 2
-        return cls(rbf_kernel(train, gamma=gamma), rbf_kernel(test, train, gamma=gamma), dataset.y, dataset.y_test)
-
-    def error(self, outputs: np.ndarray) -> float:
-        """Return the percentage of test images of which another digit's output is the largest."""
-        return 100 * float(np.mean(np.unique(self.digits)[outputs.argmax(axis=1)] != self.test_digits))
+    train, test = (X.toarray().astype(np.float32) for X in (images.X, images.X_test))
+    gamma = 1 / (2 * SIGMA) ** 2
+    return images._replace(X=rbf_kernel(train, gamma=gamma), X_test=rbf_kernel(test, train, gamma=gamma))
 
 
 @cache
-def kernels() -> _Kernels:
+def kernels() -> _Dataset:
     """Return the kernels of USPS, computed once."""
-    return _Kernels.of(datasets.load("usps"))
+    return _kernels_of(datasets.load("usps"))
 
 
-def _train_digits(kernels: _Kernels, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
+def _digits_error(kernels: _Dataset, outputs: np.ndarray) -> float:
+    """Return the percentage of test images of which another digit's output is the largest."""
+    return 100 * float(np.mean(np.unique(kernels.y)[outputs.argmax(axis=1)] != kernels.y_test))
+
+
+def _train_digits(kernels: _Dataset, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
     """Train a perceptron per digit against all others, without bias or λ.
 
     Returns the error on the test images in percent, and the epochs until convergence or the last, a mean over digits.
     """
     problems = [
-        Problem(np.flatnonzero(kernels.digits == digit).astype(np.int32), rule, rho=0.0, max_epochs=max_epochs)
-        for digit in np.unique(kernels.digits)
+        Problem(np.flatnonzero(kernels.y == digit).astype(np.int32), rule, rho=0.0, max_epochs=max_epochs)
+        for digit in np.unique(kernels.y)
     ]
-    solutions = solve(kernels.train, problems, n_jobs=n_jobs, seed=seed, kernel="precomputed")
-    alpha = np.zeros((len(kernels.digits), len(solutions)), kernels.train.dtype)
+    solutions = solve(kernels.X, problems, n_jobs=n_jobs, seed=seed, kernel="precomputed")
+    alpha = np.zeros((len(kernels.y), len(solutions)), kernels.X.dtype)
     for digit, solution in enumerate(solutions):
         alpha[solution.support, digit] = solution.alpha
-    return kernels.error(kernels.test @ alpha), float(np.mean([solution.n_epochs for solution in solutions]))
+    return _digits_error(kernels, kernels.X_test @ alpha), float(np.mean([solution.n_epochs for solution in solutions]))
 
 
-def _digits_row(kernels: _Kernels, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS) -> Row:
+def _digits_row(kernels: _Dataset, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS) -> Row:
     """Train one of Table 1's perceptrons in random orders, up to every stage that the paper prints."""
     stages, seeds = list(EPOCHS.items())[: len(printed)], range(n_orders)
     rule = _ON_USPS[name]
@@ -111,11 +101,11 @@ def _digits_row(kernels: _Kernels, name: str, printed: Sequence[float], n_jobs: 
     return Row(name, figures, seconds, f"{name}: the standard deviation over orders is {spread}.")
 
 
-def _digits_svm_row(kernels: _Kernels, printed: Sequence[float]) -> Row:
+def _digits_svm_row(kernels: _Dataset, printed: Sequence[float]) -> Row:
     """Train LIBSVM's machine of maximal margin for each digit."""
-    is_digit = kernels.digits[:, None] == np.unique(kernels.digits)
-    (alpha, bias), seconds = _timed(_machines, kernels.train.astype(np.float64), is_digit, HARD)
-    figures = {"convergence %": Figure(kernels.error(kernels.test @ alpha + bias), printed[-1], 2)}
+    is_digit = kernels.y[:, None] == np.unique(kernels.y)
+    (alpha, bias), seconds = _timed(_machines, kernels.X.astype(np.float64), is_digit, HARD)
+    figures = {"convergence %": Figure(_digits_error(kernels, kernels.X_test @ alpha + bias), printed[-1], 2)}
     return Row("SVM", figures, seconds, "The paper takes its figure from Platt et al. (2000). Here: LIBSVM, C = 10⁵.")
 
 

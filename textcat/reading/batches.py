@@ -33,7 +33,7 @@ from textcat.reading.records import (
     _reject,
 )
 from textcat.reading.sources import ARCHIVES, Source, _find, _format_of, _is_array, is_archive, plain_name
-from textcat.reading.streams import Stream, _as_utf8, _LookAhead, _unpacked, sought_in
+from textcat.reading.streams import _as_utf8, _LookAhead, _Stream, _unpacked, sought_in
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _PART = re.compile(r"(?:^|[-_.])(train|test)$")
 _BY_PLACE = frozenset({"text", "lines", "mbox"})  # formats whose topics are told by where their files lie
 
 _Wanted: TypeAlias = Callable[[str], object]  # see `_read_documents`
-_Opened: TypeAlias = Callable[[str, Stream], Stream | None]
+_Opened: TypeAlias = Callable[[str, _Stream], _Stream | None]
 
 
 class _Place(NamedTuple):
@@ -202,7 +202,7 @@ class _Walk:
             base += entry.size
 
 
-def _documents(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _documents(stream: _Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Return the steps through a file of documents."""
     if model.format == "parquet":
         return _tables(stream, model, settings, place, name)
@@ -214,7 +214,7 @@ def _documents(stream: Stream, model: Block, settings: InputSettings, place: _Pl
     return _cut(stream, model, settings, place, name)
 
 
-def _whole(stream: Stream, model: Block, settings: InputSettings) -> Iterator[_Step]:
+def _whole(stream: _Stream, model: Block, settings: InputSettings) -> Iterator[_Step]:
     """Yield a file that is one document."""
     parts, left = [], settings.max_bytes + 1
     while left and (part := stream.read(left)):
@@ -226,7 +226,7 @@ def _whole(stream: Stream, model: Block, settings: InputSettings) -> Iterator[_S
         yield _Step(model._replace(data=b"".join(parts)), None, stream.consumed())
 
 
-def _tables(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _tables(stream: _Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Yield the rows of a Parquet file."""
     file, part = sought_in(stream)
     try:
@@ -238,7 +238,7 @@ def _tables(stream: Stream, model: Block, settings: InputSettings, place: _Place
         yield _Step(_reject(settings, fault, name, "The file, or the rest of it,"), None, part.end)
 
 
-def _cut(stream: Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _cut(stream: _Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Yield a file of many records."""
     ahead, largest = _LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
@@ -334,9 +334,9 @@ class _Pipe:
     def state(self) -> PipeState:
         return PipeState(self._n, self._sha256.hexdigest())
 
-    def open(self) -> Stream:
+    def open(self) -> _Stream:
         inner = self._open()
-        return Stream(lambda n: self._checked(inner.read(n)), lambda: self._n, inner.prompt, inner.close)
+        return _Stream(lambda n: self._checked(inner.read(n)), lambda: self._n, inner.prompt, inner.close)
 
     def _checked(self, data: bytes) -> bytes:
         left = max(self._before.n_bytes - self._n, 0)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from textcat.reading import streams
 from textcat.reading.records import UnreadableError
-from textcat.reading.streams import READ_ERRORS, STEP, Stream, _check_ratio, _Part, shown, sought_in, unreadable
+from textcat.reading.streams import READ_ERRORS, STEP, _check_ratio, _Part, _Stream, shown, sought_in, unreadable
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (
@@ -55,7 +55,7 @@ class _Entry(NamedTuple):
 
     number: int  # from 0; what is not yielded, such as hidden files, may have numbers, too
     name: str  # its path in there, with "/"; "" for the archive itself, if something is wrong with it
-    open: Callable[[], Stream] = Stream  # in an archive only until the next entry is asked for
+    open: Callable[[], _Stream] = _Stream  # in an archive only until the next entry is asked for
     fault: UnreadableError | None = None  # why it is not to be opened
     size: int = 0  # bytes it takes up in a folder
     read: int = -1  # in a zip, how many bytes of the stored file are used up when it has been read; else -1
@@ -111,7 +111,7 @@ def folder_entries(folder: str) -> Iterator[_Entry]:
         yield _Entry(index, shown(item.name), partial(open_file, item.path), item.fault, size)
 
 
-def open_file(path: str) -> Stream:
+def open_file(path: str) -> _Stream:
     """Open a file on the disk, or raise UnreadableError."""
     try:
         return streams.of_file(open(path, "rb", buffering=0))
@@ -119,7 +119,7 @@ def open_file(path: str) -> Stream:
         raise unreadable(error) from None
 
 
-def zip_entries(stream: Stream) -> Iterator[_Entry]:
+def zip_entries(stream: _Stream) -> Iterator[_Entry]:
     """Yield the files of a zip; raise UnreadableError if it is damaged, or unpacks to many times more than there is."""
     file, whole = sought_in(stream)
     try:
@@ -143,7 +143,7 @@ def zip_entries(stream: Stream) -> Iterator[_Entry]:
         raise unreadable(error) from None
 
 
-def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) -> Stream:
+def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) -> _Stream:
     _check_ratio(entry.file_size, entry.compress_size)  # no more is read than the header says
     try:
         content: Any = archive.open(entry)
@@ -153,7 +153,7 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) 
     step = STEP if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) else 1
     # zipfile reads ahead, so that its place in the file says little.
     size = max(entry.file_size, 1)
-    return Stream(lambda n: content.read1(step), lambda: part.at(content.tell() / size), close=content.close)
+    return _Stream(lambda n: content.read1(step), lambda: part.at(content.tell() / size), close=content.close)
 
 
 class _TarInfo(tarfile.TarInfo):
@@ -177,7 +177,7 @@ class _TarInfo(tarfile.TarInfo):
         raise tarfile.ReadError("a file with holes")
 
 
-def tar_entries(stream: Stream) -> Iterator[_Entry]:
+def tar_entries(stream: _Stream) -> Iterator[_Entry]:
     """Yield the files of a tar that has been uncompressed; raise UnreadableError if it is damaged."""
     file: Any = _TarFile(stream)
     try:
@@ -204,7 +204,7 @@ def tar_entries(stream: Stream) -> Iterator[_Entry]:
 class _TarFile:
     """A stream as what tarfile reads from; it seeks forwards only."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: _Stream) -> None:
         self._stream, self._data, self._place, self._offset = stream, b"", 0, 0
 
     def tell(self) -> int:
@@ -222,7 +222,7 @@ class _TarFile:
             data += more
         return data
 
-    def part(self, size: int, consumed: Callable[[], int]) -> Stream:
+    def part(self, size: int, consumed: Callable[[], int]) -> _Stream:
         """Return the stream of the next bytes, which are a file."""
         end = self._offset + size
 
@@ -232,7 +232,7 @@ class _TarFile:
                 raise tarfile.ReadError("unexpected end of data")
             return data
 
-        return Stream(take, consumed)
+        return _Stream(take, consumed)
 
     def has_more(self) -> bool:
         """Read what stands behind the end, also as the checksum of a compressed tar is compared only there."""

@@ -28,7 +28,7 @@ from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.records import InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
-from textcat.reading.streams import Stream, _exact_encoding, _of_pipe, _unpacked, of_file, shown, unreadable
+from textcat.reading.streams import _exact_encoding, _of_pipe, _Stream, _unpacked, of_file, shown, unreadable
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def _by_name(name: str, settings: InputSettings) -> _Guess:
     return _Guess("lines" if form == "text" and settings.lines else form, by)
 
 
-def _by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
+def _by_content(stream: _Stream, name: str, settings: InputSettings) -> _Guess:
     """Return the format that the first line which is not blank tells, without using it up."""
     head = stream._peek(_HEAD, until=_LINE)
     if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
@@ -106,7 +106,7 @@ def _by_content(stream: Stream, name: str, settings: InputSettings) -> _Guess:
     return _Guess("lines" if settings.lines else "text", "default")  # what is typed is a text
 
 
-def _format_of(stream: Stream, name: str, settings: InputSettings, form: str = "") -> str:
+def _format_of(stream: _Stream, name: str, settings: InputSettings, form: str = "") -> str:
     """Return the format of a file, `form` if it is known; raise UnreadableError if neither name nor content tell it."""
     form = form or _by_name(name, settings).format or _by_content(stream, name, settings).format
     if not form:
@@ -117,7 +117,7 @@ def _format_of(stream: Stream, name: str, settings: InputSettings, form: str = "
     return form
 
 
-def _is_array(stream: Stream, settings: InputSettings) -> bool:
+def _is_array(stream: _Stream, settings: InputSettings) -> bool:
     """Return whether what a stream in JSON starts with is an array."""
     return _start(stream._peek(_HEAD, until=_FIRST), settings).startswith(b"[")
 
@@ -161,7 +161,7 @@ class Source(NamedTuple):
     size: int | None  # bytes, all files of a folder together; None of a pipe
     state: int | str | None  # what changes when the source does; None of a pipe
     files: int  # how many it is
-    open: Callable[[], Stream] = Stream  # of a file or pipe
+    open: Callable[[], _Stream] = _Stream  # of a file or pipe
     entries: Callable[[], Iterator[_Entry]] = lambda: iter(())  # of a folder
 
     @property
@@ -236,7 +236,7 @@ def _local(path: str, settings: InputSettings) -> Source:
     raise TextcatError(f"{path} is no file, folder or pipe: check the path.")
 
 
-def _pipe(name: str, reading: Callable[[], Stream], settings: InputSettings) -> Source:
+def _pipe(name: str, reading: Callable[[], _Stream], settings: InputSettings) -> Source:
     return Source(name, "pipe", _by_name(name, settings), None, None, 1, reading)
 
 
@@ -251,7 +251,7 @@ def _folder(name: str, path: str) -> Source:
     return Source(name, "folder", guess, size, state.hexdigest(), files, entries=partial(folder_entries, path))
 
 
-def _guess(name: str, reading: Callable[[], Stream], settings: InputSettings) -> _Guess:
+def _guess(name: str, reading: Callable[[], _Stream], settings: InputSettings) -> _Guess:
     guess = _by_name(name, settings)
     if guess.format:
         return guess
@@ -351,7 +351,7 @@ def _sum(known: list[Any]) -> str:
     return hashlib.sha256(repr(known).encode("utf-8", "replace")).hexdigest()
 
 
-def _open_remote(system: Any, path: str) -> Stream:
+def _open_remote(system: Any, path: str) -> _Stream:
     try:
         if _gives_ranges(system, path):
             return of_file(_RemoteFile(system.open(path, "rb")))

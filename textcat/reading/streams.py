@@ -48,19 +48,12 @@ def unreadable(error: BaseException) -> UnreadableError:
     return UnreadableError(f"is damaged or incomplete ({detail})", "damage", detail)
 
 
-class Stream:
+class _Stream:
     """Bytes that are read forwards; of a file that can be sought in, `file` is it.
 
-    Parameters
-    ----------
-    take : callable
-        Takes a number of bytes; returns as many or fewer, but none only at the end. By default there are none.
-    consumed : callable, optional
-        Returns how many bytes are used up of the stored file this comes from; by default, how many have been taken.
-    prompt : bool
-        Whether what is there is wanted at once, rather than more of it later.
-    close : callable
-        Closes what it comes from.
+    `take` takes a number of bytes, and returns as many or fewer, but none only at the end; by default there are none.
+    `consumed` returns how many bytes are used up of the stored file this comes from; by default, how many have been
+    taken. `prompt` says whether what is there is wanted at once, rather than more of it later.
     """
 
     file: IO[bytes] | None = None
@@ -117,7 +110,7 @@ class Stream:
         return data
 
 
-class _FileStream(Stream):
+class _FileStream(_Stream):
     """A file that can be sought in, read in one go however much is asked for."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -144,12 +137,12 @@ class _FileStream(Stream):
         self._file.seek(n, io.SEEK_CUR)
 
 
-def of_file(file: Any) -> Stream:
+def of_file(file: Any) -> _Stream:
     """Return the stream of a file that has been opened for reading bytes, sought in if it can be."""
-    return _FileStream(file) if file.seekable() else Stream(file.read, close=file.close)
+    return _FileStream(file) if file.seekable() else _Stream(file.read, close=file.close)
 
 
-def _of_pipe(pipe: Any, closes: bool = False) -> Stream:
+def _of_pipe(pipe: Any, closes: bool = False) -> _Stream:
     """Return the stream of a pipe, such as standard input, which gives at once what is there."""
     # Not through its buffer, as Python cannot end while a thread waits there.
     raw, ended = getattr(pipe, "raw", None), False
@@ -167,7 +160,7 @@ def _of_pipe(pipe: Any, closes: bool = False) -> Stream:
             ended = not data  # on a terminal the end comes once
         return b"".join(parts)
 
-    return Stream(take, prompt=True, close=pipe.close if closes else lambda: None)
+    return _Stream(take, prompt=True, close=pipe.close if closes else lambda: None)
 
 
 def _ready(pipe: Any) -> bool:
@@ -183,7 +176,7 @@ class _LookAhead:
     Once it has `ended`, nothing can follow the data.
     """
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: _Stream) -> None:
         self._stream = stream
         self.data, self.offset = b"", 0
         self.ended = False
@@ -256,7 +249,7 @@ class _LookAhead:
             size = min(2 * size, most)
 
 
-def _as_utf8(stream: Stream, encoding: str) -> Stream | None:
+def _as_utf8(stream: _Stream, encoding: str) -> _Stream | None:
     """Return what a stream becomes in UTF-8, or None if ASCII's characters can be found in it as it is."""
     encoding = _exact_encoding(encoding, stream._peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
@@ -275,7 +268,7 @@ def _as_utf8(stream: Stream, encoding: str) -> Stream | None:
             if text or not data:
                 return text
 
-    return Stream(take, stream.consumed, stream.prompt)
+    return _Stream(take, stream.consumed, stream.prompt)
 
 
 def _exact_encoding(encoding: str, head: bytes) -> str:
@@ -301,7 +294,7 @@ class _Part(NamedTuple):
         return self.start + int((self.end - self.start) * share)
 
 
-def sought_in(stream: Stream) -> tuple[IO[bytes], _Part]:
+def sought_in(stream: _Stream) -> tuple[IO[bytes], _Part]:
     """Return a file with all of a stream that can be sought in, and the bytes of the stored file it stands for."""
     start, file = stream.consumed(), stream.file
     if file is not None:
@@ -397,7 +390,7 @@ _MAGIC_LENGTH, _TAR_LENGTH = 10, 262
 _BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar", re.DOTALL)
 
 
-def _unpacked(stream: Stream, name: str) -> Stream:
+def _unpacked(stream: _Stream, name: str) -> _Stream:
     """Return what a stream unpacks to if it is compressed, else itself.
 
     Its first bytes tell, as servers unpack what they send and leave the name. Where they do not, but the name and
@@ -410,14 +403,14 @@ def _unpacked(stream: Stream, name: str) -> Stream:
         if compression.magic.match(head) or (
             named and _BINARY.search(head) and not _TAR.match(stream._peek(_TAR_LENGTH))
         ):
-            return Stream(_Unpacker(stream, compression.unpack).take, stream.consumed, stream.prompt)
+            return _Stream(_Unpacker(stream, compression.unpack).take, stream.consumed, stream.prompt)
     return stream
 
 
 class _Unpacker:
     """Unpack a stream in steps that do not depend on how much is asked for, and watch the ratio over any stretch."""
 
-    def __init__(self, source: Stream, make: Callable[[], Any]) -> None:
+    def __init__(self, source: _Stream, make: Callable[[], Any]) -> None:
         self._source, self._make, self._decompressor = source, make, make()
         self._start, self._n_unpacked = 0, 0  # of the stretch
 
