@@ -27,7 +27,7 @@ COUNTS = {
     "web-2477": (2477, 300, 72, None),
     "web": (49749, 300, 1479, None),
 }
-PLATT = [name for name in datasets.names() if name.startswith(("adult-", "web-")) and name not in COUNTS]
+PLATT = [name for name in datasets._SOURCES if name.startswith(("adult-", "web-")) and name not in COUNTS]
 
 
 @pytest.fixture(scope="session")
@@ -194,7 +194,7 @@ def test_usps_is_read_from_either_of_its_two_forms(own, expect):
 # --- what is not there, or not right ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", datasets.names())
+@pytest.mark.parametrize("name", datasets._SOURCES)
 def test_a_data_set_that_is_missing_is_named_with_its_file_and_where_to_put_it(own, tmp_path, name):
     with pytest.raises(MissingData, match=rf"The data set {name} needs the file \S+: put it") as raised:
         load(name)

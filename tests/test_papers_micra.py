@@ -132,7 +132,7 @@ def test_libsvm_runs_on_many_rows_only_where_it_is_asked_for(clouds, case, monke
 def test_cases_are_the_papers_rows_on_data_sets_that_exist():
     found = {table: micra.cases(table) for table in (5, 6, 7, 8)}
     assert [len(rows) for rows in found.values()] == [7, 6, 5, 1]
-    assert {case.data for rows in found.values() for case in rows} <= set(datasets.names())
+    assert {case.data for rows in found.values() for case in rows} <= set(datasets._SOURCES)
     assert found[6][-1] == _Case("32561 rows", "adult", 1, 0, 105, 600, 0.492e-2, 0.8526, 0.8441)
     assert found[8][0].beta == pytest.approx(336e-5)
 

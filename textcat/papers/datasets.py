@@ -38,14 +38,9 @@ class _Dataset(NamedTuple):
 Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels
 
 
-# What each data set is made of, and what it must come out as. What is to `read` as "table" is read by `_read_table`,
-# which takes the files' bytes and returns rows and labels, and those of a test part.
+# What each data set is made of, and what it must come out as, in the order of the papers. What is to `read` as "table"
+# is read by `_read_table`, which takes the files' bytes and returns rows and labels, and those of a test part.
 _SOURCES: dict[str, dict[str, Any]] = _read_toml(Path(__file__).with_name("datasets.toml"), "table")
-
-
-def names() -> list[str]:
-    """Return the names that `load` knows, in the order of the papers."""
-    return list(_SOURCES)
 
 
 def load(name: str) -> _Dataset:
@@ -113,7 +108,7 @@ def _find(file: str) -> Path | None:
 
 def _paths(name: str) -> list[Path]:
     if name not in _SOURCES:
-        raise TextcatError(f"There is no data set {name!r}; there are {', '.join(names())}.")
+        raise TextcatError(f"There is no data set {name!r}; there are {', '.join(_SOURCES)}.")
     source, paths = _SOURCES[name], []
     for file in source["files"]:
         if name == "usps" and (packed := _find(_USPS_PACKED)):
