@@ -117,8 +117,8 @@ def test_a_text_that_is_not_kept_is_gone_once_it_is_counted(monkeypatch):
             del text
         return count_terms(tokens, ["gold"] * len(seen), **options)
 
-    count_terms = Tokens.count_terms
-    monkeypatch.setattr(Tokens, "count_terms", counting)
+    count_terms = Tokens._count_terms
+    monkeypatch.setattr(Tokens, "_count_terms", counting)
     documents = [Document(str(k), {"body": Text(f"gold {k}")}, ("gold",)) for k in range(5)]
     own = Corpus.from_documents("c", documents)
     counts = _CountedCorpus(own, Recipe("plain"), keep_texts=False)

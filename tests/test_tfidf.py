@@ -151,7 +151,7 @@ def test_characters_of_a_term_have_a_space_at_either_end():
 
 def test_a_term_that_reads_like_an_ngram_is_one_column_with_it():
     class Written:
-        def count_terms(self, texts, **how):
+        def _count_terms(self, texts, **how):
             assert list(texts) == ["", ""]
             # The first text has the term "oil wheat", the second one the terms "oil" and "wheat" in a row.
             ids, counts = np.array([1, 0, 2, ~0], np.int32), np.ones(4, np.int32)
@@ -239,7 +239,7 @@ def test_learning_from_some_of_the_counted_documents_is_learning_from_those_alon
     chosen = data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=1, unique=True))
     transformer = TfIdf(TOKENS, **how)
     counted = transformer.count(texts)
-    rows = transformer.fit_counted(counted, chosen).rows_of(counted)
+    rows = transformer._fit_counted(counted, chosen)._rows_of(counted)
     alone = TfIdf(TOKENS, **how).fit([texts[i] for i in chosen])
     assert transformer.vocabulary_ == alone.vocabulary_
     assert np.array_equal(transformer.idf_, alone.idf_)
@@ -261,7 +261,7 @@ def test_what_was_counted_holds_no_ngram_that_is_too_rare():
 def test_no_row_is_given_before_anything_was_learnt():
     transformer = TfIdf(TOKENS)
     with pytest.raises(NotFittedError):
-        transformer.rows_of(transformer.count(TRAIN))
+        transformer._rows_of(transformer.count(TRAIN))
 
 
 def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():
@@ -340,7 +340,7 @@ def test_a_restored_transformer_gives_the_same_rows(more):
     how = {"zones": {"title": 2, "body": 1}, "apart": True, **more}
     fitted = TfIdf(TOKENS, **how).fit(TRAIN)
     learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
-    restored = TfIdf.restore(*learnt, **how)
+    restored = TfIdf._restore(*learnt, **how)
     assert restored.get_params(deep=False) | {"tokens": 0} == fitted.get_params(deep=False) | {"tokens": 0}
     assert (restored.transform(NEW) != fitted.transform(NEW)).nnz == 0
     assert restored.n_documents_ == len(TRAIN)
@@ -351,13 +351,13 @@ def test_a_restored_transformer_gives_the_same_rows(more):
 )
 def test_what_does_not_fit_together_is_not_restored(terms, more):
     with pytest.raises(TextcatError, match="2 idf do not fit the"):
-        TfIdf.restore(terms, np.ones(2), 9, **more)
+        TfIdf._restore(terms, np.ones(2), 9, **more)
 
 
 def test_what_a_transformer_has_learnt_gives_the_same_rows_without_it():
     fitted = TfIdf(TOKENS, ngrams=2, sublinear_tf=True).fit(TRAIN)
     learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
-    alone = Vectorizer.restore(*learnt, **fitted.get_params(deep=False))
+    alone = Vectorizer._restore(*learnt, **fitted.get_params(deep=False))
     for each in (alone, pickle.loads(pickle.dumps(alone)), copy.deepcopy(alone)):
         assert (each.transform(NEW) != fitted.transform(NEW)).nnz == 0
         assert each.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from textcat.errors import TextcatError
-from textcat.features.language import MissingPackageError, _read_language, open_language
+from textcat.features.language import MissingPackageError, _open_language, _read_language
 from textcat.features.tables import LanguageTables, _kept_tables
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, Tokens, _Vocabulary
@@ -144,7 +144,7 @@ plain = st.lists(st.tuples(before, core, behind, gaps).map("".join), max_size=8)
 @settings(max_examples=50, deadline=None)
 @example(text="The word, (word) 'Word' word. Of:) (x) co. 12km")
 def test_tokens_of_plain_chunks_are_those_of_spacy_where_only_known_terms_count(lang, text):
-    found = TOKENS[lang].count_terms([text], vocabulary=KNOWN)
+    found = TOKENS[lang]._count_terms([text], vocabulary=KNOWN)
     assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
     terms = [term if term in KNOWN.terms else OTHER for term in naive.terms(text, lang)]
     entries = zip([KNOWN.terms[i] for i in found.ids.tolist()], found.counts.tolist(), strict=True)
@@ -178,7 +178,7 @@ ways = st.fixed_dictionaries(
 def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams, chars):
     counts = Tokens(**how)
     counts._counter = _counter_for(counts)
-    found = counts.count_terms(documents, ngrams=ngrams, chars=chars)
+    found = counts._count_terms(documents, ngrams=ngrams, chars=chars)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         words = naive.terms(text, **how)
@@ -192,7 +192,7 @@ def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams
 
 
 def test_a_plural_counts_as_its_singular_and_joins_it_in_pairs():
-    found = Tokens(fold_plurals=True).count_terms(["Oil prices, oil price"], ngrams=2)
+    found = Tokens(fold_plurals=True)._count_terms(["Oil prices, oil price"], ngrams=2)
     assert dict(zip([_name(found, i) for i in found.ids.tolist()], found.counts.tolist(), strict=True)) == {
         ("oil",): 2,
         ("price",): 2,
@@ -202,7 +202,7 @@ def test_a_plural_counts_as_its_singular_and_joins_it_in_pairs():
 
 
 def test_plurals_of_other_languages_are_left_alone():
-    assert Tokens("de", fold_plurals=True).count_terms(["Autos"]).terms == ["autos"]
+    assert Tokens("de", fold_plurals=True)._count_terms(["Autos"]).terms == ["autos"]
 
 
 _COUNTERS = {}
@@ -228,7 +228,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     documents = list(_reuters_texts(reuters_archive))
     assert len(documents) == 21578
     ours = Tokens()
-    ours.count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
+    ours._count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
     by_tables = _with_tables("en")
     totals = ours.count(documents)
     nlp = spacy.blank("en")
@@ -250,11 +250,11 @@ def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
 
 def test_results_do_not_depend_on_batches_or_on_what_the_token_cache_holds(monkeypatch):
     documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
-    whole = Tokens().count_terms(documents, ngrams=3, chars=3)
+    whole = Tokens()._count_terms(documents, ngrams=3, chars=3)
     monkeypatch.setattr("textcat.features.tokens._BATCH_CHARACTERS", 100)
     small = Tokens(memo_bytes=0)
     for _ in range(2):
-        found = small.count_terms(documents, ngrams=3, chars=3)
+        found = small._count_terms(documents, ngrams=3, chars=3)
         assert [_name(found, i) for i in found.ids] == [_name(whole, i) for i in whole.ids]
         assert found.counts.tolist() == whole.counts.tolist()
         assert found.ends.tolist() == whole.ends.tolist()
@@ -273,7 +273,7 @@ def test_what_is_not_known_counts_as_the_last_term_and_the_last_ngram(learnt, do
     known = _known(words[::2])
     counts = Tokens(**how)
     counts._counter = _counter_for(counts)
-    found = counts.count_terms(documents, ngrams=ngrams, vocabulary=known)
+    found = counts._count_terms(documents, ngrams=ngrams, vocabulary=known)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         grams = [tuple(gram) for gram in naive.grams(naive.terms(text, **how), ngrams)]
@@ -301,13 +301,13 @@ def _known(grams):
 def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
     documents = ["Word by word, said Mr. X :) )", "nothing new"]
     tokens, known = Tokens(), _known([("word", "word"), ("said",)])
-    tokens.count_terms(documents)
+    tokens._count_terms(documents)
     asked = _asked(tokens, monkeypatch)
-    found = tokens.count_terms(documents, vocabulary=known)
-    fresh = Tokens().count_terms(documents, vocabulary=known)
+    found = tokens._count_terms(documents, vocabulary=known)
+    fresh = Tokens()._count_terms(documents, vocabulary=known)
     assert asked == []
     assert all(np.array_equal(*each) for each in zip(found[:3], fresh[:3], strict=True))
-    assert tokens.count_terms(documents).terms == Tokens().count_terms(documents).terms
+    assert tokens._count_terms(documents).terms == Tokens()._count_terms(documents).terms
 
 
 def _asked(tokens, monkeypatch):
@@ -322,7 +322,7 @@ def test_a_full_token_cache_is_emptied(monkeypatch):
     monkeypatch.setattr("textcat.features.tokens._BATCH_TEXTS", 100)
     tokens = Tokens(memo_bytes=100_000)
     for start in range(0, 20_000, 2_000):
-        tokens.count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
+        tokens._count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
     assert tokens._counter.cache.span_bytes < 250_000
     assert len(tokens._counter.terms) < 10_000
 
@@ -333,10 +333,10 @@ def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
     # Chunks that are not of ASCII letters, so that the language is asked about them.
     documents = [f"öfter {'lóng' * 20} Word{i} isn't, éternel{i} saïd" for i in range(2_000)]
     known = _known([("öfter", "word1"), ("saïd",)])
-    expected = Tokens().count_terms(documents, ngrams=2, vocabulary=known)
+    expected = Tokens()._count_terms(documents, ngrams=2, vocabulary=known)
     tokens = Tokens(memo_bytes=memo_bytes)
     asked = _asked(tokens, monkeypatch)
-    found = tokens.count_terms(documents, ngrams=2, vocabulary=known)
+    found = tokens._count_terms(documents, ngrams=2, vocabulary=known)
     assert all(np.array_equal(*each) for each in zip(found[:3], expected[:3], strict=True))
     for span in ("öfter", "lóng" * 20, "isn't,", "saïd"):
         assert asked.count(span) == (1 if memo_bytes else 100)
@@ -347,7 +347,7 @@ def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
     monkeypatch.setattr("textcat.features.language._MAX_LEXEMES", 3_000)
     tokens, sizes = Tokens("zh"), []
     for start in range(0, 6_000, 500):
-        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], vocabulary=KNOWN)
+        tokens._count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], vocabulary=KNOWN)
         sizes.append(len(tokens._counter._language._nlp.vocab))
     assert max(sizes) < 3_000 + 500 * 20  # and what a batch brings
     for text in ("nové1-x, don't stop :) )", "Mr. X said 5km. Word"):
@@ -357,7 +357,7 @@ def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
 def test_endless_new_words_take_no_more_memory_than_allowed():
     tokens, known = Tokens(memo_bytes=500_000), _known([("known", "word")])
     for start in range(0, 50_000, 1_000):
-        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], vocabulary=known)
+        found = tokens._count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], vocabulary=known)
         assert found.terms is known.terms
     counter = tokens._counter
     assert counter.terms == ["known", "word", OTHER]
@@ -373,7 +373,7 @@ def test_counts_of_tokens_are_those_of_spacy():
 
 
 def test_no_texts_have_no_counts():
-    found = Tokens().count_terms([])
+    found = Tokens()._count_terms([])
     assert (len(found.ends), len(found.ids), len(found.counts)) == (0, 0, 0)
 
 
@@ -393,7 +393,7 @@ def test_tokenizers_of_another_kind_are_asked_for_whole_texts(lang):
     tokens = Tokens(lang)
     for _ in range(2):
         assert tokens.tokenize(text) == naive.tokens(text, lang)
-    found = tokens.count_terms([text, "", text])
+    found = tokens._count_terms([text, "", text])
     assert np.diff(found.ends, prepend=0).tolist()[1] == 0
     assert sorted(found.terms) == sorted(set(naive.terms(text, lang)))
 
@@ -427,7 +427,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
     monkeypatch.setattr("spacy.util.get_lang_class", missing)
     with pytest.raises(MissingPackageError, match=r"pip install 'spacy\[ja\]'"):
-        open_language("ja")
+        _open_language("ja")
 
 
 def test_an_error_half_way_leaves_no_trace(monkeypatch):
@@ -442,7 +442,7 @@ def test_an_error_half_way_leaves_no_trace(monkeypatch):
 
 def test_a_text_that_is_no_string_is_refused():
     with pytest.raises(TypeError):
-        Tokens().count_terms([b"bytes"])
+        Tokens()._count_terms([b"bytes"])
 
 
 def test_copies_share_settings_and_not_the_token_cache():
@@ -456,9 +456,9 @@ def test_copies_share_settings_and_not_the_token_cache():
 
 def test_changed_settings_take_effect():
     tokens = Tokens()
-    assert tokens.count_terms(["The Word"]).terms == ["word"]
+    assert tokens._count_terms(["The Word"]).terms == ["word"]
     tokens.set_params(lowercase=False, remove_stop_words=False)
-    assert tokens.count_terms(["The Word"]).terms == ["The", "Word"]
+    assert tokens._count_terms(["The Word"]).terms == ["The", "Word"]
 
 
 def test_parameters_are_those_that_scikit_learn_would_see():
@@ -513,5 +513,5 @@ def test_spacy_looks_only_for_the_rules_with_affixes_among_tokens():
 
 def test_spacys_tokenizer_is_the_one_that_works_on_spans_between_white_space():
     # Not promised: languages with this very class (not one derived from it) tokenize each span for itself.
-    assert all(open_language(lang).splits_at_space for lang in LANGUAGES)
-    assert not open_language("zh").splits_at_space
+    assert all(_open_language(lang).splits_at_space for lang in LANGUAGES)
+    assert not _open_language("zh").splits_at_space

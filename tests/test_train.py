@@ -57,13 +57,13 @@ def test_bands_are_those_asked_for(corpus):
 
 
 def test_the_terms_of_a_document_are_counted_once(corpus, monkeypatch):
-    texts, count_terms = [], Tokens.count_terms
+    texts, count_terms = [], Tokens._count_terms
 
     def counting(tokens, new, **options):
         texts.extend(new := list(new))
         return count_terms(tokens, new, **options)
 
-    monkeypatch.setattr(Tokens, "count_terms", counting)
+    monkeypatch.setattr(Tokens, "_count_terms", counting)
     _train_and_evaluate(corpus, PLAIN)
     assert len(texts) == sum(len(document.zones) for document in corpus.train)
 

@@ -214,20 +214,10 @@ class _Language:
         return [strings[position] for position in positions.tolist()]
 
 
-def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
-    """Return a language, of which no two share what changes.
+def _open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
+    """Return a language, of which no two share what changes; spaCy is not imported where there are tables of it.
 
-    Parameters
-    ----------
-    lang : str
-        A language code that `spacy.blank` takes.
-    tables : LanguageTables, optional
-        Those of the installed spaCy, which then is not imported; by default those that an earlier process has kept in
-        the user's cache, if there are any.
-
-    Returns
-    -------
-    _Language
+    By default these are those that an earlier process has kept in the user's cache.
     """
     if tables := tables or _kept_tables(lang):
         return _Language(lang, tables, _usual_attributes(tables.stop_words or ()))

@@ -116,7 +116,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         -------
         TfIdf
         """
-        return self.fit_counted(self.count(documents))
+        return self._fit_counted(self.count(documents))
 
     def fit_transform(self, documents: Documents, y: Any = None) -> csr_matrix:
         """Learn from documents and return their rows, counting once.
@@ -131,7 +131,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         csr_matrix of shape (n_documents, n_terms)
         """
         counted = self.count(documents)
-        return self.fit_counted(counted).rows_of(counted)
+        return self._fit_counted(counted)._rows_of(counted)
 
     def count(self, documents: Documents) -> _CountedDocuments:
         """Count the terms of documents, to learn from some of them and make the rows of all, maybe several times."""
@@ -143,20 +143,11 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         lengths = text_lengths(counts.ends, counts.counts)
         return _CountedDocuments(parts, counts if self.hash_bits else self._without_rare(parts, counts), lengths)
 
-    def fit_counted(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> TfIdf:
-        """Learn terms and document frequencies from documents that `count` has counted.
+    def _fit_counted(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> TfIdf:
+        """Learn from documents that `count` has counted, by default from all; those chosen are positions, each once.
 
-        Parameters
-        ----------
-        counted : document-term counts
-            By the same settings of `tokens`, `zones`, `apart`, `ngrams`, `chars` and `hash_bits`, and no lower
-            `ngram_min_df`.
-        chosen : array-like of int, optional
-            The documents to learn from, by their positions, each once; by default all.
-
-        Returns
-        -------
-        TfIdf
+        They must be counted by the same `tokens`, `zones`, `apart`, `ngrams`, `chars` and `hash_bits`, and no lower
+        `ngram_min_df`.
         """
         self._check_settings()
         parts, counts, lengths = counted
@@ -172,19 +163,8 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         self._keep(vocabulary, idf, m, averages, columns)
         return self
 
-    def rows_of(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
-        """Return the rows of documents that `count` has counted, as `transform` does.
-
-        Parameters
-        ----------
-        counted : document-term counts
-        chosen : array-like of int, optional
-            The documents, by their positions, in the order of the rows; by default all.
-
-        Returns
-        -------
-        csr_matrix of shape (n_documents, n_terms)
-        """
+    def _rows_of(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
+        """Return the rows of documents that `count` has counted, as `transform` does; those chosen are positions."""
         check_is_fitted(self, "idf_")  # `count` alone has fitted nothing
         parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
         return self._matrix(self._rows(parts, counted.counts, counted.lengths))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
-from textcat.features.language import _Boundary, open_language, replace_surrogates, singular, words_with_singular
+from textcat.features.language import _Boundary, _open_language, replace_surrogates, singular, words_with_singular
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
@@ -113,24 +113,14 @@ class Tokens:
             totals = [counter.cache.n_tokens() for _ in counter.batches(texts)]
         return np.concatenate([np.zeros(0, np.int64), *totals])
 
-    def count_terms(
+    def _count_terms(
         self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0, vocabulary: _Vocabulary | None = None
     ) -> TermCounts:
         """Count the terms of every text.
 
-        Parameters
-        ----------
-        texts : iterable of str
-        ngrams : {1, 2, 3}, default=1
-            Also count the n-grams of up to so many terms that follow each other, whatever else lies between them.
-        chars : int, default=0
-            Also count the n-grams of so many characters in each term, in lower case with a space at either end.
-        vocabulary : _Vocabulary, optional
-            Count by the ids in there; all others count as the last ones. Not together with `chars`.
-
-        Returns
-        -------
-        TermCounts
+        Counted are also the n-grams of up to so many terms (1 to 3) that follow each other, whatever else lies between
+        them, and those of so many characters in each term, in lower case with a space at either end. With a vocabulary,
+        and then without `chars`, ids are those in there; all others count as the last ones.
         """
         counter = self._prepared()
         with counter.lock:
@@ -191,7 +181,7 @@ class _TermCounter:
     def __init__(self, settings: dict[str, Any], tables: LanguageTables | None) -> None:
         self.settings = settings
         self.lock = threading.Lock()
-        self._language = open_language(settings["lang"], tables)
+        self._language = _open_language(settings["lang"], tables)
         self._edges = self._language.special_edges()
         self.tables = self._language.tables
         get = self._language.attributes
@@ -242,7 +232,7 @@ class _TermCounter:
         self.cache.restrict(vocabulary.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Count the batch; for the parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
+        """Count the batch; for the parameters see `Tokens._count_terms`, for the result `TokenCache.count`."""
         ends, ids = self._char_ngrams_of_terms(chars) if chars else (array("q"), array("i"))
         return self.cache.count(len(self.terms), ngrams, np.array(ends, np.int64), np.array(ids, np.int32))
 

@@ -73,7 +73,7 @@ class Rows(NamedTuple):
 class Vectorizer:
     """Return the rows that a fitted `TfIdf` returns, without scikit-learn, whose import takes time and memory.
 
-    Made by `restore`. Its parameters and attributes are those of `TfIdf`.
+    Made by `_restore`. Its parameters and attributes are those of `TfIdf`.
     """
 
     tokens: Tokens | None = None
@@ -96,7 +96,7 @@ class Vectorizer:
     dtype: Any = np.float32
 
     @classmethod
-    def restore(
+    def _restore(
         cls: type[_Self],
         terms: Sequence[str] | None,
         idf: np.ndarray,
@@ -105,21 +105,7 @@ class Vectorizer:
         /,  # `idf` is also the name of a setting
         **settings: Any,
     ) -> _Self:
-        """Return one of what a `TfIdf` was fitted to.
-
-        Parameters
-        ----------
-        terms : sequence of str, or None
-            The keys of its `vocabulary_`.
-        idf, n_documents, average_lengths
-            As its attributes.
-        **settings
-            Its parameters. FeatureError if they are out of range, or do not fit the terms.
-
-        Returns
-        -------
-        Vectorizer
-        """
+        """Return one of what a `TfIdf` was fitted to: the keys of its `vocabulary_`, other attributes, parameters."""
         restored = cls(**settings)
         restored._check_settings()
         vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
@@ -175,7 +161,7 @@ class Vectorizer:
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
     def _count(self, texts: _ZoneTexts, vocabulary: _Vocabulary | None = None) -> TermCounts:
-        return self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, vocabulary=vocabulary)
+        return self.tokens_._count_terms(texts, ngrams=self.ngrams, chars=self.chars, vocabulary=vocabulary)
 
     def _saturation(self, parts: _Parts, lengths: np.ndarray) -> np.ndarray:
         """Return, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,): none."""

@@ -3,7 +3,7 @@
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -23,8 +23,6 @@ from textcat.margin.kernels import _check_kernel, _KernelRows, _scores
 from textcat.margin.primal import allocator, is_on_disk
 from textcat.margin.problems import NO_ROWS, PackedWeights, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
-
-_BLOCK_ROWS = 4096
 
 _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
@@ -238,7 +236,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if self.kernel is not None:
             rows = _KernelRows(X, self.kernel, self.kernel_params)
             return float(np.sqrt(rows.diagonal.max()))
-        blocks = map(sp.csr_array, _blocks(X) if is_on_disk(X) else [X])
+        blocks = map(sp.csr_array, X.blocks() if is_on_disk(X) else [X])
         return float(np.sqrt(max(rows.multiply(rows).sum(axis=1).max() for rows in blocks)))
 
     def _read_labels(self, y: Any, n_rows: int) -> list[np.ndarray]:
@@ -296,7 +294,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self.kernel is None:
             weights = np.ascontiguousarray(self.coef_.T)
-            sums = np.concatenate([rows @ weights for rows in _blocks(X)]) if is_on_disk(X) else X @ weights
+            sums = np.concatenate([rows @ weights for rows in X.blocks()]) if is_on_disk(X) else X @ weights
             sums = sums + self.intercept_
         else:
             expansion = self.support_vectors_, self.dual_coef_, self.intercept_
@@ -471,12 +469,6 @@ def _constraints(parameter: rules._Parameter) -> list:
     """Return what scikit-learn is to check of a rule's parameter; None stands for a default that the rule computes."""
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]
-
-
-def _blocks(X: Any) -> Iterator[Any]:
-    """Yield rows on disk as matrices of a few."""
-    for start in range(0, X.shape[0], _BLOCK_ROWS):
-        yield X[start : start + _BLOCK_ROWS]
 
 
 # The learners by the names that recipes and the command line use.

@@ -156,7 +156,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             arrays = {name: np.array(array) for name, array in arrays.items()}
         averages = statistics.get("average_lengths")  # format 1 has none
         calibration = arrays.pop(CALIBRATION, None)
-        features = Vectorizer.restore(
+        features = Vectorizer._restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
         if TOKENIZER in manifest["files"]:

@@ -94,15 +94,15 @@ class _CountedCorpus:
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
-        return features.fit_counted(self._counts, np.append(self._positions(documents), self._described[unknown]))
+        return features._fit_counted(self._counts, np.append(self._positions(documents), self._described[unknown]))
 
     def _rows(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
         """Return the rows of documents, given by their positions, by features that `fit` has returned."""
-        return features.rows_of(self._counts, self._train[documents])
+        return features._rows_of(self._counts, self._train[documents])
 
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
         """Return the rows of the test documents by features that `fit` has returned; None if they were not counted."""
-        return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
+        return features._rows_of(self._counts, self._test) if (self._test >= 0).all() else None
 
     def clear(self) -> None:
         """Forget what was counted: no more rows can be made."""
@@ -122,13 +122,13 @@ class _CountedCorpus:
         labels = self.labels if documents is None else self.labels[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
         if store is None:
-            rows = features.rows_of(self._counts, positions)
+            rows = features._rows_of(self._counts, positions)
         else:
             batches = (positions[start : start + _BATCH] for start in range(0, len(positions), _BATCH))
-            rows = write_rows(store, (features.rows_of(self._counts, batch) for batch in batches))
+            rows = write_rows(store, (features._rows_of(self._counts, batch) for batch in batches))
         if not self._copies:
             return Examples(rows, labels)
-        has_term = np.diff(features.rows_of(self._counts, self._described).indptr) > 0
+        has_term = np.diff(features._rows_of(self._counts, self._described).indptr) > 0
         return Examples(rows, *_append_labels(labels, has_term, self._copies))
 
 
