@@ -1,7 +1,5 @@
 """The address of a Dask scheduler → a client of its cluster, or a sentence that says why it cannot work for us."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from concurrent.futures import CancelledError

@@ -1,7 +1,5 @@
 """A document, and a corpus of them: train and test part, topics, labels, statistics."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter, defaultdict
@@ -89,7 +87,7 @@ class Corpus:
         documents: Iterable[Document],
         topics: str = "train",
         descriptions: Mapping[str, str] | None = None,
-    ) -> Corpus:
+    ) -> "Corpus":
         """Sort documents into parts and choose the topics.
 
         Parameters
@@ -144,7 +142,7 @@ class Corpus:
         split: str = "split",
         topic_rule: str = "train",
         descriptions: Mapping[str, str] | None = None,
-    ) -> Corpus:
+    ) -> "Corpus":
         """Return a corpus of records in memory, with the same fields as in JSON Lines.
 
         Parameters
@@ -194,7 +192,7 @@ class Corpus:
         return cls.from_documents(name, documents, topic_rule, descriptions)
 
     @classmethod
-    def from_frame(cls, frame: Any, **fields: Any) -> Corpus:
+    def from_frame(cls, frame: Any, **fields: Any) -> "Corpus":
         """Return a corpus of the rows of a table.
 
         Parameters
@@ -216,7 +214,7 @@ class Corpus:
         rows = zip(*(frame[column] for column in frame.columns), strict=True)
         return cls.from_records((dict(zip(columns, row, strict=True)) for row in rows), **{"name": "table", **fields})
 
-    def split(self, test_size: float, *, seed: int = 0) -> Corpus:
+    def split(self, test_size: float, *, seed: int = 0) -> "Corpus":
         """Set some of the training documents aside as the test part, so that topics are in both parts alike.
 
         Topics are gone through from the rarest to the most frequent, and each puts its share of the documents that are
@@ -263,7 +261,7 @@ class Corpus:
             for topic, text in zip(self.topics, texts, strict=True)
         ]
 
-    def labels(self, documents: Sequence[Document]) -> sparse.csc_matrix:
+    def labels(self, documents: Sequence[Document]) -> "sparse.csc_matrix":
         """Return which documents belong to which topics of this corpus: a csc_matrix of int8, (n_documents, n_topics).
 
         The topics are in the order of `topics`; others do not count.

@@ -1,7 +1,5 @@
 """Files and folders that are replaced whole, checksums, journals, and settings in TOML."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import json

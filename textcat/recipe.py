@@ -1,7 +1,5 @@
 """One way of training, as a TOML file: how text becomes rows, and how rankers are trained."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -104,7 +102,7 @@ class Recipe:
         sections = (f"{name}={getattr(self, name)!r}" for name in _SECTIONS if getattr(self, name))
         return f"Recipe({', '.join([repr(self.name), *sections])})"
 
-    def changed(self, learner: str | None = None, **parameters: Any) -> Recipe:
+    def changed(self, learner: str | None = None, **parameters: Any) -> "Recipe":
         """Return the recipe with another learner, or other parameters of it; refuse a learner that there is not.
 
         Parameters
@@ -127,7 +125,7 @@ class Recipe:
         changes = {name: value for name, value in parameters.items() if value is not None}
         return replace(self, learner={**self.learner, **changes})
 
-    def with_settings(self, assignments: Iterable[str]) -> Recipe:
+    def with_settings(self, assignments: Iterable[str]) -> "Recipe":
         """Return the recipe with other values of its fields, such as ``learner.tau_pos=50``; refuse what is none.
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
@@ -192,7 +190,7 @@ class Recipe:
             return TfIdf
         return _Topics if section == "topics" else _Tags
 
-    def make_features(self) -> TfIdf:
+    def make_features(self) -> "TfIdf":
         """Return the transformer from documents to rows."""
         return self._make("features", tokens=self.make_tokens())
 
@@ -202,7 +200,7 @@ class Recipe:
 
         return vars(self._make("features", Vectorizer, tokens=self.make_tokens()))
 
-    def make_tokens(self) -> Tokens:
+    def make_tokens(self) -> "Tokens":
         """Return what turns text into terms."""
         return self._make("tokens")
 
@@ -215,7 +213,7 @@ class Recipe:
         """Return how scores become decisions."""
         return self._make("tags")
 
-    def make_learner(self, **more: Any) -> MarginClassifier:
+    def make_learner(self, **more: Any) -> "MarginClassifier":
         """Return the learner, with further keywords of it, such as `n_jobs`."""
         learner = self._make("learner", **more)
         try:
@@ -246,7 +244,7 @@ class Recipe:
         return {name: getattr(self, name) for name in ("title", *_SECTIONS)}
 
 
-def _learner_class(name: str, where: str = "") -> type[MarginClassifier]:
+def _learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
     from textcat.margin.learners import LEARNERS
 
     if name not in LEARNERS:

@@ -1,7 +1,5 @@
 """The trained thing and its folder, of which the manifest is read here, without loading arrays or their libraries."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

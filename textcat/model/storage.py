@@ -1,7 +1,5 @@
 """A tagger ↔ a folder of safe files: a manifest with checksums, the vocabulary, arrays that can be memory-mapped."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The trained thing: features, one ranker per topic, thresholds; it scores, tags and explains documents."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,12 +82,12 @@ class Tagger:
     def fit(
         cls,
         corpus: Corpus,
-        recipe: Recipe,
+        recipe: "Recipe",
         *,
         n_jobs: int | None = None,
         store: str | os.PathLike[str] | None = None,
         stages: Stages | None = None,
-    ) -> Tagger:
+    ) -> "Tagger":
         """Train a tagger on the training documents of a corpus: short for `textcat.train`.
 
         Parameters
@@ -130,7 +128,7 @@ class Tagger:
         blocks = [product(*rows, self.weights, self.bias) for rows in self.features.row_blocks(documents)]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
-    def _scores_of(self, rows: csr_matrix) -> np.ndarray:
+    def _scores_of(self, rows: "csr_matrix") -> np.ndarray:
         if not rows.dtype == self.weights.dtype == self.bias.dtype == np.float32:
             return np.asarray(rows @ self.weights + self.bias)
         return product(rows.indptr.astype(np.int64), rows.indices, rows.data, self.weights, self.bias)

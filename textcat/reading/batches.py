@@ -1,7 +1,5 @@
 """Cut sources into batches of whole records, from any checkpoint on; or read them as the documents of a corpus."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import posixpath

@@ -1,7 +1,5 @@
 """List the files in folders, zips and tars, one after the other; what is not to be read has the reason why."""
 
-from __future__ import annotations
-
 import os
 import stat
 import tarfile
@@ -160,7 +158,7 @@ class _TarInfo(tarfile.TarInfo):
     """Refuse what tarfile takes for the end, a header that is none, and headers that it would need much memory for."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _TarInfo:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_TarInfo":
         try:
             info = super().frombuf(buf, encoding, errors)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]

@@ -1,7 +1,5 @@
 """What reading gives: batches of blocks of input, the records they hold, and what cannot be read."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -53,7 +51,7 @@ class InputSettings(NamedTuple):
         """Return whether a setting has not been changed."""
         return bool(getattr(self, name) == self._field_defaults[name])
 
-    def too_long(self, length: int) -> UnreadableError:
+    def too_long(self, length: int) -> "UnreadableError":
         """Return the error of a record of more bytes than records may have."""
         return UnreadableError(f"has {length} bytes and is not read, as a record may have {self.max_bytes} at most")
 
@@ -82,7 +80,7 @@ class InputSettings(NamedTuple):
             raise UnreadableError(f"has the split {text!r}: it must be one of train, test, unused")
         return text
 
-    def text_of(self, span: _Span) -> str:
+    def text_of(self, span: "_Span") -> str:
         """Return the text of a span; raise UnreadableError if it has a NUL byte, as a picture or UTF-16 have."""
         encoding = self.encoding or "utf-8"
         text = span.decoded(encoding)
@@ -97,7 +95,7 @@ class InputSettings(NamedTuple):
         """Return whether the encoding is UTF-8."""
         return not self.encoding or codecs.lookup(self.encoding).name == "utf-8"
 
-    def without_mark(self, block: Block) -> tuple[bytes, int]:
+    def without_mark(self, block: "Block") -> tuple[bytes, int]:
         """Return the data without the byte order mark that a file in UTF-8 may start with, and the data's offset."""
         if block.offset == 0 and block.data.startswith(codecs.BOM_UTF8) and self.in_utf8():
             return block.data[3:], 3
@@ -120,7 +118,7 @@ class InputSettings(NamedTuple):
             if not self.is_default(name) or (what == "topics" and not isinstance(names, Mapping)):
                 _check_field(getattr(self, name), names, name, what)
 
-    def columns_among(self, names: Sequence[str]) -> _Fields:
+    def columns_among(self, names: Sequence[str]) -> "_Fields":
         """Return the columns of a table that are read; raise UnreadableError if one is missing, or there twice."""
         title, body = self.texts_among(names)
         self.check_labels(names)

@@ -1,7 +1,5 @@
 """Find what INPUT arguments name: files, folders, URLs and pipes, each with its format and its state."""
 
-from __future__ import annotations
-
 import codecs
 import errno
 import glob

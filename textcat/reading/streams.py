@@ -1,7 +1,5 @@
 """Read the bytes of a file or a pipe forwards in bounded memory, unpacked but no bombs, and count those used up."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import io

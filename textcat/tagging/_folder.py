@@ -4,8 +4,6 @@ A shard is synced and gets its name before the journal says that it is done. All
 with ``_`` or ``.``, so that programs which read a folder of Parquet files pass it over.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """A batch of input → the rows of its records' tags, what was rejected, and counts of both; in any process."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import multiprocessing
@@ -78,7 +76,7 @@ def process_name() -> str:
     return f"{node()}:{os.getpid()}"
 
 
-def _tag(tagger: Tagger, output: OutputSettings, records: list[Record], tagged: TaggedBatch) -> None:
+def _tag(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: TaggedBatch) -> None:
     """Tag and encode records; if one of them cannot be tagged, it is rejected, and the others are tagged alone."""
     if not records:
         return
@@ -104,7 +102,7 @@ def _tag(tagger: Tagger, output: OutputSettings, records: list[Record], tagged: 
         counts.topics.update({topic: n for topic, n in per_topic if n})
 
 
-def _encode(tagger: Tagger, output: OutputSettings, records: list[Record], scores: np.ndarray) -> bytes:
+def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray") -> bytes:
     tags, least = tagger.tags_of(scores, top=output.top, everything=output.everything), output.min_probability
     if output.top is not None and least is not None:
         tags = [[tag for tag in of_record if (tag.probability or 0) >= least] for of_record in tags]
@@ -116,7 +114,7 @@ def _encode(tagger: Tagger, output: OutputSettings, records: list[Record], score
 
 
 @lru_cache(maxsize=1)
-def load_tagger(job: Job) -> Tagger:
+def load_tagger(job: Job) -> "Tagger":
     """Return the tagger of a job, which has no other topics and thresholds than those asked for."""
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
@@ -139,7 +137,7 @@ def load_tagger(job: Job) -> Tagger:
     return tagger
 
 
-def _restricted(tagger: Tagger, topics: tuple[str, ...]) -> Tagger:
+def _restricted(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
     """Return a tagger with some of the topics, in the order of the model."""
     import numpy as np
 

@@ -1,7 +1,5 @@
 """Batches → results in their order, a bounded number of them under way: here, in processes, or on a Dask cluster."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import math

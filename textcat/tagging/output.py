@@ -1,7 +1,5 @@
 """Tags of records → encoded rows → files of JSON Lines, CSV or Parquet, compressed or not."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence

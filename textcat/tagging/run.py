@@ -1,7 +1,5 @@
 """A model, inputs and settings → tags in a folder of shards, or in a stream: one run, from its last checkpoint on."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time
@@ -195,7 +193,7 @@ def _workers(plan: _Plan) -> AbstractContextManager[_Workers]:
 
 
 def _tagged(
-    plan: _Plan, batches: Iterable[Batch], workers: _Workers, tally: _Tally
+    plan: _Plan, batches: Iterable[Batch], workers: _Workers, tally: "_Tally"
 ) -> Generator[tuple[Batch, TaggedBatch]]:
     """Yield what becomes of batches, and count each after it has been written."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:

@@ -1,7 +1,5 @@
 """What became of the records of an archive → counts that add up, progress while they grow, and a summary in the end."""
 
-from __future__ import annotations
-
 import logging
 import math
 import re
@@ -39,7 +37,7 @@ class Counts:
     topics: Counter[str] = field(default_factory=Counter)  # documents above each threshold, whatever is written
     reasons: Counter[str] = field(default_factory=Counter)  # of rejections, without numbers and quotations
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: "Counts") -> None:
         """Add the counts of another stretch of the input."""
         for name in ("records", "tagged", "rejected", "untagged"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -53,7 +51,7 @@ class Counts:
         return {**vars(self), "topics": dict(self.topics), "reasons": dict(self.reasons)}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Counts:
+    def from_dict(cls, values: dict[str, Any]) -> "Counts":
         """Return the counts that `as_dict` has returned as a dict."""
         return cls(**values | {name: Counter(values[name]) for name in ("topics", "reasons")})
 
@@ -93,18 +91,18 @@ class RunState(NamedTuple):
 
     counts: Counts
     shards: int = 0  # their number; the next one gets it for its name
-    checkpoint: Checkpoint | None = None  # where the input is to be read from; None: its beginning
+    checkpoint: "Checkpoint | None" = None  # where the input is to be read from; None: its beginning
     read: int = 0  # bytes of the inputs up to there
     rejected_bytes: int = 0  # length of the file of rejections
     finished: bool = False
-    pipes: Mapping[str, PipeState] = {}  # what had been read of each pipe among the inputs, by its name
+    pipes: Mapping[str, "PipeState"] = {}  # what had been read of each pipe among the inputs, by its name
 
 
 class Summary(NamedTuple):
     """What a run has written, and what it took."""
 
     manifest: dict[str, Any]  # of the model
-    sources: Sequence[Source]  # the inputs
+    sources: "Sequence[Source]"  # the inputs
     topics: tuple[str, ...]  # those that tags were asked for
     counts: Counts  # of all that is written, by earlier runs on the same folder, too
     before: RunState  # what earlier runs had written
@@ -180,7 +178,7 @@ ShowProgress = Callable[[RunProgress], None]
 
 
 @contextmanager
-def progress_shown(console: Console | None = None) -> Iterator[ShowProgress]:
+def progress_shown(console: "Console | None" = None) -> Iterator[ShowProgress]:
     """Draw the progress of a run, on a terminal, while a block lasts, and log it every half minute."""
     last_line, bar = time.monotonic(), None
     with ExitStack() as drawing:

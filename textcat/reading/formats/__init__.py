@@ -1,7 +1,5 @@
 """One module per format: how its files are cut between records, and how the records of what was cut are read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from textcat.reading.formats import delimited, jsonl, mbox, parquet, rcv1, reuters, text

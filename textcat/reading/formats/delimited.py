@@ -1,7 +1,5 @@
 """Comma or tab separated values, a document a row: where to cut between rows, and their records."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import re

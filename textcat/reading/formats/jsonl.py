@@ -1,7 +1,5 @@
 """JSON: one object a line (JSON Lines), or a file that is one array of objects; one document an object."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

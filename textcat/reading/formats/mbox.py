@@ -1,7 +1,5 @@
 """Mail in an mbox, a document a message: where to cut between messages, and their records."""
 
-from __future__ import annotations
-
 import email
 import email.errors
 import re

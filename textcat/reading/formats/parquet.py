@@ -1,7 +1,5 @@
 """Parquet, a document a row: blocks of rows in Arrow's format, and their records."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from itertools import accumulate

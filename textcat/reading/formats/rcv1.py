@@ -1,7 +1,5 @@
 """Reuters Corpus Volume 1's XML: one file, one story, in a folder or zip per day."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from functools import lru_cache, partial
@@ -56,7 +54,7 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     return _Content(name, zones, *_labels(story, int(name), date, settings.labels))
 
 
-def _labels(story: _Story, itemid: int, date: str, labels: LabelSettings) -> tuple[tuple[str, ...], str, str]:
+def _labels(story: "_Story", itemid: int, date: str, labels: LabelSettings) -> tuple[tuple[str, ...], str, str]:
     topics, part = story.codes[_TOPICS], _part(itemid, date, labels.train, labels.test)
     if labels.version == "2":
         part = part if topics and story.codes[_COUNTRIES] else "unused"

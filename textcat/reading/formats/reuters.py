@@ -1,7 +1,5 @@
 """Reuters-21578's SGML, many stories a file: where to cut between stories, and their records."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial

@@ -1,7 +1,5 @@
 """Text: a file that is one document, with the mail headers of a post, or a document a line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 
