@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from textcat.errors import TextcatError
 from textcat.features._token_cache import DEPTH
 from textcat.features.affixes import (
     _METHODS,
@@ -105,10 +106,8 @@ def _kept_tables(lang: str) -> LanguageTables | None:
 def _keep_tables(tables: LanguageTables) -> None:
     """Keep tables in the user's cache, if it can be written: reading them from spaCy takes half a second."""
     content = tables.as_json()
-    with suppress(OSError):
-        path = _cache_file(tables.lang)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(path, f"{sha256(content.encode()).hexdigest()}\n{content}")
+    with suppress(OSError, TextcatError):
+        _write_atomically(_cache_file(tables.lang), f"{sha256(content.encode()).hexdigest()}\n{content}")
 
 
 def _cache_file(lang: str) -> Path:
