@@ -65,6 +65,7 @@ def test_fields_may_have_other_names():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ('{"a', r"is not valid JSON \(Unterminated string starting at column 2\): mend it"),
         ("{", r"is not valid JSON \(Expecting property name enclosed in double quotes at column 2\): mend it"),
         ("[1]", r"holds \[1\]: it must be a JSON object"),
         ("{}", r"has no text: give it 'text', or 'title' and 'body', or name the field that holds it"),

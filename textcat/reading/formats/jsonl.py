@@ -154,7 +154,8 @@ def _object(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
-        raise UnreadableError(f"is not valid JSON ({error.msg} at column {error.colno}): mend it") from None
+        what = error.msg.removesuffix(" at")
+        raise UnreadableError(f"is not valid JSON ({what} at column {error.colno}): mend it") from None
     except (ValueError, RecursionError) as error:  # a number of many digits; brackets within brackets
         raise UnreadableError(f"is not valid JSON ({error!s:.60}): mend it") from None
     if not isinstance(fields, dict):
