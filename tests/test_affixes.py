@@ -10,31 +10,32 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_tokens import LANGUAGES, PIECES
 
-from textcat.features._token_cache import Infixes, Prefixes, SpanCutter, Suffixes
+from textcat.features._token_cache import AffixTable, SpanCutter
 from textcat.features.affixes import (
     _METHODS,
     ABSENT,
     ASCII,
     OTHER,
-    _affix_tables,
-    _AffixTables,
     _alternatives,
     _asked,
     _parse,
+    _read_affixes,
+    _read_url,
+    _regexes_of,
     _required,
     _UnmodelledRegexError,
 )
 
 
 @cache
-def affixes_of(lang):
-    return _AffixTables.of(naive.nlp_of(lang).tokenizer)
+def regexes_of(lang):
+    return _regexes_of(naive.nlp_of(lang).tokenizer)
 
 
-def cutter_of(affixes, specials=frozenset(), *, whole=False):
+def cutter_of(regexes, specials=frozenset(), *, whole=False):
     """What cuts spans by the tables alone."""
-    tables = _affix_tables((None, None, None), affixes.alternatives)
-    return SpanCutter(*tables, whole or "token_match" in affixes.regexes, set(specials))
+    keeps_whole = len if whole or "token_match" in regexes else None
+    return SpanCutter([None, None, None, None, keeps_whole], _read_affixes(regexes), (), {}, specials)
 
 
 @cache
@@ -50,8 +51,21 @@ chunks = st.one_of(
 )
 
 
-def _spans(matches):
-    return [(match.start(), match.end()) for match in matches if match is not None]
+ROLES = ("prefix", "suffix", "infix")
+
+
+def _found(function, alternatives, role, string):
+    """What a table finds: the spans of infixes, or the width of another affix: as spaCy asks for it, 0 for none."""
+    table = AffixTable(function, alternatives, looks_back=role == "suffix")
+    return {"prefix": table.prefix, "suffix": table.suffix, "infix": table.infixes}[role](string)
+
+
+def _matched(function, role, string):
+    """The same, as a regex's own function finds it."""
+    match = function(string)
+    if role == "infix":
+        return [each.span() for each in match]
+    return match.end() - match.start() if match else 0
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -64,15 +78,14 @@ def _spans(matches):
 @example(chunk="first-half")
 @example(chunk="")
 def test_tables_find_what_the_regexes_find(lang, chunk):
-    tokenizer, affixes = naive.nlp_of(lang).tokenizer, affixes_of(lang)
-    asked = {name: _asked(affixes.regexes, name) for name in _METHODS}
-    prefixes, suffixes, infixes = _affix_tables(list(asked.values())[:3], affixes.alternatives)
-    assert _spans([prefixes(chunk)]) == _spans([tokenizer.prefix_search(chunk)])
-    assert _spans([suffixes(chunk)]) == _spans([tokenizer.suffix_search(chunk)])
-    assert _spans(infixes(chunk)) == _spans(tokenizer.infix_finditer(chunk))
+    tokenizer, regexes = naive.nlp_of(lang).tokenizer, regexes_of(lang)
+    asked = {name: _asked(regexes, name) for name in _METHODS}
+    for function, alternatives, role in zip(asked.values(), _read_affixes(regexes), ROLES, strict=False):
+        spacys = getattr(tokenizer, f"{role}_{'finditer' if role == 'infix' else 'search'}")
+        assert _found(function, alternatives, role, chunk) == _matched(spacys, role, chunk)
     url, expected = asked["url_match"](chunk), tokenizer.url_match(chunk)
     assert (url is None) == (expected is None)
-    if chunk.isascii() and any(not any(mask >> ord(c) & 1 for c in chunk) for mask in affixes.url):
+    if chunk.isascii() and any(not any(mask >> ord(c) & 1 for c in chunk) for mask in _read_url(regexes)):
         assert expected is None
 
 
@@ -89,14 +102,14 @@ def test_tables_find_what_the_regexes_find(lang, chunk):
 @example(chunk="a:)")
 @example(chunk="'s")
 def test_what_the_tables_cut_is_cut_as_the_tokenizer_does_it(lang, chunk):
-    tokens, lengths = cutter_of(affixes_of(lang), specials_of(lang)).cut([chunk])
+    tokens, lengths = cutter_of(regexes_of(lang), specials_of(lang)).cut([chunk])
     assert lengths.tolist() == [len(tokens)]
     assert tokens in ([], naive.tokens(chunk, lang))
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_tables_of_every_language_are_read(lang):
-    tokens, lengths = cutter_of(affixes_of(lang), specials_of(lang)).cut(["word", "(word", "word,", "(word)"])
+    tokens, lengths = cutter_of(regexes_of(lang), specials_of(lang)).cut(["word", "(word", "word,", "(word)"])
     if naive.nlp_of(lang).tokenizer.token_match is None:
         assert (tokens, lengths.tolist()) == (["word", "(", "word", "word", ",", "(", "word", ")"], [1, 2, 2, 3])
     else:  # it is asked about everything that has an affix
@@ -115,23 +128,14 @@ strings = st.text(alphabet="ab.é1 _\n", max_size=8)
 @given(branches, strings)
 @settings(max_examples=800, deadline=None)
 def test_tables_of_any_regex_find_what_it_finds(parts, string):
-    for role, make, pattern, method in (
-        ("prefix", Prefixes, "|".join("^" + part for part in parts), "search"),
-        ("suffix", Suffixes, "|".join(part + "$" for part in parts), "search"),
-        ("infix", Infixes, "|".join(parts), "finditer"),
+    for role, pattern, method in (
+        ("prefix", "|".join("^" + part for part in parts), "search"),
+        ("suffix", "|".join(part + "$" for part in parts), "search"),
+        ("infix", "|".join(parts), "finditer"),
     ):
         regex = re.compile(pattern)
         function = getattr(regex, method)
-        found = make(function, _alternatives(regex, role))(string)
-        expected = function(string)
-        if role == "infix":
-            assert _spans(found) == _spans(expected)
-        else:  # spaCy asks for the width, and an empty affix is none
-            assert _width(found) == _width(expected)
-
-
-def _width(match):
-    return match.end() - match.start() if match else 0
+        assert _found(function, _alternatives(regex, role), role, string) == _matched(function, role, string)
 
 
 @given(branches, strings)
@@ -165,22 +169,21 @@ def test_what_cannot_be_read_is_left_to_the_regex(pattern, role, flags):
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="atomic groups came with Python 3.11")
 def test_a_lookbehind_after_an_atomic_group_does_not_look_before_the_match():
     find = re.compile("(?>a+)(?<=[ab].)").finditer
-    assert _spans(Infixes(find, _alternatives(find.__self__, "infix"))("ba _")) == [(1, 2)]
+    assert _found(find, _alternatives(find.__self__, "infix"), "infix", "ba _") == [(1, 2)]
 
 
 def test_an_unread_regex_is_always_asked():
-    for make, method in ((Prefixes, "search"), (Suffixes, "search"), (Infixes, "finditer")):
-        tables = make(getattr(re.compile("(?i)^x|x$"), method), None)
-        assert bool(_spans([tables("X")] if method == "search" else tables("X")))
+    for role in ROLES:
+        find = getattr(re.compile("(?i)^x|x$"), "finditer" if role == "infix" else "search")
+        assert _found(find, None, role, "X") == ([(0, 1)] if role == "infix" else 1)
 
 
 def test_a_tokenizer_without_regexes_has_no_affixes():
     class Bare:
         prefix_search = suffix_search = infix_finditer = url_match = token_match = None
 
-    affixes = _AffixTables.of(Bare)
-    assert affixes.regexes == {}
-    assert cutter_of(affixes).cut(["(a-b)."])[0] == ["(a-b)."]
+    assert _regexes_of(Bare) == {}
+    assert cutter_of({}).cut(["(a-b)."])[0] == ["(a-b)."]
 
 
 def test_other_callables_than_regexes_are_not_read():
@@ -189,11 +192,11 @@ def test_other_callables_than_regexes_are_not_read():
         infix_finditer = staticmethod(lambda string: iter(()))
         url_match = token_match = staticmethod(lambda string: None)
 
-    assert _AffixTables.of(Custom) == ((None, None, None), (), None)
+    assert _regexes_of(Custom) is None
 
 
 def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
-    assert cutter_of(affixes_of("en"), whole=True).cut(["x,", "x"])[1].tolist() == [0, 1]
+    assert cutter_of(regexes_of("en"), whole=True).cut(["x,", "x"])[1].tolist() == [0, 1]
 
 
 def test_exact_alternatives_know_their_width():

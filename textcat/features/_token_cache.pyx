@@ -234,25 +234,6 @@ DEPTH = REACH
 EVERYTHING = (<object>1 << CODES) - 1
 
 
-cdef class AffixMatch:
-    """Stands for the `re.Match` of an affix."""
-
-    cdef Py_ssize_t _start, _end
-
-    def start(self):
-        return self._start
-
-    def end(self):
-        return self._end
-
-
-cdef AffixMatch matched(Py_ssize_t start, Py_ssize_t end):
-    cdef AffixMatch match = AffixMatch.__new__(AffixMatch)
-    match._start = start
-    match._end = end
-    return match
-
-
 cdef inline String string_of(str string):
     cdef String seen
     seen.data, seen.kind, seen.length = PyUnicode_DATA(string), PyUnicode_KIND(string), len(string)
@@ -276,20 +257,20 @@ cdef inline bint holds(const uint64_t* mask, int c) noexcept nogil:
     return (mask[c >> 6] >> (c & 63)) & 1
 
 
-cdef class Tables:
+cdef class AffixTable:
     """The alternatives of one affix regex, and for every character those that it may begin or end, in order.
 
-    `ask`, the regex's own function, is asked where they cannot tell; always, if `alternatives` is None.
+    `ask`, the regex's own function, is asked where they cannot tell; always, if `alternatives` is None. Those of
+    suffixes look back from their point.
     """
 
-    looks_back = False
     cdef object ask
     cdef bint readable
     cdef Buffer table
     cdef Buffer listed         # for every code its alternatives, one after the other
     cdef int[CODES + 1] starts
 
-    def __cinit__(self, ask, alternatives):
+    def __cinit__(self, ask, alternatives, bint looks_back=False):
         cdef int c, i, k
         cdef Alternative* row
         self.ask = ask
@@ -305,7 +286,7 @@ cdef class Tables:
                 store(row.ahead[k], each.ahead[k])
                 row.reads_before[k] = each.before[k] != EVERYTHING
                 row.reads_ahead[k] = each.ahead[k] != EVERYTHING
-        masks = [(each.before if self.looks_back else each.ahead)[0] for each in alternatives]
+        masks = [(each.before if looks_back else each.ahead)[0] for each in alternatives]
         for c in range(CODES):
             self.starts[c] = <int>self.listed.n
             for i, mask in enumerate(masks):
@@ -379,76 +360,71 @@ cdef class Tables:
         return best
 
 
-cdef class Prefixes(Tables):
-    """Stands for `prefix_search`."""
-
-    def __call__(self, str string):
+    cpdef Py_ssize_t prefix(self, str string) except -1:
+        """Return the width of a string's prefix, 0 if it has none."""
         cdef int width
         cdef String seen = string_of(string)
-        cdef Answer answer = self.first(&seen, 0, &width)
-        return self.ask(string) if answer == PERHAPS else matched(0, width) if answer == YES else None
+        return width_of(self.ask(string)) if self.first(&seen, 0, &width) == PERHAPS else width
 
-
-cdef class Suffixes(Tables):
-    """Stands for `suffix_search`."""
-
-    looks_back = True
-
-    def __call__(self, str string):
+    cpdef Py_ssize_t suffix(self, str string) except -1:
+        """Return the width of a string's suffix, 0 if it has none."""
         cdef int width
         cdef String seen = string_of(string)
-        cdef Answer answer = self.widest(&seen, &width)
-        if answer == PERHAPS:
-            return self.ask(string)
-        return matched(seen.length - width, seen.length) if answer == YES else None
+        return width_of(self.ask(string)) if self.widest(&seen, &width) == PERHAPS else width
 
-
-cdef class Infixes(Tables):
-    """Stands for `infix_finditer`."""
-
-    def __call__(self, str string):
+    cpdef list infixes(self, str string):
+        """Return where the infixes of a string start and end."""
         cdef int width
         cdef Py_ssize_t point = 0
         cdef String seen = string_of(string)
         cdef Answer answer
-        cdef list matches = []
+        cdef list spans = []
         while point <= seen.length:
             answer = self.first(&seen, point, &width)
             if answer == PERHAPS:
-                return self.ask(string)
+                return [match.span() for match in self.ask(string)]
             if answer == YES:
-                matches.append(matched(point, point + width))
-                point += width
-            else:
-                point += 1
-        return matches
+                spans.append((point, point + width))
+            point += max(width, 1)
+        return spans
+
+    cdef bint none_within(self, const String* string) noexcept nogil:
+        cdef int width
+        cdef Py_ssize_t point
+        for point in range(string.length + 1):
+            if self.first(string, point, &width) != NO:
+                return False
+        return True
 
 
-cdef bint none_within(Infixes infixes, const String* string) noexcept nogil:
-    cdef int width
-    cdef Py_ssize_t point
-    for point in range(string.length + 1):
-        if infixes.first(string, point, &width) != NO:
-            return False
-    return True
+cdef Py_ssize_t width_of(match) except -1:
+    return 0 if match is None else match.end() - match.start()
 
 
 cdef class SpanCutter:
-    """Splits spans where the tables alone can tell how: where there is at most a prefix and a suffix.
+    """Splits spans as spaCy does: by the tables of a language, and by its regexes where the tables cannot tell.
 
-    `specials` may be no run of tokens of a span; with `whole`, something may keep a span whole that has affixes.
+    `asked` are the regexes' functions: of prefixes, suffixes and infixes, then `url_match` and `token_match`; None if
+    there are none. `alternatives` are those of the first three. A URL of ASCII characters has one of each of the sets
+    `url`. `tokens` has those of every special case; `specials` may be no run of tokens of a span that the tables split.
     """
 
-    cdef Prefixes prefixes
-    cdef Suffixes suffixes
-    cdef Infixes infixes
-    cdef bint whole
+    cdef AffixTable prefixes, suffixes, infixes
+    cdef object url_match, token_match
+    cdef list url
+    cdef dict tokens
+    cdef bint whole       # whether something may keep a span whole that has affixes
     cdef Buffer specials  # a table of their hashes
 
-    def __cinit__(self, prefixes, suffixes, infixes, bint whole, set specials):
+    def __cinit__(self, asked, alternatives, url, tokens, specials):
         cdef Entry* slot
         cdef uint64_t key
-        self.prefixes, self.suffixes, self.infixes, self.whole = prefixes, suffixes, infixes, whole
+        prefixes, suffixes, infixes, self.url_match, self.token_match = asked
+        self.prefixes = AffixTable(prefixes, alternatives[0])
+        self.suffixes = AffixTable(suffixes, alternatives[1], looks_back=True)
+        self.infixes = AffixTable(infixes, alternatives[2])
+        self.url = [{chr(c) for c in range(128) if mask >> c & 1} for mask in url]
+        self.tokens, self.whole = dict(tokens), self.token_match is not None
         self.specials = filled(sizeof(Entry), 1 << (2 * len(specials) + 1).bit_length(), 0)
         for each in specials:
             key = special_hash(string_of(each))
@@ -486,14 +462,14 @@ cdef class SpanCutter:
         if self.suffixes.widest(&rest, behind) == PERHAPS:
             return False
         if not before[0] and not behind[0]:
-            return none_within(self.infixes, &string)
+            return self.infixes.none_within(&string)
         if self.whole or before[0] + behind[0] >= n:
             return False
         core = part(string, before[0], n - behind[0])
         return (
             self.prefixes.first(&core, 0, &width) == NO
             and self.suffixes.widest(&core, &width) == NO
-            and none_within(self.infixes, &core)
+            and self.infixes.none_within(&core)
             and not self.is_special(core)
             and not (before[0] and (self.is_special(part(string, 0, before[0])) or self.is_special(rest)))
             and not (
@@ -505,55 +481,37 @@ cdef class SpanCutter:
     cdef bint is_special(self, String string) noexcept nogil:
         return slot_of(self.specials, special_hash(string)).number != 0
 
-
-cdef class Splitter:
-    """Splits spans affix after affix: by the tables of a language, and by its regexes where the tables cannot tell.
-
-    It takes the steps of spaCy's `Tokenizer._split_affixes` and `_attach_tokens`. `tokens` has those of every special
-    case. `url_match` and `token_match` are the regexes' functions, None if there are none; a URL of ASCII characters has
-    one of each of the sets `url`.
-    """
-
-    cdef SpanCutter cutter
-    cdef dict tokens
-    cdef list url
-    cdef object url_match, token_match
-
-    def __cinit__(self, SpanCutter cutter, tokens, url, url_match, token_match):
-        self.cutter, self.tokens, self.url_match, self.token_match = cutter, dict(tokens), url_match, token_match
-        self.url = [{chr(c) for c in range(128) if mask >> c & 1} for mask in url]
-
     def split(self, str span):
-        """Return the tokens that a span has before special cases are looked for among them."""
+        """Return the tokens that a span has before special cases are looked for among them.
+
+        This takes the steps of spaCy's `Tokenizer._split_affixes` and `_attach_tokens`.
+        """
         cdef Py_ssize_t start = 0, stop = len(span), before, behind
         cdef list tokens = [], suffixes = []
-        while start < stop and not self.is_whole(span[start:stop]) and not self.is_special(span, start, stop):
-            before = width(self.cutter.prefixes(span[start:stop]))
-            if before and self.is_special(span, start + before, stop):
-                tokens.append(span[start : start + before])
-                start += before
-                break
-            behind = width(self.cutter.suffixes(span[start + before : stop]))
-            if behind and self.is_special(span, start, stop - behind):
-                suffixes.append(span[stop - behind : stop])
-                stop -= behind
-                break
-            if not before and not behind:
-                break
+        while start < stop and not self.is_whole(span[start:stop]) and not self.has_tokens(span, start, stop):
+            before = self.prefixes.prefix(span[start:stop])
+            if before and self.has_tokens(span, start + before, stop):
+                behind = 0
+            else:
+                behind = self.suffixes.suffix(span[start + before : stop])
+                if behind and self.has_tokens(span, start, stop - behind):
+                    before = 0
             if before:
                 tokens.append(span[start : start + before])
             if behind:
                 suffixes.append(span[stop - behind : stop])
             start += before
             stop -= behind
-        if self.is_special(span, start, stop):
+            if not before and not behind:
+                break
+        if self.has_tokens(span, start, stop):
             tokens += self.tokens[span[start:stop]]
         elif start < stop:
             tokens += self.split_at_infixes(span[start:stop])
         return tokens + suffixes[::-1]
 
-    cdef bint is_special(self, str span, Py_ssize_t start, Py_ssize_t stop):
-        return self.cutter.is_special(part(string_of(span), start, stop)) and span[start:stop] in self.tokens
+    cdef bint has_tokens(self, str span, Py_ssize_t start, Py_ssize_t stop):
+        return self.is_special(part(string_of(span), start, stop)) and span[start:stop] in self.tokens
 
     cdef bint is_whole(self, str string):
         return self.token_match is not None and self.token_match(string) is not None
@@ -566,18 +524,13 @@ cdef class Splitter:
     cdef list split_at_infixes(self, str string):
         cdef Py_ssize_t begun = 0, first, last
         cdef list pieces = []
-        for match in self.cutter.infixes(string):
-            first, last = match.start(), match.end()
+        for first, last in self.infixes.infixes(string):
             if first:
                 pieces += (string[begun:first], string[first:last])
                 begun = last
         if not begun or self.is_whole(string) or self.is_url(string):
             return [string]
         return [piece for piece in (*pieces, string[begun:]) if piece]
-
-
-cdef Py_ssize_t width(match) except -1:
-    return 0 if match is None else match.end() - match.start()
 
 
 cdef uint64_t special_hash(String string) noexcept nogil:
@@ -866,15 +819,6 @@ cdef class TokenCache:
         """Return a span by its position, its first token, and its last one."""
         tokens = tokens_of(self, self.spans + i)
         return "".join(tokens), tokens[0], tokens[len(tokens) - 1]
-
-    def around(self, size_t text, size_t position, size_t reach):
-        """Return the joined spans of a text before a position, and those from there on: up to `reach` either way."""
-        cdef const Text* each = self.texts.data.texts + text
-        cdef size_t i, start = (each - 1).stop if text else 0
-        cdef const int32_t* sequence = self.sequence.data.ints
-        left = [span_text(self, self.spans + sequence[i]) for i in range(max(start, position - min(reach, position)), position)]
-        right = [span_text(self, self.spans + sequence[i]) for i in range(position, min(each.stop, position + reach))]
-        return "".join(left), "".join(right)
 
     def override(self, size_t position, size_t n, list tokens, dict terms):
         """Store the tokens that n spans of the batch have together, from a position; for the others see `store`."""

@@ -18,7 +18,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from textcat.features._token_cache import DEPTH, Infixes, Prefixes, Suffixes
+from textcat.features._token_cache import DEPTH
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer
@@ -32,6 +32,7 @@ MAX_ALTERNATIVES = 4096
 _Node = tuple[Any, Any]
 _Masks = tuple[int, ...]
 _Alternatives: TypeAlias = "Sequence[_Alternative] | None"  # None: of a regex that must always be run
+_Affixes: TypeAlias = "tuple[_Alternatives, _Alternatives, _Alternatives]"  # of prefixes, suffixes and infixes
 _Role = Literal["prefix", "suffix", "infix"]
 _Regexes: TypeAlias = "Mapping[str, tuple[str, int]]"  # pattern and flags by the name of a tokenizer's callable
 _METHODS = {
@@ -70,35 +71,37 @@ def _alternatives(pattern: re.Pattern[str], role: _Role) -> list[_Alternative]:
     return [_alternative(path, role) for path in paths]
 
 
-class _AffixTables(NamedTuple):
-    """What is read from the callables of a tokenizer."""
-
-    alternatives: tuple[_Alternatives, _Alternatives, _Alternatives]  # of prefixes, suffixes and infixes
-    url: tuple[int, ...]  # sets of each of which what `url_match` matches has a character, as far as known
-    regexes: _Regexes | None  # None: one of the callables is no method of a regex
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> _AffixTables:
-        prefixes = _readable(tokenizer.prefix_search, "search", "prefix")
-        suffixes = _readable(tokenizer.suffix_search, "search", "suffix")
-        infixes = _readable(tokenizer.infix_finditer, "finditer", "infix")
-        return cls((prefixes, suffixes, infixes), tuple(_required_of(tokenizer.url_match)), _regexes_of(tokenizer))
-
-
-def _affix_tables(asked: Sequence[Any], alternatives: Sequence[_Alternatives]) -> tuple[Prefixes, Suffixes, Infixes]:
-    """Return the tables of the alternatives, each with the function that is asked where its table cannot tell."""
-    kinds = (Prefixes, Suffixes, Infixes)
-    prefixes, suffixes, infixes = (kind(*each) for kind, *each in zip(kinds, asked, alternatives, strict=True))
-    return prefixes, suffixes, infixes
-
-
 def _regexes_of(tokenizer: Tokenizer) -> _Regexes | None:
     """Return the regexes by the names of the tokenizer's callables; None if one of these is no method of a regex."""
-    asked = {name: function for name in _METHODS if (function := getattr(tokenizer, name)) is not None}
-    patterns = {name: _pattern_of(function, _METHODS[name]) for name, function in asked.items()}
-    if not all(patterns.values()):
-        return None
-    return {name: (pattern.pattern, pattern.flags) for name, pattern in patterns.items() if pattern}
+    regexes = {}
+    for name, method in _METHODS.items():
+        function = getattr(tokenizer, name)
+        pattern = getattr(function, "__self__", None)
+        if isinstance(pattern, re.Pattern) and getattr(function, "__name__", None) == method:
+            regexes[name] = pattern.pattern, pattern.flags
+        elif function is not None:
+            return None
+    return regexes
+
+
+def _read_affixes(regexes: _Regexes) -> _Affixes:
+    """Return the alternatives of prefixes, suffixes and infixes; of what has no regex there are none."""
+
+    def read(name: str, role: _Role) -> _Alternatives:
+        try:
+            return _alternatives(re.compile(*regexes[name]), role) if name in regexes else []
+        except _UnmodelledRegexError:
+            return None
+
+    return read("prefix_search", "prefix"), read("suffix_search", "suffix"), read("infix_finditer", "infix")
+
+
+def _read_url(regexes: _Regexes) -> tuple[int, ...]:
+    """Return the sets of characters of each of which what `url_match` matches has one, as far as known."""
+    try:
+        return tuple(_required(_parse(re.compile(*regexes["url_match"])))) if "url_match" in regexes else ()
+    except _UnmodelledRegexError:
+        return ()
 
 
 def _asked(regexes: _Regexes, name: str) -> Callable[[str], Any] | None:
@@ -109,32 +112,6 @@ def _asked(regexes: _Regexes, name: str) -> Callable[[str], Any] | None:
         return getattr(re.compile(*regexes[name]), _METHODS[name])
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from error
-
-
-def _pattern_of(function: Callable[..., Any] | None, method: str) -> re.Pattern[str] | None:
-    pattern = getattr(function, "__self__", None)
-    named = getattr(function, "__name__", None) == method
-    return pattern if named and isinstance(pattern, re.Pattern) else None
-
-
-def _readable(function: Callable[..., Any] | None, method: str, role: _Role) -> list[_Alternative] | None:
-    """Return the alternatives behind a tokenizer's callable, or None if it must always be asked."""
-    if function is None:
-        return []
-    pattern = _pattern_of(function, method)
-    try:
-        return None if pattern is None else _alternatives(pattern, role)
-    except _UnmodelledRegexError:
-        return None
-
-
-def _required_of(function: Callable[[str], Any] | None) -> list[int]:
-    """Return the sets of characters of which a string needs one each for the function to match it, as far as known."""
-    try:
-        pattern = _pattern_of(function, "match")
-        return _required(_parse(pattern)) if pattern else []
-    except _UnmodelledRegexError:
-        return []
 
 
 def _parse(pattern: re.Pattern[str]) -> Sequence[_Node]:

@@ -6,14 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from textcat.errors import TextcatError
-from textcat.features._token_cache import SpanCutter, Splitter, WordTable
-from textcat.features.affixes import _METHODS, _affix_tables, _asked
+from textcat.features._token_cache import SpanCutter, WordTable
+from textcat.features.affixes import _METHODS, _asked
 from textcat.features.tables import LanguageTables, _keep_tables, _kept_tables, _read_tables
 
 if TYPE_CHECKING:
@@ -32,15 +32,6 @@ class UnknownLanguageError(TextcatError, ValueError):
 
 class MissingPackageError(TextcatError, ImportError):
     """The language's tokenizer needs a package that is not installed."""
-
-
-class _Boundary(NamedTuple):
-    """A place between two tokens of a special case: all before it, the token before it, and the same after it."""
-
-    left: str
-    last: str
-    right: str
-    first: str
 
 
 class _Attributes(NamedTuple):
@@ -86,21 +77,17 @@ class _Language:
             self._take(tables)
 
     def _take(self, tables: LanguageTables) -> None:
-        prefixes, suffixes, infixes, url, token = (_asked(tables.regexes, name) for name in _METHODS)
-        affixes = _affix_tables((prefixes, suffixes, infixes), tables.alternatives)
+        asked = [_asked(tables.regexes, name) for name in _METHODS]
         cuts = tables.cuts.values()
         specials = {*tables.tokens, *map("".join, cuts)}
-        self._cutter = SpanCutter(*affixes, token is not None, specials)
+        self._cutter = SpanCutter(asked, tables.alternatives, tables.url, tables.tokens, specials)
         self._specials = tables.tokens
-        self._splitter = Splitter(self._cutter, tables.tokens, tables.url, url, token)
         self._cuts_from: dict[str, set[tuple[str, ...]]] = defaultdict(set)  # by their first token
-        self._boundaries: dict[tuple[str, str], set[_Boundary]] = defaultdict(set)
+        self._meetings: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)  # neighbours in a special case
         for cut in cuts:
             self._cuts_from[cut[0]].add(cut)
-            for i in range(1, len(cut)):
-                boundary = _Boundary("".join(cut[:i]), cut[i - 1], "".join(cut[i:]), cut[i])
-                self._boundaries[boundary.last[-1], boundary.first[0]].add(boundary)
-        self.longest_special = max(map(len, cuts), default=0)  # in tokens
+            for left, right in pairwise(cut):
+                self._meetings[left[-1], right[0]].add((left, right))
         # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
@@ -109,27 +96,23 @@ class _Language:
 
         They have shape (n, 4), uint32; 0 stands for any character before the last one or after the first one.
         """
-        if not self.splits_at_space:
-            return np.zeros((0, 4), np.uint32)
-        boundaries = [boundary for group in self._boundaries.values() for boundary in group]
-        edges = sorted({("\0" + each.left)[-2:] + (each.right + "\0")[:2] for each in boundaries})
+        cuts = self.tables.cuts.values() if self.tables is not None else ()
+        halves = {("".join(cut[:i]), "".join(cut[i:])) for cut in cuts for i in range(1, len(cut))}
+        edges = sorted({("\0" + left)[-2:] + (right + "\0")[:2] for left, right in halves})
         return np.array([list(map(ord, each)) for each in edges], np.uint32).reshape(-1, 4)
 
-    def boundaries(self, left: str, last: str, right: str, first: str) -> list[_Boundary]:
-        """Return the boundaries of special cases that may lie between two spans.
+    def may_meet(self, left: str, last: str, right: str, first: str) -> bool:
+        """Return whether a special case may lie across two spans, given the last token of the left one and so on.
 
         spaCy looks for special cases in whole texts and ignores white space. A match across a boundary changes nothing
         itself, but keeps shorter matches on either side from being made, so that such spans do not have the tokens they
-        have by themselves: `last` is the last one that the left span has, and `first` the first one of the right span.
+        have by themselves.
         """
-        return [
-            each
-            for each in self._boundaries.get((left[-1], right[0]), ())
-            if _may_end(left, each.left)
-            and _may_end(right[::-1], each.right[::-1])
-            and (last == each.last or (left.endswith(each.last) and left.endswith(self._recut)))
-            and (first == each.first or (right.startswith(each.first) and right.startswith(self._recut)))
-        ]
+        return any(
+            (last == one or (left.endswith(one) and left.endswith(self._recut)))
+            and (first == other or (right.startswith(other) and right.startswith(self._recut)))
+            for one, other in self._meetings.get((left[-1], right[0]), ())
+        )
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
         """Return the tokens that each span has by itself, one span after the other, and how many each has."""
@@ -140,7 +123,7 @@ class _Language:
         start = 0
         for i, stop in zip(others.tolist(), positions, strict=True):
             span = replace_surrogates(spans[i])
-            cut = self._with_specials(self._splitter.split(span), span)
+            cut = self._with_specials(self._cutter.split(span), span)
             merged += tokens[start:stop]
             merged += cut
             lengths[i], start = len(cut), stop
@@ -163,7 +146,7 @@ class _Language:
             # The token before it is said to have a space behind it, which then is no token.
             start = match.start() + (match.start() > 0 and match[0][0] == " ")
             if start < match.end():
-                of_span = self._splitter.split(text[start : match.end()])
+                of_span = self._cutter.split(text[start : match.end()])
                 starts += accumulate(map(len, of_span[:-1]), initial=start)
                 tokens += of_span
         return self._with_specials(tokens, text, starts)
@@ -259,11 +242,6 @@ def blank(lang: str) -> SpacyLanguage:
         raise MissingPackageError(
             f"spaCy's tokenizer for language {lang!r} needs a package that is not installed: pip install '{package}'."
         ) from error
-
-
-def _may_end(text: str, end: str) -> bool:
-    """Return whether a text, or a longer one of which it is the end, may end in this way."""
-    return text.endswith(end) or end.endswith(text)
 
 
 def replace_surrogates(text: str) -> str:

@@ -18,11 +18,14 @@ from textcat.features.affixes import (
     _METHODS,
     ABSENT,
     ANY_CHARACTER,
-    _AffixTables,
+    _Affixes,
     _Alternative,
     _Alternatives,
     _asked,
+    _read_affixes,
+    _read_url,
     _Regexes,
+    _regexes_of,
 )
 from textcat.files import _write_atomically
 
@@ -35,7 +38,7 @@ class LanguageTables(NamedTuple):
 
     lang: str
     spacy: str  # the version of which the tokenizer is
-    alternatives: tuple[_Alternatives, _Alternatives, _Alternatives]  # of prefixes, suffixes and infixes
+    alternatives: _Affixes
     url: tuple[int, ...]  # sets of characters of each of which a URL that stays whole has one
     regexes: _Regexes  # those of the affixes and the like, which are asked where the alternatives cannot tell
     tokens: Mapping[str, tuple[str, ...]]  # the special cases
@@ -69,9 +72,9 @@ class LanguageTables(NamedTuple):
         prefixes, suffixes, infixes = entries.pop("alternatives")
         tables = cls(
             alternatives=(
-                _alternatives(prefixes, sets, back=False),
+                _alternatives(prefixes, sets),
                 _alternatives(suffixes, sets, back=True),
-                _alternatives(infixes, sets, back=False),
+                _alternatives(infixes, sets),
             ),
             url=tuple(sets[number] for number in entries.pop("url")),
             regexes={name: (text, flags) for name, (text, flags) in entries.pop("regexes").items()},
@@ -124,7 +127,7 @@ def _read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) 
     from spacy.attrs import ORTH, intify_attrs
     from spacy.tokenizer import Tokenizer
 
-    if type(tokenizer) is not Tokenizer or (read := _AffixTables.of(tokenizer)).regexes is None:
+    if type(tokenizer) is not Tokenizer or (regexes := _regexes_of(tokenizer)) is None:
         return None
     asked = {name: getattr(tokenizer, name) for name in _METHODS}
     bare = Tokenizer(tokenizer.vocab, rules={}, **asked)
@@ -135,16 +138,16 @@ def _read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) 
     return LanguageTables(
         lang,
         version("spacy"),
-        read.alternatives,
-        url=read.url,
-        regexes=read.regexes,
+        _read_affixes(regexes),
+        _read_url(regexes),
+        regexes,
         tokens={rule: tuple(intify_attrs(part)[ORTH] for part in parts) for rule, parts in tokenizer.rules.items()},
         cuts={rule: tuple(token.text for token in bare(rule)) for rule in matched},
         stop_words=stop_words,
     )
 
 
-def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool) -> _Alternatives:
+def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool = False) -> _Alternatives:
     """Return the alternatives of one affix, which look back from their point or ahead."""
     if entries is None:
         return None

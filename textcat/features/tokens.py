@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
-from textcat.features.language import _Boundary, _open_language, replace_surrogates, singular, words_with_singular
+from textcat.features.language import _open_language, replace_surrogates, singular, words_with_singular
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
@@ -199,7 +199,7 @@ class _TermCounter:
     def clear(self) -> None:
         """Start with an empty token cache and new ids."""
         self.cache = TokenCache(self._edges)
-        self._boundaries: dict[tuple[int, int], list[_Boundary]] = {}
+        self._meet: dict[tuple[int, int], bool] = {}  # by spans
         self.char_ids: dict[str, int] = {}
         self._char_ngrams: dict[int, tuple[array[int], array[int]]] = {}
         self.terms: list[str] = []
@@ -275,9 +275,9 @@ class _TermCounter:
         """Drop the spans that did not occur again, if all of them take too much; let spaCy drop its strings, too."""
         self._language.trim()
         limit = self.settings["memo_bytes"]
-        if self.cache.span_bytes + _BYTES_PER_STRING * len(self._boundaries) <= limit:
+        if self.cache.span_bytes + _BYTES_PER_STRING * len(self._meet) <= limit:
             return
-        self._boundaries = {}
+        self._meet = {}
         self.cache.evict()
         if 2 * self.cache.span_bytes > limit:
             self.cache.evict(keep_reused=False)
@@ -294,28 +294,26 @@ class _TermCounter:
             self.cache.store_plain(self._words)
         tokens, lengths = self._language.cut_spans(self.cache.unknown())
         self.cache.store(tokens, self._term_ids(tokens), lengths)
-        for run in self._runs_with_specials():
+        for run in self._runs():
             self._override(run.position, run.n, batch[run.text][run.start : run.end])
 
-    def _runs_with_specials(self) -> list[_Run]:
-        """Return the runs of neighbouring spans that do not have the tokens they have by themselves.
+    def _runs(self) -> list[_Run]:
+        """Return the runs of neighbouring spans that may not have the tokens they have by themselves.
 
         No special case lies across an end of a run, so the tokens of its text are those it has in the whole text.
         """
         runs: list[_Run] = []
         for text, position, left, right, start, end in self.cache.suspects():
-            boundaries = self._boundaries.get((left, right))
-            if boundaries is None:
+            meet = self._meet.get((left, right))
+            if meet is None:
                 (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
-                boundaries = self._boundaries[left, right] = self._language.boundaries(before, last, behind, first)
-            if boundaries:
-                before, behind = self.cache.around(text, position, self._language.longest_special)
-                if any(before.endswith(each.left) and behind.startswith(each.right) for each in boundaries):
-                    last = runs[-1] if runs else None
-                    if last and last.text == text and last.position + last.n == position:
-                        runs[-1] = last._replace(n=last.n + 1, end=end)
-                    else:
-                        runs.append(_Run(text, position - 1, 2, start, end))
+                meet = self._meet[left, right] = self._language.may_meet(before, last, behind, first)
+            if meet:
+                run = runs[-1] if runs else None
+                if run and run.text == text and run.position + run.n == position:
+                    runs[-1] = run._replace(n=run.n + 1, end=end)
+                else:
+                    runs.append(_Run(text, position - 1, 2, start, end))
         return runs
 
     def _override(self, position: int, n: int, text: str) -> None:
