@@ -17,7 +17,7 @@ import texts_to_rows
 import training
 import training_at_scale
 import whole_way
-from machine import commit, described
+from machine import described
 from sklearn.exceptions import ConvergenceWarning
 
 from textcat.corpus.catalogue import open_corpus
@@ -87,7 +87,7 @@ def _corpus(*, quick: bool) -> Corpus:
 def _head(corpus: Corpus, runs: int) -> str:
     return f"""# Benchmark
 
-Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}, of commit {commit()}.
+Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}.
 
 - Corpus: {corpus.name}, {len(corpus.train)} training and {len(corpus.test)} test documents,
   {len(corpus.topics)} topics.

@@ -17,11 +17,12 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "spacy")
 
 
 def described() -> str:
-    """Return the lines of a list on the machine and the software."""
+    """Return the lines of a list on the machine, the software and the commit."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return f"""- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};
   load {_load()} at the start.
-- Software: Python {platform.python_version()}, textcat {__version__}, {versions}."""
+- Software: Python {platform.python_version()}, textcat {__version__} of commit {commit()},
+  {versions}."""
 
 
 def commit() -> str:
