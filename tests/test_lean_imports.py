@@ -88,3 +88,21 @@ def test_training_does_without_what_would_else_be_loaded_and_can_be_used():
 
     assert train("lean") == ["False False", "[3. 1. 2.]"]
     assert train("plain") == ["True True", "[3. 1. 2.]"], "they do without: so can we"
+
+
+def modules_of(command, text=""):
+    """Return the names of the modules that a run of the program loads."""
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "textcat", *map(str, command)],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
+
+
+def test_a_text_is_tagged_without_what_is_of_no_use_for_it(newswire_model):
+    modules = modules_of(["tag", newswire_model], "wheat harvest and grain exports")
+    assert "textcat.tagging.run" in modules
+    assert not modules & {"pydantic"}

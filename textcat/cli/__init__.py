@@ -3,7 +3,7 @@
 import typer
 
 from textcat.cli import corpora, tag, train
-from textcat.cli.app import app, main
+from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
 
@@ -12,9 +12,9 @@ for _command in (
     *(train.train, train.evaluate, train.compare, tag.tag, tag.topics, tag.show),
     *(train.tune, train.recipes, corpora.reproduce),
 ):
-    app.command()(_command)
+    app.command(cls=Command)(_command)
 
 _corpora = typer.Typer(invoke_without_command=True, callback=corpora.corpora)
 app.add_typer(_corpora, name="corpora")
-_corpora.command()(corpora.fetch)
-_corpora.command()(corpora.show)
+_corpora.command(cls=Command)(corpora.fetch)
+_corpora.command(cls=Command)(corpora.show)

@@ -3,14 +3,17 @@
 import gc
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer import BadParameter, Option
+from typer.core import TyperCommand, TyperGroup
 
 from textcat.errors import TextcatError
 
@@ -20,8 +23,53 @@ _UsageError: Any = BadParameter.__bases__[0]
 # Options of versions before 0.1, which are settings of the learner now.
 _FORMER = "tau tau-neg tau-pos kappa eta beta epsilon zeta b alpha delta rho lambda mini-epochs max-epochs seed"
 
+
+class _WithoutPydantic:
+    """A command of typer, most of whose values are checked without importing pydantic, which takes longer than to tag.
+
+    It rests on how typer 0.29 checks values; other versions do that by themselves.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        command: Any = super()
+        for param in command.get_params(ctx):
+            if getattr(param, "_runtime_param", self) is None:
+                param._runtime_param = _Check()
+        return command.parse_args(ctx, args)
+
+
+class Command(_WithoutPydantic, TyperCommand):
+    """A command."""
+
+
+class _Group(_WithoutPydantic, TyperGroup):
+    """The commands."""
+
+
+class _Check:
+    """What turns a value as given into the parameter's; what is no text, path or number it leaves to typer."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind, info = param.type_descriptor.annotation, param.type_descriptor.parameter_info
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        if kind == list[str] and several and not isinstance(value, str):
+            return [*value]
+        if type(value) is kind and kind in (str, int, float):  # a number is a default: those of users are texts yet
+            return value
+        if kind is int and info.min is info.max is None and re.fullmatch("-?[0-9]{1,9}", value):
+            return int(value)
+        if kind is Path:
+            from typer._param_types import coerce_cli_path
+
+            return coerce_cli_path(Path(value), info, path_type=Path, param=param, ctx=ctx)
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
 _HELP = {"help_option_names": ["-h", "--help"]}
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_HELP)
+app = typer.Typer(cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_HELP)
 
 
 def _print_version(wanted: bool) -> None:
