@@ -5,6 +5,7 @@ import os
 import stat
 import threading
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from textcat.files import (
     _parse_value,
     _write_atomically,
     describe_type,
+    installed_version,
     journal_line,
     read_journal,
     similar_files,
@@ -192,3 +194,18 @@ def test_near_names_are_told(tmp_path):
     assert similar_files(tmp_path / "article.csv") == f" Did you mean '{tmp_path / 'articles.csv'}'?"
     assert similar_files(tmp_path / "articles.csv") == ""
     assert similar_files(tmp_path / "nowhere" / "articles.csv") == ""
+
+
+@pytest.mark.parametrize("name", ["spacy", "numpy", "scikit-learn"])
+def test_the_version_of_a_library_is_that_of_its_metadata(name):
+    assert installed_version(name) == version(name)
+
+
+def test_a_version_that_the_names_of_files_leave_open_is_asked_of_python(tmp_path, monkeypatch):
+    for release in ("2.0", "3.0"):
+        (tmp_path / f"spacy-{release}.dist-info").mkdir()
+        (tmp_path / f"spacy-{release}.dist-info" / "METADATA").write_text(f"Name: spacy\nVersion: {release}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert installed_version("spacy") == version("spacy")
+    with pytest.raises(PackageNotFoundError):
+        installed_version("no-such-library")

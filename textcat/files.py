@@ -4,6 +4,7 @@ import ctypes
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -279,6 +280,21 @@ class FolderFormat:
     def damaged_manifest(self, folder: str | os.PathLike[str]) -> TextcatError:
         """Return the error for a manifest that is not as it was written."""
         return self.error(f"{Path(folder) / MANIFEST} is damaged, it is not as it was written: {self.remedy}.")
+
+
+def installed_version(name: str) -> str:
+    """Return the version of a library, by the folder of its metadata; importlib.metadata takes long to be imported."""
+    for folder in sys.path:
+        with suppress(OSError):
+            found = [entry for entry in os.listdir(folder or ".") if entry.lower().startswith((f"{name}-", f"{name}."))]
+            described = [entry for entry in found if entry.endswith((".dist-info", ".egg-info"))]
+            if len(described) == 1 and (match := re.fullmatch(rf"{name}-(.+)\.dist-info", described[0])):
+                return match[1]
+            if described:
+                break
+    from importlib.metadata import version
+
+    return version(name)
 
 
 def sha256_of_file(file: Path | BinaryIO) -> str:

@@ -7,6 +7,7 @@ import logging
 import os
 import pickle
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -294,6 +295,11 @@ def scheduler_address(
     if (backend == "dask") != bool(scheduler):
         raise BadParameter("--backend dask and --scheduler ADDRESS go together")
     return scheduler
+
+
+def may_be_terminal() -> bool:
+    """Return whether rich, which need not be imported else, may take standard error for a terminal."""
+    return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
 
 
 def console(*, stderr: bool = False) -> "Console":

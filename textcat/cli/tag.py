@@ -82,7 +82,8 @@ def tag(
     how: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
     how |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
     # Progress is drawn on standard error, unless tags are printed on the same terminal.
-    drawn_on = None if quiet or (out is None and sys.stdout.isatty()) else common.console(stderr=True)
+    hidden = quiet or (out is None and (sys.stdout.isatty() or not common.may_be_terminal()))
+    drawn_on = (lambda: None) if hidden else partial(common.console, stderr=True)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
             inputs, how["progress"] = inputs or ["-"], show

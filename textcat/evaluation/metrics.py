@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
 
 _BLOCK = 1 << 22  # comparisons of scores held at the same time while documents rank topics
@@ -228,7 +227,9 @@ def _document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -
 
 def _checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """Return the positives column by column (CSC, bool) and the scores."""
-    positives = scipy.sparse.csc_array((Y if scipy.sparse.issparse(Y) else np.asarray(Y)) > 0)
+    from scipy import sparse  # here, so that tagging, which asks for no metric, need not import it
+
+    positives = sparse.csc_array((Y if sparse.issparse(Y) else np.asarray(Y)) > 0)
     values = np.asarray(scores)
     if values.shape != positives.shape:
         raise ValueError(f"Scores of shape {values.shape} cannot be compared with labels of shape {positives.shape}.")

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike
 
 from textcat.errors import TextcatError
@@ -253,8 +252,10 @@ def evaluate(
     -------
     Evaluation
     """
+    from scipy import sparse  # here, so that tagging need not import it
+
     ranked, chosen = metrics._topic_rankings(Y, scores), metrics._decisions(Y, scores, threshold)
-    labels, values, cut = scipy.sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
+    labels, values, cut = sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
     single = cut.ndim == 2
     cut = cut if single else np.broadcast_to(cut, ranked.ndcg.shape)
     measures = {
@@ -307,12 +308,14 @@ def one_topic(scores: ArrayLike) -> np.ndarray:
 
 def _confusions(labels: Any, given: np.ndarray, topics: Sequence[str]) -> tuple[float | None, _Confusion]:
     """Return the accuracy over the documents that have a topic, and the counts of `Evaluation.confusion`."""
-    own, got = (scipy.sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, given))
+    from scipy import sparse
+
+    own, got = (sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, given))
     hits = own * got
     right, labelled = hits.sum(axis=1) > 0, np.diff(own.indptr) > 0
     # A document of several topics that got one of them has confused nothing.
-    diagonal = scipy.sparse.diags_array(hits.sum(axis=0), dtype=np.int64)
-    counts = scipy.sparse.coo_array(own[~right].T @ got[~right] + diagonal)
+    diagonal = sparse.diags_array(hits.sum(axis=0), dtype=np.int64)
+    counts = sparse.coo_array(own[~right].T @ got[~right] + diagonal)
     cells = sorted(zip(-counts.data, counts.row.tolist(), counts.col.tolist(), strict=True))
     confusion = tuple((topics[row], topics[column], int(-n)) for n, row, column in cells if n)
     return float(right[labelled].mean()) if labelled.any() else None, confusion

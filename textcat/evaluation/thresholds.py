@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # its parts load at their first use
 from numpy.typing import ArrayLike, NDArray
 
 from textcat.evaluation._sigmoid import expit
@@ -123,7 +122,7 @@ class Calibration:
 
     def threshold(self, probability: float) -> NDArray[np.float64]:
         """Return the score of that probability per topic: +-inf where the curve is flat, and never or always above."""
-        wanted = scipy.special.logit(probability) - self.b
+        wanted = _logit(probability) - self.b
         flat = np.where(wanted < 0, -np.inf, np.inf)
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)
 
@@ -132,7 +131,7 @@ class Calibration:
         """Fit Platt's sigmoids, those of rare topics shrunk towards one that all topics share.
 
         A topic's own curve has the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt 1999). The
-        shared one, ``logit P = A·z + B + logit(prior)``, is fitted to all topics together, over scores z that have
+        shared one, ``logit P = A·z + B + _logit(prior)``, is fitted to all topics together, over scores z that have
         mean 0 and deviation 1 in each topic; ``prior = (n_pos + 1/2) / (n + 1)``, since the same z means less where
         positives are rarer. A topic takes ``n_pos / (n_pos + shrinkage)`` of a and b from its own curve and the rest
         from the shared one, and it counts in the shared one by the part that it takes from it. So a topic without a
@@ -145,7 +144,7 @@ class Calibration:
         n, n_positives, mean, deviation = np.array([sample.facts for sample in samples]).reshape(-1, 4).T
         own_part = n_positives / np.maximum(n_positives + shrinkage, 1)
         own = np.array([_sigmoid(sample.z, sample.target, 0.0, sample.weight) for sample in samples]).reshape(-1, 2)
-        priors = scipy.special.logit((n_positives + 0.5) / (n + 1))
+        priors = _logit((n_positives + 0.5) / (n + 1))
         z, targets, weights = (np.concatenate([sample[k] for sample in samples] or [np.empty(0)]) for k in range(3))
         sizes = [len(sample.z) for sample in samples]
         shared = _sigmoid(z, targets, np.repeat(priors, sizes), weights * np.repeat(1 - own_part, sizes))
@@ -185,6 +184,12 @@ def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Stan
     )
 
 
+def _logit(p: Any) -> Any:
+    from scipy.special import logit  # here, so that tagging need not import it
+
+    return logit(p)
+
+
 def _sigmoid(
     z: NDArray[np.float64], targets: NDArray[np.float64], offsets: ArrayLike = 0.0, weights: ArrayLike = 1.0
 ) -> NDArray[np.float64]:
@@ -197,7 +202,7 @@ def _sigmoid(
     total = float(weights.sum())
     if not total:
         return np.zeros(2)
-    curve = np.array([0.0, scipy.special.logit((weights * targets).sum() / total) - (weights * offsets).sum() / total])
+    curve = np.array([0.0, _logit((weights * targets).sum() / total) - (weights * offsets).sum() / total])
     loss, p = _log_loss(curve[0] * z + curve[1] + offsets, targets, weights)
     for _ in range(_MAX_STEPS):
         error, curvature = weights * (p - targets), weights * (p * (1 - p))

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ from textcat.features.affixes import (
     _Regexes,
     _regexes_of,
 )
-from textcat.files import _write_atomically
+from textcat.files import _write_atomically, installed_version
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
@@ -118,7 +117,7 @@ def _cache_file(lang: str) -> Path:
 
     if not lang.isidentifier():
         raise FileNotFoundError(lang)  # no code of a language, which might name a file elsewhere
-    name = f"{lang}-{version('spacy')}-{_FORMAT}.json"
+    name = f"{lang}-{installed_version('spacy')}-{_FORMAT}.json"
     return user_cache_path("textcat", appauthor=False) / "languages" / name
 
 
@@ -137,7 +136,7 @@ def _read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) 
     matched = [rule for rule in tokenizer.rules if every or " " in rule or any(find(rule) for find in finders)]
     return LanguageTables(
         lang,
-        version("spacy"),
+        installed_version("spacy"),
         _read_affixes(regexes),
         _read_url(regexes),
         regexes,

@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-import scipy  # its sparse matrices are loaded when one is first made: `row_blocks` makes none
 
 from textcat.features._rows import rows, text_lengths
 from textcat.features.tokens import TermCounts, Tokens, _Vocabulary
@@ -119,10 +118,12 @@ class Vectorizer:
 
     def transform(self, documents: Documents) -> csr_matrix:
         """Return the rows of documents: shape (n_documents, n_terms), each of length 1 or without an entry."""
+        from scipy import sparse  # here, for `row_blocks` makes no matrix
+
         blocks = list(map(self._matrix, self.row_blocks(documents)))
         if not blocks:
-            return scipy.sparse.csr_matrix((0, len(self.idf_)), dtype=self.dtype)
-        return blocks[0] if len(blocks) == 1 else scipy.sparse.vstack(blocks, format="csr")
+            return sparse.csr_matrix((0, len(self.idf_)), dtype=self.dtype)
+        return blocks[0] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")
 
     def row_blocks(self, documents: Documents) -> Iterator[Rows]:
         """Yield the rows of documents as `transform` returns them, but as bare arrays, some thousand rows at a time."""
@@ -199,7 +200,9 @@ class Vectorizer:
         return arrays
 
     def _matrix(self, arrays: Rows) -> csr_matrix:
-        X = scipy.sparse.csr_matrix(arrays[::-1], shape=(len(arrays.indptr) - 1, len(self.idf_)))
+        from scipy import sparse
+
+        X = sparse.csr_matrix(arrays[::-1], shape=(len(arrays.indptr) - 1, len(self.idf_)))
         X.has_sorted_indices = X.has_canonical_format = True
         return X
 

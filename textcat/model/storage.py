@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +16,7 @@ from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.tables import LanguageTables
 from textcat.features.vectorizer import Vectorizer
-from textcat.files import sha256_of_file
+from textcat.files import installed_version, sha256_of_file
 from textcat.model import ARRAYS, CALIBRATION, MODEL, TOKENIZER, VOCABULARY, ModelError, _check_entries
 from textcat.model.tagger import Tagger
 from textcat.recipe import Recipe
@@ -101,7 +100,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 
 def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
     return {
-        "versions": {"textcat": __version__, **{name: version(name) for name in _LIBRARIES}},
+        "versions": {"textcat": __version__, **{name: installed_version(name) for name in _LIBRARIES}},
         "corpus": tagger.corpus,
         "origin": tagger.origin,
         "recipe": tagger.recipe,
@@ -160,7 +159,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         if TOKENIZER in manifest["files"]:
             tables = LanguageTables.from_json(files[TOKENIZER].read())
             # Of another spaCy the tokens may be others.
-            if tables is not None and tables.spacy == version("spacy"):
+            if tables is not None and tables.spacy == installed_version("spacy"):
                 features.tokens_.use_tables(tables)
         return Tagger(
             features,

@@ -6,12 +6,12 @@ import multiprocessing
 import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.metadata import version
 from itertools import islice
 from platform import node
 from typing import TYPE_CHECKING, NamedTuple
 
 from textcat.errors import TextcatError
+from textcat.files import installed_version
 from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import formats
@@ -120,10 +120,8 @@ def load_tagger(job: Job) -> "Tagger":
 
     if read_manifest(job.model)[SUM] != job.digest:
         raise TextcatError(f"{job.model} is not the model that this run has begun with: start anew with --restart.")
-    if job.spacy not in ("", version("spacy")):
-        raise TextcatError(
-            f"This run needs spaCy {job.spacy}, and on {node()} there is {version('spacy')}: install it there."
-        )
+    if job.spacy not in ("", here := installed_version("spacy")):
+        raise TextcatError(f"This run needs spaCy {job.spacy}, and on {node()} there is {here}: install it there.")
     tagger = load(job.model, prepare=False)
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
     if job.output.topics:

@@ -7,39 +7,53 @@ then `tests/test_lean_imports.py` fails.
 import os
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import PathFinder
-from importlib.metadata import version
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
 from typing import Any
+
+_LAZY = ("numpy._core._add_newdocs", "numpy.f2py", "scipy.stats")
 
 
 def keep_imports_lean() -> None:
     """Keep out of this process what training and tagging never use: pandas, scipy.stats, and the commands of spaCy."""
     sys.meta_path.insert(0, _LeanFinder())
-    if version("spacy").startswith("3.8.") and "spacy" not in sys.modules:
-        # Half of the time that spaCy takes to be imported: it imports all its commands, but for one name only.
-        commands, info = ModuleType("spacy.cli"), ModuleType("spacy.cli.info")
-        info.info = None  # type: ignore[attr-defined]
-        sys.modules.update({"spacy.cli": commands, "spacy.cli.info": info})
     # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-class _LeanFinder(MetaPathFinder):
+class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
     """Makes pandas as absent as if it were not installed, and loads others only when something in them is used.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB; scikit-learn imports scipy.stats, which takes longer than
-    all the rest of it, and scipy all names of numpy.
+    all the rest of it, and scipy all names of numpy, which itself loads texts of help. spaCy takes half of the time to
+    be imported for all its commands, of which it wants one name.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is kept out of textcat's own processes", name=fullname)
-        if fullname not in ("scipy.stats", "numpy.f2py"):
+        if fullname in ("spacy.cli", "spacy.cli.info") and _commands_are_left_out():
+            return ModuleSpec(fullname, _NoCommands(), is_package=True)  # type: ignore[arg-type]
+        if fullname not in _LAZY:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)
         return spec
+
+
+def _commands_are_left_out() -> bool:
+    from importlib.metadata import version
+
+    return version("spacy").startswith("3.8.")
+
+
+class _NoCommands:
+    """Loads a module with the one name that spaCy wants of its commands."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to Python."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.info = None  # type: ignore[attr-defined]

@@ -4,12 +4,12 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
 from textcat.errors import TextcatError, install_hint
+from textcat.files import installed_version
 from textcat.reading.records import Record, Rejection
 
 DECIMALS = 4  # of scores and probabilities
@@ -61,7 +61,7 @@ def check_output(settings: OutputSettings) -> None:
 def library_versions(settings: OutputSettings) -> dict[str, str]:
     """Return the versions of the libraries that the bytes of the output depend on, by name."""
     names = ["pyarrow"] if settings.to == "parquet" else ["zstandard"] if settings.compress else []
-    return {name: version(name) for name in names}
+    return {name: installed_version(name) for name in names}
 
 
 # --- records → encoded rows ------------------------------------------------------------------------------------------

@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
 from textcat.errors import TextcatError
-from textcat.files import _did_you_mean
+from textcat.files import _did_you_mean, installed_version
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading.batches import _read_batches
@@ -159,7 +158,7 @@ def _make_plan(
             "with a recipe that calibrates its scores."
         )
     folder = str(Path(model).expanduser().resolve())
-    job = Job(folder, manifest[SUM], version("spacy"), input_settings, output_settings)
+    job = Job(folder, manifest[SUM], installed_version("spacy"), input_settings, output_settings)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     return _Plan(job, _find([os.fspath(path) for path in paths], input_settings), manifest, jobs, scheduler, strict)
 

@@ -178,15 +178,15 @@ ShowProgress = Callable[[RunProgress], None]
 
 
 @contextmanager
-def progress_shown(console: "Console | None" = None) -> Iterator[ShowProgress]:
+def progress_shown(console: "Callable[[], Console | None]" = lambda: None) -> Iterator[ShowProgress]:
     """Draw the progress of a run, on a terminal, while a block lasts, and log it every half minute."""
     last_line, bar = time.monotonic(), None
     with ExitStack() as drawing:
 
         def show(progress: RunProgress) -> None:
             nonlocal last_line, bar
-            # Only now: it is drawn by a thread, and workers are forked before there is one.
-            bar = bar or drawing.enter_context(_bar_on(console, shows="text"))
+            # Only now, when workers are busy: rich is imported, and draws by a thread, before which they are forked.
+            bar = bar or drawing.enter_context(_bar_on(console(), shows="text"))
             bar.show(completed=progress.read, total=progress.total, description=progress.documents)
             now = time.monotonic()
             if not 0 <= now - last_line < _LOG_SECONDS:  # a clock that was set back counts as late

@@ -1,17 +1,17 @@
 """Mail in an mbox, a document a message: where to cut between messages, and their records."""
 
-import email
-import email.errors
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from email.header import decode_header, make_header
-from email.message import Message
 from functools import partial
 from html import unescape
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span, is_encoding
+
+if TYPE_CHECKING:
+    from email.message import Message
 
 #: The line before a message: "From ", an address, and a date with its time.
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
@@ -88,6 +88,8 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     for header in _HEADER.finditer(span.data):
         if header.end() - header.start() > _LONGEST:
             raise UnreadableError(f"has a {header[1].decode().title()} of more than {_LONGEST:,} bytes: shorten it")
+    import email  # here and below, for it takes as long to be imported as all of these formats
+
     try:
         message = email.message_from_bytes(_QUOTED_FROM.sub(rb"\1", span.data[separator.end() :]))
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8")
@@ -103,14 +105,17 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
         raise UnreadableError(f"is no mail that can be read ({error!r:.80}): mend it") from None
 
 
-def _header(message: Message, name: str) -> str:
+def _header(message: "Message", name: str) -> str:
+    from email.errors import MessageError
+    from email.header import decode_header, make_header
+
     value: object = message.get(name, "")
-    with suppress(LookupError, ValueError, email.errors.MessageError):  # of unknown encodings: the words stay encoded
+    with suppress(LookupError, ValueError, MessageError):  # of unknown encodings: the words stay encoded
         value = make_header(decode_header(str(value)))
     return " ".join(str(value).encode("utf-8", "replace").decode().split())
 
 
-def _body(message: Message, encoding: str) -> str:
+def _body(message: "Message", encoding: str) -> str:
     parts = [part for part in message.walk() if part.get_content_disposition() != "attachment"]
     for kind, text_of in (("text/plain", str), ("text/html", _without_tags)):
         texts = [text_of(_decoded(part, encoding)) for part in parts if part.get_content_type() == kind]
@@ -119,7 +124,7 @@ def _body(message: Message, encoding: str) -> str:
     return ""
 
 
-def _decoded(part: Message, encoding: str) -> str:
+def _decoded(part: "Message", encoding: str) -> str:
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
     declared = part.get_content_charset()

@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from functools import lru_cache, partial
 from typing import NamedTuple
-from xml.parsers import expat
 
 from textcat.errors import TextcatError
 from textcat.reading.records import Block, InputSettings, LabelSettings, UnreadableError, _Content, _Format, _Span
@@ -140,6 +139,8 @@ def _no_story(fault: object, remedy: str = "") -> UnreadableError:
 
 
 def _story(data: bytes, encoding: str) -> _Story:
+    from xml.parsers import expat
+
     story = _Story()
     try:
         parser = expat.ParserCreate(encoding or None)
