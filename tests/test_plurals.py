@@ -1,15 +1,23 @@
 """English plurals become singulars, and other words stay what they are."""
 
+from collections import Counter
+
 import naive_features as naive
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.features.language import singular, words_with_singular
+from textcat.features.language import singular
+from textcat.features.tokens import OTHER, Tokens, _Vocabulary
 
 words = st.one_of(
     st.text(), st.builds(str.__add__, st.text("abceiou"), st.sampled_from(["s", "es", "ies", "us", "ss"]))
 )
+words_of_letters = st.builds(
+    str.__add__, st.text("abceiou", min_size=1), st.sampled_from(["", "s", "es", "y", "ies", "us", "ss"])
+) | st.sampled_from(["its", "it", "does", "ours", "hers", "always"])
+FOLDED = Tokens(fold_plurals=True)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +46,11 @@ def test_the_rules_are_those_of_the_table(word):
     assert singular(word) == naive.singular(word)
 
 
-@given(words)
-def test_a_word_is_among_those_that_become_its_singular(word):
-    assert word in words_with_singular(singular(word))
-
-
-@given(words)
-def test_all_words_of_a_term_become_it(term):
-    assert {singular(word) for word in words_with_singular(term)} <= {term}
+@given(st.lists(words_of_letters, min_size=1), st.data())
+def test_words_count_as_the_known_singular_that_they_become(spans, data):
+    terms = [*dict.fromkeys(data.draw(st.lists(st.sampled_from([*spans, *map(singular, spans)]))))]
+    vocabulary = _Vocabulary([*terms, OTHER], np.full((1, 2), len(terms), np.int32))
+    counts = FOLDED._count_terms([" ".join(spans)], vocabulary=vocabulary)
+    stops = FOLDED._prepared()._stops
+    expected = Counter(singular(span) if singular(span) in terms else OTHER for span in spans if span not in stops)
+    assert {counts.terms[id_]: n for id_, n in zip(counts.ids, counts.counts, strict=True)} == expected

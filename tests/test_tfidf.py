@@ -314,6 +314,13 @@ def test_pairs_of_words_are_read_as_other_names_are():
     np.testing.assert_array_equal(pairs.ngrams[:-1], also.ngrams[: len(pairs.ngrams) - 1])
     read = [[pairs.terms[i] for i in pair] for pair in pairs.ngrams]
     assert read == [*(name.split() for name in names if " " in name), [OTHER, OTHER]]
+    place = {name: i for i, name in enumerate(names)}
+    columns = [[place.get(name, -1) for name in of] for of in (pairs.terms, [*map(" ".join, read)])]
+    assert [column.tolist() for column in pairs.columns] == columns
+
+
+def test_names_that_cannot_be_encoded_are_read_as_others_are():
+    assert _vocabulary_of(["\ud800", "a \ud800"], 2, apart=False).terms == ["\ud800", "a \ud800", "a", OTHER]
 
 
 def test_a_zone_counts_sublinearly_before_it_is_weighted():

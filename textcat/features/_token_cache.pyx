@@ -10,13 +10,14 @@ Affixes are found by tables of character sets; where they cannot tell, the regex
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromKindAndData, PyUnicode_KIND
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 import numpy as np
 
 cdef extern from "Python.h":
     bint Py_UNICODE_ISSPACE(Py_UCS4) nogil
     bint PyUnicode_IS_ASCII(object)
+    const char* PyUnicode_AsUTF8AndSize(object, Py_ssize_t* size) except NULL
     Py_UCS4 PyUnicode_READ(int kind, const void* data, Py_ssize_t index) noexcept nogil
 
 cdef extern from "../_memory.h":
@@ -558,8 +559,9 @@ cdef class WordTable:
 
     Each has one token that may be a term, and may have a prefix and a suffix that are none.
 
-    `ids` has the terms of tokens in lower case, with -1 for tokens that are no terms; all others have `other`. By its
-    `kind`, a term consists of LETTERS alone, has one of LETTERS_OR_DIGITS, or is ANYTHING.
+    `ids` has the terms of tokens in lower case; `stops` are no terms, and all others have `other`. With `plurals`, terms
+    are what `language.singular` makes of tokens. By its `kind`, a term consists of LETTERS alone, has one of
+    LETTERS_OR_DIGITS, or is ANYTHING.
     """
 
     cdef SpanCutter cutter
@@ -568,20 +570,33 @@ cdef class WordTable:
     cdef Buffer letters, words
     cdef Buffer slots     # words by hash; -1: free
 
-    def __cinit__(self, dict ids, int32_t other, int kind, cutter):
+    def __cinit__(self, dict ids, stops, bint plurals, int32_t other, int kind, cutter):
         self.cutter, self.other, self.kind = cutter, other, kind
         self.letters, self.words = Buffer(1), Buffer(sizeof(Word))
-        self.slots = filled(sizeof(int32_t), max(1 << 8, 1 << (2 * len(ids)).bit_length()), 0xFF)
-        for word, id_ in ids.items():
-            if word.isascii():
-                add_word(self, word.encode(), id_)
+        # What is looked up are spans between white space: an n-gram of terms is none.
+        words = [term for term in ids if term.isascii() and " " not in term]
+        make_slots(self, len(stops) + (2 if plurals else 1) * len(words))
+        for term in stops:  # first, so that they are found first
+            if term.isascii():
+                add_word(self, term.encode(), len(term), -1)
+        for term in words:
+            if plurals:
+                add_words_with_singular(self, term.encode(), len(term), ids[term])
+            else:
+                add_word(self, term.encode(), len(term), ids[term])
 
 
-cdef int add_word(WordTable words, bytes key, int32_t id_) except -1:
+cdef int make_slots(WordTable words, size_t n) except -1:
+    """Make room for n words, which take less than half of it."""
+    words.slots = filled(sizeof(int32_t), max(1 << 8, 1 << (2 * n).bit_length()), 0xFF)
+    return 0
+
+
+cdef int add_word(WordTable words, const char* key, size_t n, int32_t id_) except -1:
     cdef Word word
-    cdef size_t position = hash_of(<const char*>key, len(key)) & (words.slots.n - 1)
-    word.start = append(words.letters, <const char*>key, len(key), len(key))
-    word.length, word.id_ = <uint32_t>len(key), id_
+    cdef size_t position = hash_of(key, n) & (words.slots.n - 1)
+    word.start = append(words.letters, key, n, n)
+    word.length, word.id_ = <uint32_t>n, id_
     while words.slots.data.ints[position] >= 0:
         position = (position + 1) & (words.slots.n - 1)
     words.slots.data.ints[position] = <int32_t>words.words.n
@@ -589,6 +604,74 @@ cdef int add_word(WordTable words, bytes key, int32_t id_) except -1:
     words.words.data.words[words.words.n] = word
     words.words.n += 1
     return 0
+
+
+cdef int add_words_with_singular(WordTable words, bytes term, size_t n, int32_t id_) except -1:
+    """Add the words in ASCII that `language.singular` turns into a term."""
+    cdef const char* key = term
+    cdef char last = key[n - 1] if n else 0, last_but_one = key[n - 2] if n > 1 else 0
+    if last != c"s" or n < 4 or last_but_one == c"s" or last_but_one == c"u":
+        add_word(words, key, n, id_)
+    # "ies" becomes "y" but not after "a" or "e", and no word that ends in "ss" or "us" is a plural.
+    if n > 2 and last != c"s" and last != c"u" and (
+        last != c"e" or last_but_one != c"i" or key[n - 3] == c"a" or key[n - 3] == c"e"
+    ):
+        add_word(words, term + b"s", n + 1, id_)
+    if n > 1 and last == c"y" and last_but_one != c"a" and last_but_one != c"e":
+        add_word(words, term[:n - 1] + b"ies", n + 2, id_)
+    return 0
+
+
+def read_pairs(list names):
+    """Read names as words and pairs of words, and return the terms and n-grams that these may be; None for other names.
+
+    These are a list of words, of pairs, each before those of its words that are no names, and OTHER; an array of the
+    pairs' words and OTHER's, as in `TermCounts`; and by term and by n-gram the position in `names`, -1 for what is none.
+    """
+    cdef WordTable table = WordTable({}, (), False, -1, _ANYTHING, None)
+    cdef Buffer ngrams = Buffer(sizeof(int32_t)), of_terms = Buffer(sizeof(int32_t)), of_ngrams = Buffer(sizeof(int32_t))
+    cdef list terms = []
+    cdef const char* key
+    cdef const char* space
+    cdef Py_ssize_t n, at
+    cdef int32_t i
+    make_slots(table, 2 * len(names))
+    for i in range(len(names)):
+        key = PyUnicode_AsUTF8AndSize(names[i], &n)
+        if n and memchr(key, c" ", n) == NULL:
+            add_word(table, key, n, <int32_t>len(terms))
+            terms.append(names[i])
+            push(of_terms, i)
+    for i in range(len(names)):
+        key = PyUnicode_AsUTF8AndSize(names[i], &n)
+        space = <const char*>memchr(key, c" ", n)
+        if space == NULL:
+            continue
+        at = space - key
+        if at == 0 or at == n - 1 or memchr(space + 1, c" ", n - at - 1) != NULL:
+            return None
+        terms.append(names[i])
+        push(of_terms, i)
+        push(ngrams, id_of_word(table, terms, of_terms, key, at))
+        push(ngrams, id_of_word(table, terms, of_terms, space + 1, n - at - 1))
+        push(of_ngrams, i)
+    for buffer in (of_terms, of_ngrams):
+        push(buffer, -1)
+    for i in range(2):
+        push(ngrams, <int32_t>len(terms))
+    terms.append(" ")
+    return terms, as_array(ngrams).reshape(-1, 2), (as_array(of_terms), as_array(of_ngrams))
+
+
+cdef int32_t id_of_word(WordTable table, list terms, Buffer of_terms, const char* key, size_t n) except -1:
+    """Return the id of a word, which becomes a term if it is none."""
+    cdef int32_t id_ = id_of(table, key, n)
+    if id_ < 0:
+        id_ = <int32_t>len(terms)
+        terms.append(key[:n].decode("utf-8"))
+        push(of_terms, -1)
+        add_word(table, key, n, id_)
+    return id_
 
 
 cdef int32_t plain_term(WordTable words, String string, int* before, int* behind) noexcept nogil:

@@ -129,11 +129,13 @@ class _Language:
             lengths[i], start = len(cut), stop
         return merged + tokens[start:] if len(others) else tokens, lengths
 
-    def word_table(self, ids: dict[str, int], other: int, kind: int) -> WordTable | None:
+    def word_table(
+        self, ids: dict[str, int], stops: Collection[str], plurals: bool, other: int, kind: int
+    ) -> WordTable | None:
         """Return what cuts plain spans without the language being asked; for the parameters see `WordTable`."""
         if not self.splits_at_space:
             return None
-        return WordTable(ids, other, kind, self._cutter)
+        return WordTable(ids, stops, plurals, other, kind, self._cutter)
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""
@@ -266,11 +268,3 @@ def singular(word: str) -> str:
     if word.endswith("es") and word[-3] not in "aeo":
         return word[:-1]
     return word if word[-2] in "su" else word[:-1]
-
-
-def words_with_singular(term: str) -> list[str]:
-    """Return the words that `singular` turns into a term."""
-    if term[-1:] not in "suey" and len(term) >= _SHORTEST_PLURAL:  # sooner, for as most are
-        return [term, f"{term}s"]
-    candidates = (term, f"{term}s", f"{term[:-1]}ies") if term.endswith("y") else (term, f"{term}s")
-    return [word for word in candidates if singular(word) == term]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
-from textcat.features.language import _open_language, replace_surrogates, singular, words_with_singular
+from textcat.features.language import _open_language, replace_surrogates, singular
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
@@ -44,6 +44,7 @@ class _Vocabulary(NamedTuple):
 
     terms: list[str]  # the last one is OTHER
     ngrams: np.ndarray  # as in `TermCounts`, with what precedes each one's last term among them: (n_ngrams, 2), int32
+    columns: tuple[np.ndarray, np.ndarray] | None = None  # of both, if known: int32, -1 for what has none
 
 
 @dataclass(eq=False, repr=False)
@@ -221,14 +222,10 @@ class _TermCounter:
         before, self.terms = self.terms, vocabulary.terms
         self._ids = dict(zip(vocabulary.terms, count()))
         if self._stops is not None:
-            # What is looked up are spans between white space: an n-gram of terms is none.
-            ids = {term: id_ for term, id_ in self._ids.items() if " " not in term}
-            if self._singular:
-                ids = {word: id_ for term, id_ in ids.items() for word in words_with_singular(term)}
-            ids = ids | dict.fromkeys(self._stops, -1)
             alphabetic, alphanumeric = self.settings["alphabetic"], self.settings["alphanumeric"]
             kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
-            self._words = self._language.word_table(ids, len(vocabulary.terms) - 1, kind)
+            other = len(vocabulary.terms) - 1
+            self._words = self._language.word_table(self._ids, self._stops, bool(self._singular), other, kind)
         self.cache.restrict(vocabulary.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

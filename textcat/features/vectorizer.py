@@ -14,7 +14,16 @@ import numpy as np
 
 from textcat.features._rows import rows, text_lengths
 from textcat.features.tokens import TermCounts, Tokens, _Vocabulary
-from textcat.features.zones import Documents, FeatureError, _checked, _Columns, _Parts, _vocabulary_of, _ZoneTexts
+from textcat.features.zones import (
+    _SHARED,
+    Documents,
+    FeatureError,
+    _checked,
+    _Columns,
+    _Parts,
+    _vocabulary_of,
+    _ZoneTexts,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -184,7 +193,9 @@ class Vectorizer:
     def _rows(self, parts: _Parts, counts: TermCounts, lengths: np.ndarray) -> Rows:
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
-            columns = self._columns = _Columns(counts.terms, self.vocabulary_, self.hash_bits or 0)
+            known = self._terms is not None and self._terms.terms is counts.terms and self._terms.columns
+            keys = {_SHARED: known} if known else None
+            columns = self._columns = _Columns(counts.terms, self.vocabulary_, self.hash_bits or 0, keys)
         sizes = np.diff(counts.ends, prepend=0)
         n_entries = int(sizes[parts.sources].sum())
         data = np.empty(n_entries, self.dtype)

@@ -6,12 +6,14 @@ A part is a text whose terms belong to a space: to the shared one, or to that of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, combinations, count, pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.features._token_cache import read_pairs
 from textcat.features.tokens import _NO_IDS, OTHER, TermCounts, _Vocabulary
 
 _BODY = "body"
@@ -224,16 +226,15 @@ def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabu
     A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `apart`) or as a shared
     term. Each counts, since one too many does no harm. None can be read as OTHER.
     """
+    names = list(names)
+    if ngrams > 1 and not apart:  # all are words and pairs, mostly: sooner
+        with suppress(UnicodeEncodeError):  # of a lone surrogate
+            if (known := read_pairs(names)) is not None:
+                return _Vocabulary(*known)
     plain: list[str] = []
     ambiguous: list[str] = []
     for name in filter(None, names):
         (ambiguous if " " in name or (apart and ":" in name) else plain).append(name)
-    words = " ".join(ambiguous).split(" ")
-    if ngrams > 1 and not apart and len(words) == 2 * len(ambiguous) and all(words):  # all are pairs, mostly: sooner
-        pairs = zip(ambiguous, words[::2], words[1::2], strict=True)
-        terms = dict(zip(dict.fromkeys(chain(plain, chain.from_iterable(pairs), [OTHER])), count()))
-        ids_of_words = np.array([terms[word] for word in (*words, OTHER, OTHER)], np.int32)
-        return _Vocabulary(list(terms), ids_of_words.reshape(-1, 2))
     terms = dict(zip(dict.fromkeys(plain), count()))
     ids: dict[tuple[int, int], int] = {}
     for name in ambiguous:
