@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 # Type checkers and editors read them in __init__.pyi: write it anew with `python tests/test_front_door.py --write`.
 _NAMES_IN = {
     "corpus.catalogue": "open_corpus",
+    "corpus.vocabulary": "Vocabulary",
     "documents": "Corpus Document",
     "errors": "TextcatError",
     "evaluation.ranking": "evaluate",

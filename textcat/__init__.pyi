@@ -1,6 +1,7 @@
 """The names that `textcat/__init__.py` imports at their first use."""
 
 from textcat.corpus.catalogue import open_corpus as open_corpus
+from textcat.corpus.vocabulary import Vocabulary as Vocabulary
 from textcat.documents import Corpus as Corpus
 from textcat.documents import Document as Document
 from textcat.errors import TextcatError as TextcatError

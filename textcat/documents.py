@@ -62,6 +62,8 @@ class Corpus:
     topics: tuple[str, ...]  # sorted by name; the columns of `labels`
     unused: list[Document] = field(default_factory=list)  # those that the split rule leaves out of both parts
     descriptions: dict[str, str] = field(default_factory=dict)  # in words, of those topics that the source describes
+    #: Of those topics that a vocabulary names: the preferred name, and behind it synonyms.
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: The arguments by which `open_corpus` opens it again, as JSON holds them; empty if it was made in memory.
     origin: dict[str, Any] = field(default_factory=dict, compare=False)
 
@@ -87,6 +89,7 @@ class Corpus:
         documents: Iterable[Document],
         topics: str = "train",
         descriptions: Mapping[str, str] | None = None,
+        names: Mapping[str, tuple[str, ...]] | None = None,
     ) -> "Corpus":
         """Sort documents into parts and choose the topics.
 
@@ -97,10 +100,12 @@ class Corpus:
             A split of ``""`` counts as ``"train"``.
         topics : {"train", "both", "described"}
             Which topics count: all those with a training document, those with a document in both parts (as in the 90
-            topics of Reuters-21578's ModApte split), or those with a training document or a description. Without a
-            test part, ``"both"`` is ``"train"``.
+            topics of Reuters-21578's ModApte split), or those with a training document, a description or a name.
+            Without a test part, ``"both"`` is ``"train"``.
         descriptions : mapping of str to str, optional
             What topics are about, in words.
+        names : mapping of str to tuple of str, optional
+            What topics are called: the preferred name, and synonyms.
 
         Returns
         -------
@@ -115,7 +120,7 @@ class Corpus:
             raise TextcatError(
                 f"The topics of a corpus are chosen by 'both', 'train' or 'described', not by {topics!r}."
             )
-        described = dict(descriptions or {})
+        described, named = dict(descriptions or {}), dict(names or {})
         parts: dict[str, list[Document]] = {part: [] for part in PARTS}
         for document in documents:
             parts[document.split or "train"].append(document)
@@ -125,9 +130,10 @@ class Corpus:
         if topics == "both" and parts["test"]:
             chosen &= set(topic_counts(parts["test"]))
         elif topics == "described":
-            chosen |= set(described)
-        of_topics = {topic: described[topic] for topic in sorted(chosen & set(described))}
-        return cls(name, parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"], of_topics)
+            chosen |= {*described, *named}
+        about = {topic: described[topic] for topic in sorted(chosen & described.keys())}
+        names_of = {topic: named[topic] for topic in sorted(chosen & named.keys())}
+        return cls(name, parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"], about, names_of)
 
     @classmethod
     def from_records(
@@ -252,10 +258,13 @@ class Corpus:
     def described(self) -> list[Document]:
         """Return a document per topic, in the order of `topics`, that says what the topic is about.
 
-        Its text, the same in title and body, is the topic's name, and its description if it has one.
+        Its text, the same in title and body, is the topic's name, or those that a vocabulary gives it as sentences, and
+        its description if it has one.
         """
         # As words: the tokenizer would take rec.sport.hockey for the address of a site.
-        texts = [f"{_SEPARATORS.sub(' ', name)} {self.descriptions.get(name, '')}".strip() for name in self.topics]
+        called = [". ".join(self.names.get(topic, ())) or _SEPARATORS.sub(" ", topic) for topic in self.topics]
+        about = (self.descriptions.get(topic, "") for topic in self.topics)
+        texts = [f"{name} {text}".strip() for name, text in zip(called, about, strict=True)]
         return [
             Document(f"description of {topic}", {"title": text, "body": text}, (topic,))
             for topic, text in zip(self.topics, texts, strict=True)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from textcat.documents import Corpus
     from textcat.progress import Stages
     from textcat.reading.records import InputSettings, Record
+    from textcat.recipe import Recipe
 
 _MOST_BYTES = 2**26  # of a corpus, maybe compressed, that is read in another process, which then holds it, too
 _SENT_AT_ONCE = 256  # documents
@@ -160,6 +161,22 @@ def corpus_reader(
     return CorpusReader(corpus_dir, asked, test_size, test_seed)
 
 
+@with_options(read=corpus_reader)
+def corpus_to_train_on(
+    read: "CorpusReader",
+    vocabulary: Annotated[
+        Path | None, _input(help="File with the topics' names: TSV, CSV or SKOS.", show_default="that of the card")
+    ] = None,
+    vocabulary_language: Annotated[
+        str, _input(help="Language of these names.", show_default="the recipe's, else en")
+    ] = "",
+) -> "CorpusReader":
+    """Return what opens a corpus as the options ask for it, with the names of its topics."""
+    if vocabulary_language and not vocabulary:
+        raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
+    return read._replace(vocabulary=vocabulary, vocabulary_language=vocabulary_language)
+
+
 class CorpusReader(NamedTuple):
     """Opens a corpus, as the options of a command ask for it."""
 
@@ -167,6 +184,13 @@ class CorpusReader(NamedTuple):
     settings: "InputSettings | None"
     test_size: float | None
     seed: int
+    vocabulary: Path | None = None
+    vocabulary_language: str = ""
+
+    def speaking(self, recipe: "Recipe") -> "CorpusReader":
+        """Return the reader that names topics in the language of a recipe, unless another one is asked for."""
+        chosen = self.vocabulary_language or recipe.tokens.get("lang") or "en"
+        return self._replace(vocabulary_language=chosen)
 
     def __call__(self, corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
         """Open a corpus by its name, its path or its `Corpus.origin`."""

@@ -41,7 +41,7 @@ def changed_recipe(
     return chosen
 
 
-@common.with_options(recipe=changed_recipe, read=common.corpus_reader, scheduler=common.scheduler_address)
+@common.with_options(recipe=changed_recipe, read=common.corpus_to_train_on, scheduler=common.scheduler_address)
 def train(
     corpus: common.CorpusName,
     recipe: "Recipe",
@@ -61,7 +61,7 @@ def train(
     from textcat.cluster import on_cluster
     from textcat.model import storage
 
-    stages = common.new_stages()
+    stages, read = common.new_stages(), read.speaking(recipe)
     counted = _counted_while_read(read.stream(corpus), recipe, stages)
     documents = counted.corpus if counted else read(corpus, stages)
     from textcat.training.train import _train_and_evaluate
@@ -162,7 +162,7 @@ def compare(
     _tables.comparison(common.console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
 
 
-@common.with_options(read=common.corpus_reader)
+@common.with_options(read=common.corpus_to_train_on)
 def tune(
     corpus: common.CorpusName,
     read: common.CorpusReader,
@@ -188,7 +188,7 @@ def tune(
     from textcat.training.tune import _study
 
     start, stages = read_recipe(recipe), common.new_stages()
-    documents = read(corpus, stages)
+    documents = read.speaking(start)(corpus, stages)
     results = _study(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )

@@ -12,7 +12,7 @@ from textcat.errors import TextcatError
 from textcat.files import _did_you_mean, _has_type, _read_toml, describe_type, shipped
 from textcat.reading.formats import rcv1
 from textcat.reading.records import InputSettings, LabelSettings
-from textcat.reading.sources import named_format
+from textcat.reading.sources import named_format, plain_name
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "encoding")
 #: The options of each reader. The readers are formats, but that texts are read by folders, and json may be lines, too.
@@ -60,6 +60,8 @@ class Card:
     obtain: str = ""  # how to get it where no URL gives it to everybody: one or two sentences
     topics: str = "train"  # which topics count, see `Corpus.from_documents`
     descriptions: str = ""  # the file, in the source or beside the card, that says what topics are about
+    vocabulary: str = ""  # the file, in the source, beside it or beside the card, that names the topics
+    vocabulary_language: str = "en"  # of the names
     options: dict[str, str] = field(default_factory=dict)  # of the reader; commas separate the names of several fields
     counts: dict[str, int] = field(default_factory=dict)  # published numbers: documents, train, test, topics
     sha256: dict[str, str] = field(default_factory=dict)  # of each file of the corpus, by name; no other file is read
@@ -70,7 +72,7 @@ class Card:
         """Return whether a file of the source belongs to the corpus."""
         if self.sha256:
             return PurePosixPath(name).name in self.sha256
-        if self.describes(name):
+        if self.describes(name) or self.names_topics(name):
             return True
         if self.reader == "rcv1":
             return rcv1._wanted(name, self.settings().labels or LabelSettings())
@@ -104,7 +106,11 @@ class Card:
 
     def describes(self, name: str) -> bool:
         """Return whether a file of the source says what topics are about."""
-        return bool(self.descriptions) and f"/{name}".endswith(f"/{self.descriptions}")
+        return bool(self.descriptions) and f"/{name}".endswith(f"/{plain_name(self.descriptions)}")
+
+    def names_topics(self, name: str) -> bool:
+        """Return whether a file of the source is the vocabulary."""
+        return bool(self.vocabulary) and f"/{name}".endswith(f"/{plain_name(self.vocabulary)}")
 
 
 def _holds_documents(reader: str, name: str) -> bool:

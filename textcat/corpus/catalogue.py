@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 from textcat.corpus import descriptions
 from textcat.corpus.cards import Card, _holds_documents, card, cards, tree_digest
 from textcat.corpus.descriptions import _read_descriptions
+from textcat.corpus.vocabulary import Vocabulary, _of_stream
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.files import similar_files
 from textcat.reading.batches import _DamagedError, _read_documents, folders_of, shared_depth
-from textcat.reading.records import InputSettings, Record
-from textcat.reading.sources import is_url, matches
-from textcat.reading.streams import STEP, _Stream
+from textcat.reading.containers import open_file
+from textcat.reading.records import InputSettings, Record, UnreadableError
+from textcat.reading.sources import is_url, matches, plain_name
+from textcat.reading.streams import STEP, _Stream, _unpacked
 
 if TYPE_CHECKING:
     from textcat.progress import Bar
@@ -107,6 +110,8 @@ def open_corpus(
     test_size: float | None = None,
     seed: int = 0,
     as_read: Callable[[Record], object] | None = None,
+    vocabulary: str | Path | None = None,
+    vocabulary_language: str = "en",
 ) -> Corpus:
     """Open a corpus by name, card, path or URL.
 
@@ -128,6 +133,10 @@ def open_corpus(
         Set documents of a corpus without a test part aside as one, see `Corpus.split`.
     as_read : callable, optional
         Takes each record as soon as it is read, as of `_read_documents`.
+    vocabulary : str or Path, optional
+        File with the names of the topics, see `Vocabulary.read`, in place of the card's.
+    vocabulary_language : str
+        Of these names, where the file has several.
 
     Returns
     -------
@@ -157,7 +166,10 @@ def open_corpus(
             folders = ", ".join(map(str, _search_folders(described, corpus_dir)))
             raise TextcatError(f"Corpus {described.name} is in none of {folders}. {_by_hand(described)}")
         data = str(located or _fetch(described, progress))
-    corpus = replace(_open(described, data, settings, as_read), origin=origin)
+    words = Vocabulary.read(vocabulary, vocabulary_language) if vocabulary else None
+    if words and origin:
+        origin |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
+    corpus = replace(_open(described, data, settings, as_read, words), origin=origin)
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
 
 
@@ -242,45 +254,74 @@ def _descriptions_among(names: list[str]) -> str:
     return next((name for name in candidates if name in names), "")
 
 
-def _open(card: Card, data: str, settings: InputSettings | None, as_read: Callable[[Record], object] | None) -> Corpus:
+def _open(
+    card: Card,
+    data: str,
+    settings: InputSettings | None,
+    as_read: Callable[[Record], object] | None,
+    vocabulary: Vocabulary | None,
+) -> Corpus:
     _log.info("Reading %s from %s", card.name, data)
     contents = _Contents(card, data)
     # Every file of a folder is of the format that has been asked for, whatever its name.
     of_one_format = settings is not None and settings.format not in ("", "text")
     wanted = None if of_one_format else card.wanted
     documents = _read_documents([data], card.settings(settings), wanted, contents.open, as_read)
+    contents.read_beside()
     contents.check_complete()
-    return Corpus.from_documents(card.name, documents, card.topics, contents.descriptions or _described_beside(card))
-
-
-def _described_beside(card: Card) -> dict[str, str]:
-    if not card.descriptions:
-        return {}
-    path = card.folder / card.descriptions
-    if not path.is_file():
-        raise TextcatError(
-            f"Corpus {card.name} has no file {card.descriptions}, neither in its source nor beside its card in "
-            f"{card.folder}: put it there, or take 'descriptions' out of the card."
-        )
-    return _read_descriptions(path.name, path.read_bytes(), str(path))
+    vocabulary, names = vocabulary or contents.vocabulary, {}
+    if vocabulary is not None:
+        names = vocabulary.of({topic for document in documents for topic in document.topics})
+        names = vocabulary.names | names if card.topics == "described" else names
+    return Corpus.from_documents(card.name, documents, card.topics, contents.descriptions, names)
 
 
 class _Contents:
-    """The files of a corpus: their sums, which are compared with the card's, and the descriptions of topics in them."""
+    """The files of a corpus: their sums, which are compared with the card's, and what they say of its topics."""
 
     def __init__(self, card: Card, data: str) -> None:
         self._card, self._data = card, data
         self._sums: dict[str, str] = {}
         self.descriptions: dict[str, str] = {}
+        self.vocabulary: Vocabulary | None = None
 
     def open(self, name: str, stream: _Stream) -> _Stream | None:
-        """Return the stream of a file of documents; read a file of descriptions."""
+        """Return the stream of a file of documents; read a file that describes or names topics."""
         stream = self._summed(name, stream)
-        if not self._card.describes(name):
-            return stream
-        data = b"".join(iter(lambda: stream.read(STEP), b""))
-        self.descriptions.update(_read_descriptions(name, data, f"{name} in {self._data}"))
-        return None
+        return None if self._take(name, stream, f"{name} in {self._data}") else stream
+
+    def _take(self, name: str, stream: _Stream, place: str) -> bool:
+        """Read a file that describes or names topics; return whether it is one."""
+        if self._card.names_topics(name):
+            self.vocabulary = _of_stream(name, stream, self._card.vocabulary_language, place)
+        elif self._card.describes(name):
+            data = b"".join(iter(lambda: stream.read(STEP), b""))
+            self.descriptions.update(_read_descriptions(name, data, place))
+        else:
+            return False
+        return True
+
+    def read_beside(self) -> None:
+        """Read the files that describe and name topics, where they are not in the source: beside it, or the card."""
+        card, folders = self._card, [self._card.folder]
+        if not is_url(self._data):
+            folders.insert(0, Path(self._data).parent)
+        for setting, is_it in (("descriptions", card.describes), ("vocabulary", card.names_topics)):
+            name = getattr(card, setting)
+            if not name or any(map(is_it, self._sums)):
+                continue
+            path = next((folder / name for folder in folders if (folder / name).is_file()), None)
+            if path is None:
+                raise TextcatError(
+                    f"Corpus {card.name} has no file {name}, neither in its source nor beside it, nor beside its card "
+                    f"in {card.folder}: put it there, or take {setting!r} out of the card."
+                )
+            try:
+                with closing(open_file(str(path))) as stored:
+                    stream, plain = _unpacked(stored, name), plain_name(name)
+                    self._take(plain, self._summed(plain, stream) if plain in card.sha256 else stream, str(path))
+            except UnreadableError as fault:
+                raise TextcatError(f"{path} {fault}: fetch or copy it again.") from None
 
     def verify(self, name: str, stream: _Stream) -> None:
         """Read a file only to compare its sum."""
@@ -321,6 +362,8 @@ def _verify(card: Card, path: Path) -> None:
     """Read a corpus through without parsing it; raise a TextcatError for a file cut off, missing, or of another sum."""
     contents = _Contents(card, str(path))
     _read_documents([path], card.settings(), card.wanted, contents.verify)
+    if card.sha256:
+        contents.read_beside()
     contents.check_complete()
 
 

@@ -1,0 +1,154 @@
+"""Read a vocabulary: the names of topics, the preferred one first, from TSV, CSV and SKOS."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from textcat.errors import TextcatError, install_hint
+from textcat.files import similar_files
+from textcat.reading.containers import open_file
+from textcat.reading.records import UnreadableError
+from textcat.reading.sources import plain_name
+from textcat.reading.streams import STEP, _Stream, _unpacked
+
+if TYPE_CHECKING:
+    import rdflib
+
+_SKOS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}  # and what rdflib calls them
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The names of topics, by their ids: of each a preferred name, and synonyms behind it."""
+
+    names: dict[str, tuple[str, ...]]
+    place: str = ""  # where it was read, for messages
+
+    @classmethod
+    def read(cls, path: str | Path, language: str = "en") -> "Vocabulary":
+        """Read a vocabulary; the file may be compressed.
+
+        ``.tsv``: an id, or a URI in ``<>``, a name, and maybe a notation, which is passed over; a further line of the
+        same id is a synonym. ``.csv``: with columns ``uri`` and ``label_en`` or ``label``. ``.ttl``, ``.rdf``, ``.xml``
+        and ``.nt``: SKOS, whose alternative labels are synonyms; deprecated concepts are left out. It needs rdflib.
+
+        Parameters
+        ----------
+        path : str or Path
+        language : str
+            Of the names, where there are several: of labels in SKOS, and of the columns of CSV.
+
+        Returns
+        -------
+        Vocabulary
+
+        Raises
+        ------
+        TextcatError
+            If the file is missing or malformed, names nothing in that language, or rdflib is not installed.
+        """
+        path = Path(path).expanduser()
+        try:
+            stored = open_file(str(path))
+            try:
+                return _of_stream(path.name, _unpacked(stored, path.name), language, str(path))
+            finally:
+                stored.close()
+        except UnreadableError as fault:
+            raise TextcatError(f"The vocabulary {path} {fault}: check the path.{similar_files(path)}") from None
+
+    def of(self, topics: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Return the names of those topics that are ids here, or preferred names; TextcatError if none of them is."""
+        topics = list(topics)
+        of_label = {names[0]: names for names in self.names.values()}
+        found = {topic: names for topic in topics if (names := self.names.get(topic) or of_label.get(topic))}
+        if topics and not found:
+            raise TextcatError(
+                f"The vocabulary {self.place} has none of the corpus' topics: they are such as {min(topics)!r}, its "
+                f"own such as {next(iter(self.names))!r}. Give the vocabulary that the corpus was indexed with."
+            )
+        return found
+
+
+def _of_stream(name: str, stream: _Stream, language: str, place: str) -> Vocabulary:
+    """Read a vocabulary from the bytes of a file, unpacked; its name tells the format."""
+    data, suffix = b"".join(iter(lambda: stream.read(STEP), b"")), PurePosixPath(plain_name(name)).suffix.lower()
+    if suffix in _SKOS:
+        pairs: Iterable[tuple[str, str]] = _from_skos(place, data, _SKOS[suffix], language)
+    elif suffix in (".tsv", ".csv"):
+        try:
+            lines = data.decode("utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise TextcatError(f"{place} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
+        pairs = _from_tsv(place, lines) if suffix == ".tsv" else _from_csv(place, lines, language)
+    else:
+        known = ", ".join((".tsv", ".csv", *_SKOS))
+        raise TextcatError(f"{place} cannot be read as a vocabulary: its name must end in one of {known}.")
+    names: dict[str, dict[str, None]] = {}
+    for topic, label in pairs:
+        names.setdefault(topic, {})[label] = None
+    if not names:
+        raise TextcatError(f"The vocabulary {place} names no topic: give an id and a name a line.")
+    return Vocabulary({topic: tuple(labels) for topic, labels in names.items()}, place)
+
+
+def _from_tsv(place: str, lines: list[str]) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, start=1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if not any(cells):
+            continue
+        if len(cells) < 2 or not cells[0] or not cells[1]:
+            raise TextcatError(f"{place}: line {number} is {line!r:.60}; it must be an id, a tab and a name.")
+        yield cells[0].removeprefix("<").removesuffix(">"), cells[1]
+
+
+def _from_csv(place: str, lines: list[str], language: str) -> Iterator[tuple[str, str]]:
+    table = csv.DictReader(lines)
+    columns = table.fieldnames or []
+    label = next((name for name in (f"label_{language}", "label") if name in columns), "")
+    if "uri" not in columns or not label:
+        raise TextcatError(
+            f"{place} has the columns {', '.join(columns)!r:.100}: a vocabulary needs 'uri' and 'label_{language}'; "
+            "another language is named with --vocabulary-language."
+        )
+    for row in table:
+        if row["uri"] and (name := (row[label] or "").strip()):
+            yield row["uri"].strip().removeprefix("<").removesuffix(">"), name
+
+
+def _from_skos(place: str, data: bytes, form: str, language: str) -> Iterable[tuple[str, str]]:
+    try:
+        import rdflib
+        from rdflib.namespace import OWL, RDF, SKOS
+    except ImportError:
+        raise TextcatError(f"{place} is SKOS, which rdflib reads: {install_hint('skos')}.") from None
+    graph = rdflib.Graph()
+    try:
+        graph.parse(data=data, format=form)
+    except Exception as error:  # each of its parsers has its own
+        raise TextcatError(f"{place} is no {form} that rdflib reads ({error!s:.100}): mend it.") from None
+    concepts = sorted(str(concept) for concept in graph.subjects(RDF.type, SKOS.Concept))
+    languages: set[str] = set()
+    pairs: list[tuple[str, str]] = []
+    for concept in map(rdflib.URIRef, concepts):
+        if any(str(value).lower() in ("true", "1") for value in graph.objects(concept, OWL.deprecated)):
+            continue
+        preferred = [label for label in graph.objects(concept, SKOS.prefLabel) if isinstance(label, rdflib.Literal)]
+        languages.update(label.language or "" for label in preferred)
+        main = _in_language(preferred, language)
+        others = [label for label in graph.objects(concept, SKOS.altLabel) if isinstance(label, rdflib.Literal)]
+        pairs += [(str(concept), name) for name in (*main, *_in_language(others, language)) if main]
+    if languages and not pairs:
+        raise TextcatError(
+            f"The vocabulary {place} has no name in {language!r}, but in {', '.join(sorted(filter(None, languages)))}: "
+            "name one of these with --vocabulary-language."
+        )
+    return pairs
+
+
+def _in_language(labels: list["rdflib.Literal"], language: str) -> list[str]:
+    """Return the labels in a language, sorted; of those that name none, if there is no other."""
+    chosen = [label for label in labels if (label.language or "").partition("-")[0].lower() == language.lower()]
+    return sorted({str(label) for label in chosen or labels if label.language is None or label in chosen})
