@@ -20,6 +20,7 @@ import pytest
 import textcat
 from textcat import cli
 from textcat.cli.common import LEARNERS as LEARNER_NAMES
+from textcat.evaluation.top import SHOWN
 from textcat.margin.learners import LEARNERS
 from textcat.recipe import read_recipe, recipes
 
@@ -252,6 +253,34 @@ def test_one_topic_a_document_is_measured_by_accuracy_and_confusions(run):
     Path("texts.txt").write_text("wheat harvest and grain exports\n")
     run("tag", "m", "texts.txt", "--lines")
     assert len(json.loads(run.out)["topics"]) == 1
+
+
+def test_models_of_many_topics_are_measured_by_the_first_topics_of_each_document(run, monkeypatch):
+    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", 50)
+    trained = run("train", "newswire", "--out", "m", "--recipe", "paum").out.split("\n\n")
+    assert trained[0].splitlines()[0].split() == ["ALL", "1-5", "6-20", "21-100", "101-"]
+    titles = [line.partition("  ")[0] for line in trained[0].splitlines()[1:]]
+    assert titles == [*(title for title, _, _ in SHOWN), "documents", "pairs", "topics"]
+    for command in (("evaluate", "m"), ("show", "m")):
+        assert trained[0] in run(*command).out
+    measured = json.loads(run("evaluate", "m", "--json").out)
+    assert measured["bands"][0] == measured["overall"]
+    assert trained[0].splitlines()[1].split()[1] == f"{measured['overall']['precision']['1']:.3f}".lstrip("0")
+    rows = list(csv.DictReader(io.StringIO(run("evaluate", "m", "--csv", "--band", "1-5", "--band", "ALL").out)))
+    assert [row["band"] for row in rows] == ["1-5", "ALL"]
+    assert float(rows[1]["ndcg@10"]) == measured["overall"]["ndcg"]["10"]
+    assert run("evaluate", "m", "--bootstrap", "100").out.count("95 % interval") == 4
+    without = sum(not document.topics for document in textcat.open_corpus("newswire").test)
+    notes = run("evaluate", "m", "--topics").out.splitlines()[-2:]
+    assert notes[0].startswith(f"{without} of {measured['test_documents']} documents have no topic")
+    assert notes[1].startswith("There is no table per topic")
+    assert "Of the evaluation of 50 topics no scores were kept" in run.refuses("evaluate", "m", "--trec", "t")
+    run("train", "newswire", "--out", "n", "--recipe", "paum-2002")
+    lines = run("compare", "m", "n", "--bootstrap", "100").out.splitlines()
+    assert [line.split()[:2] for line in lines[6:8]] == [["ALL", "P@1"], ["ALL", "P@3"]]
+    assert "MAP" not in run.out
+    compared = json.loads(run("compare", "m", "n", "--bootstrap", "100", "--json").out)
+    assert compared["measures"][0]["values"][0] == measured["overall"]["precision"]["1"]
 
 
 def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):

@@ -109,6 +109,18 @@ def test_the_evaluation_that_training_ended_with_is_kept_without_its_scores(corp
         load(tmp_path / "model")
 
 
+def test_the_evaluation_of_many_topics_is_kept_without_its_documents(corpus, tagger, tmp_path, monkeypatch):
+    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", len(tagger.topics))
+    measured = replace(tagger, evaluation=tagger.evaluate(corpus))
+    again = load(save(measured, tmp_path / "model"))
+    assert isinstance(again.evaluation, textcat.TopEvaluation)
+    assert again.evaluation == measured.evaluation
+    assert again.evaluation.values is None
+    rewrite(tmp_path / "model", evaluation={**measured.evaluation.as_dict(), "overall": {}})
+    with pytest.raises(ModelError, match="is damaged"):
+        load(tmp_path / "model")
+
+
 def test_arrays_are_mapped_into_memory(model):
     again = load(model)
     for array in (again.weights, again.bias, again.thresholds):

@@ -27,6 +27,34 @@ def corpus():
     return Corpus.from_documents("untested", whole.train[:300])
 
 
+def test_many_topics_are_measured_by_the_first_of_each_document_in_blocks_of_scores(corpus, monkeypatch):
+    from textcat.evaluation.top import KS, best_topics, evaluate_top
+
+    # Topics of the test documents that training has not seen are relevant, too.
+    seen = tuple(sorted({topic for document in corpus.train[:100] for topic in document.topics}))
+    tested = Corpus("tested", corpus.train[:100], corpus.train[100:], seen)
+    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", len(tested.topics))
+    whole = _train_and_evaluate(tested, PLAIN)
+    unknown = [len(set(document.topics) - set(tested.topics)) for document in tested.test]
+    assert sum(unknown) > 0
+    top = best_topics(whole.scores(tested.test), max(KS))
+    known = whole.topics, whole.train_sizes, whole.train_documents
+    assert whole.evaluation == evaluate_top(top, whole.relevant(tested), *known, n_unknown=unknown)
+    monkeypatch.setattr("textcat.model.tagger._CELLS", 7 * len(tested.topics))
+    assert whole.evaluate(tested) == whole.evaluation
+    assert _train_and_evaluate(tested, PLAIN).evaluation == whole.evaluation
+
+
+def test_many_topics_without_test_documents_are_measured_by_cross_validation(corpus, monkeypatch):
+    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", 5)
+    tagger = _train_and_evaluate(corpus, PLAIN)
+    assert tagger.evaluation.measured_on == "training documents, by cross-validation"
+    assert 0.4 < tagger.evaluation.overall.precision[1] < 1
+    assert tagger.evaluate(corpus, bands=["ALL", "1-5", "6-20", "21-100", "101-"]) is tagger.evaluation
+    with pytest.raises(TextcatError, match="was kept of ALL, 1-5"):
+        tagger.evaluate(corpus, bands="ALL")
+
+
 @pytest.mark.parametrize("recipe", [PLAIN, DESCRIBED], ids=lambda recipe: recipe.name)
 def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus, recipe):
     labels = corpus.labels(corpus.train)

@@ -13,6 +13,7 @@ _NAMES_IN = {
     "documents": "Corpus Document",
     "errors": "TextcatError",
     "evaluation.ranking": "evaluate",
+    "evaluation.top": "TopEvaluation evaluate_top",
     "features.store": "open_rows write_rows",
     "features.tfidf": "TfIdf",
     "features.tokens": "Tokens",

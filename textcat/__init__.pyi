@@ -6,6 +6,8 @@ from textcat.documents import Corpus as Corpus
 from textcat.documents import Document as Document
 from textcat.errors import TextcatError as TextcatError
 from textcat.evaluation.ranking import evaluate as evaluate
+from textcat.evaluation.top import TopEvaluation as TopEvaluation
+from textcat.evaluation.top import evaluate_top as evaluate_top
 from textcat.features.store import open_rows as open_rows
 from textcat.features.store import write_rows as write_rows
 from textcat.features.tfidf import TfIdf as TfIdf

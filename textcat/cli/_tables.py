@@ -20,6 +20,7 @@ from rich.text import Text
 from textcat.evaluation import export
 from textcat.evaluation.export import cell_text, markdown_table
 from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.top import SHOWN, TopEvaluation
 from textcat.files import _write_atomically, format_value
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from textcat.documents import Corpus
     from textcat.evaluation.ranking import BandQuality
     from textcat.evaluation.significance import Comparison
+    from textcat.evaluation.top import TopQuality
     from textcat.model.tagger import Tagger
     from textcat.papers.experiments import Experiment, Result
     from textcat.tagging.summary import Summary
@@ -53,8 +55,9 @@ _BAND_LINES = (
     ("coverage error", "coverage_error", 2),
     ("top-1 accuracy", "top_1_accuracy", 3),
 )
-_SHORT_TITLES = {"macro_average_precision": "MAP", "macro_f1": "macro F1", "micro_f1": "micro F1"}
-_IN_SHORT = {"average_sparsity", *_SHORT_TITLES}  # the measures that are printed unless all of them are asked for
+_MAIN = {"macro_average_precision": "MAP", "macro_f1": "macro F1", "micro_f1": "micro F1"}
+_IN_SHORT = {"average_sparsity", *_MAIN}  # the measures that are printed unless all of them are asked for
+_SHORT_TITLES = _MAIN | {f"{measure}@{k}": title for title, measure, k in SHOWN}
 
 
 class _Figure(str):
@@ -190,11 +193,22 @@ def _cost(stages: Stages) -> dict[str, Any]:
 
 
 def quality(
-    console: Console, evaluation: Evaluation, *, form: str = "", per_topic: bool = False, every_measure: bool = False
+    console: Console,
+    evaluation: Evaluation | TopEvaluation,
+    *,
+    form: str = "",
+    per_topic: bool = False,
+    every_measure: bool = False,
 ) -> None:
     """Print an evaluation: as tables, or as JSON or CSV for programs."""
     if form:
         console.file.write(export._to_json(evaluation) if form == "json" else export._to_csv(evaluation))
+        return
+    if isinstance(evaluation, TopEvaluation):
+        show(console, top_rows(evaluation))
+        notes = _notes(evaluation) + ["There is no table per topic of a model of many topics."] * per_topic
+        if notes:
+            _say(console, "\n" + "\n".join(notes))
         return
     if per_topic:
         show(console, topic_rows(evaluation), needed=7)
@@ -227,6 +241,35 @@ def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[di
     if any(row.left_out for row in bands):
         add("left out: no test positive", lambda row: _Figure(row.left_out))
     return rows
+
+
+def top_rows(evaluation: TopEvaluation) -> list[dict[str, str]]:
+    """Return the measures of documents' first topics with a column per band; intervals stand as in `band_rows`."""
+    rows: list[dict[str, str]] = []
+
+    def add(title: str, cell: Callable[[TopQuality], str]) -> None:
+        rows.append({"": title, **{row.band: cell(row) for row in evaluation.bands}})
+
+    for title, measure, k in (line for line in SHOWN if line[2] in evaluation.ks):
+        add(title, lambda row: _figure(getattr(row, measure)[k], undefined="no topic"))  # noqa: B023
+        if any(f"{measure}@{k}" in row.intervals for row in evaluation.bands):
+            add("  95 % interval", lambda row: _interval(row.intervals.get(f"{measure}@{k}")))  # noqa: B023
+    for title in ("documents", "pairs", "topics"):
+        add(title, lambda row: _Figure(getattr(row, title)))  # noqa: B023
+    if any(row.left_out for row in evaluation.bands):
+        add("left out: no test positive", lambda row: _Figure(row.left_out))
+    return rows
+
+
+def _notes(evaluation: TopEvaluation) -> list[str]:
+    """Return what the figures of documents' first topics leave out or take in."""
+    notes = {
+        "{} of {} documents have no topic, and are left out.": evaluation.left_out,
+        "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (
+            evaluation.unknown
+        ),
+    }
+    return [text.format(n, evaluation.test_documents) for text, n in notes.items() if n]
 
 
 def topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -271,11 +314,14 @@ def comparison(
     for other in range(1, len(names)):
         show(console, measure_rows(compared, names, other))
         console.print()
+    resamples = f"Intervals and p docs: {compared.n_resamples} resamples of the documents,\nthe same for all models."
+    if not compared.topics:
+        _say(console, f"{resamples} No p-value is corrected for the number of comparisons.")
+        return
     show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
     _say(
         console,
-        f"\nMAP: macro-averaged precision. Intervals and p docs: {compared.n_resamples} resamples of the documents,\n"
-        "the same for all models. p topics: the signs of the topics' differences drawn by\n"
+        f"\nMAP: macro-averaged precision. {resamples} p topics: the signs of the topics' differences drawn by\n"
         "chance, 10000 times. No p-value is corrected for the number of comparisons.",
     )
 
@@ -390,7 +436,10 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
     _facts(console, facts)
     if (measured := manifest.get("evaluation")) and measured["bands"]:
         _say(console, f"\nMeasured after training, on {measured['test_documents']} {measured['measured_on']}:\n")
-        show(console, band_rows(Evaluation.from_dict({**measured, "topics": []})))
+        if "ks" in measured:
+            show(console, top_rows(TopEvaluation.from_dict(measured)))
+        else:
+            show(console, band_rows(Evaluation.from_dict({**measured, "topics": []})))
 
 
 def _settings(values: Mapping[str, Any], between: str = "=") -> str:

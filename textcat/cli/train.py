@@ -109,23 +109,26 @@ def evaluate(
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
     from textcat.cli import _tables
-    from textcat.evaluation import export, significance
+    from textcat.evaluation import export, significance, top
     from textcat.model import storage
 
     if as_json and as_csv:
         raise BadParameter("choose one of --json and --csv")
     tagger, stages = storage.load(model), common.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-    evaluation = tagger.evaluate(documents, bands=band, stages=stages)
-    if bootstrap:
-        evaluation = significance._with_intervals(evaluation, n_resamples=bootstrap)
+    evaluation: Any = tagger.evaluate(documents, bands=band, stages=stages)
+    of_tops = isinstance(evaluation, top.TopEvaluation)
     if trec:
+        if of_tops or evaluation.scores is None:
+            which = f"of {len(tagger.topics):,} topics" if of_tops else f"on {evaluation.measured_on}"
+            raise TextcatError(f"Of the evaluation {which} no scores were kept.")
         ids = [document.id for document in documents.test]
-        if evaluation.scores is None:
-            raise TextcatError(f"Of the evaluation on {evaluation.measured_on} no scores were kept.")
         export._write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
+    if bootstrap:
+        with_intervals = top._with_intervals if of_tops else significance._with_intervals
+        evaluation = with_intervals(evaluation, n_resamples=bootstrap)
     form = "json" if as_json else "csv" if as_csv else ""
-    if evaluation.scores is None and not form:
+    if (evaluation.values if of_tops else evaluation.scores) is None and not form:
         common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
     _tables.quality(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
@@ -146,7 +149,7 @@ def compare(
 ) -> None:
     """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
     from textcat.cli import _tables
-    from textcat.evaluation import significance
+    from textcat.evaluation import significance, top
     from textcat.model import storage
 
     if not 2 <= len(models) <= 26:
@@ -157,8 +160,9 @@ def compare(
         if tagger.topics != first.topics:
             raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
-    evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
-    compared = significance._compare(evaluations, n_resamples=bootstrap)
+    evaluations: Any = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
+    compare_all = top.compare_tops if isinstance(evaluations[0], top.TopEvaluation) else significance._compare
+    compared = compare_all(evaluations, n_resamples=bootstrap)
     _tables.comparison(common.console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
 
 

@@ -17,32 +17,40 @@ from numpy.typing import ArrayLike
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import _checked
 from textcat.evaluation.ranking import Evaluation, TopicQuality
+from textcat.evaluation.top import TopEvaluation
 from textcat.files import _write_atomically
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
 
 
-def _to_json(evaluation: "Evaluation | Comparison", **others: Any) -> str:
+def _to_json(evaluation: "Evaluation | TopEvaluation | Comparison", **others: Any) -> str:
     """Write the figures of an evaluation or comparison, after other entries, as one JSON object.
 
     A measure that is not defined is ``null``.
     """
-    figures = evaluation.as_dict() if isinstance(evaluation, Evaluation) else asdict(evaluation)
+    figures = evaluation.as_dict() if isinstance(evaluation, (Evaluation, TopEvaluation)) else asdict(evaluation)
     return json.dumps(others | figures, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _to_csv(evaluation: Evaluation) -> str:
+def _to_csv(evaluation: Evaluation | TopEvaluation) -> str:
     """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty.
 
-    Where each document gets exactly one topic, the last columns count the documents that got each.
+    Where each document gets exactly one topic, the last columns count the documents that got each. With many topics
+    there is a line per band.
     """
+    text = io.StringIO()
+    if isinstance(evaluation, TopEvaluation):
+        rows = evaluation.flat_rows()
+        lines = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+        lines.writeheader()
+        lines.writerows(rows)
+        return text.getvalue()
     measures = [column.name for column in fields(TopicQuality) if column.name != "facts"]
     names = [row.topic for row in evaluation.topics] if evaluation.confusion is not None else []
     got: dict[str, dict[str, int]] = {name: dict.fromkeys([f"got {other}" for other in names], 0) for name in names}
     for topic, other, documents in evaluation.confusion or ():
         got[topic][f"got {other}"] = documents
-    text = io.StringIO()
     columns = [*measures, *fact_names(evaluation), *(f"got {name}" for name in names)]
     lines = csv.DictWriter(text, columns, lineterminator="\n")
     lines.writeheader()

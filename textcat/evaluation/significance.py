@@ -75,7 +75,7 @@ def _with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: in
 
 
 def _bounds(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
-    if measured is None:
+    if measured is None or np.isnan(values).all():  # no resample has a document that counts
         return None
     low, high = _interval(measured, values)
     return max(low, 0.0), min(high, 1.0)

@@ -14,6 +14,7 @@ from textcat import __version__
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
+from textcat.evaluation.top import TopEvaluation
 from textcat.features.tables import LanguageTables
 from textcat.features.vectorizer import Vectorizer
 from textcat.files import installed_version, sha256_of_file
@@ -118,16 +119,20 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
     }
 
 
-def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
+def _without_facts(evaluation: Evaluation | TopEvaluation) -> dict[str, Any]:
     """Return the figures of an evaluation but for the facts of the topics, which the manifest has, too."""
     figures = evaluation.as_dict()
+    if isinstance(evaluation, TopEvaluation):
+        return figures
     return {**figures, "topics": [{**row, "facts": {}} for row in figures["topics"]]}
 
 
-def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
+def _evaluation(manifest: dict[str, Any]) -> Evaluation | TopEvaluation | None:
     figures, facts = manifest.get("evaluation"), manifest["facts"]
     if figures is None:
         return None
+    if "ks" in figures:
+        return TopEvaluation.from_dict(figures)
     rows = [{**row, "facts": {name: facts[name][k] for name in facts}} for k, row in enumerate(figures["topics"])]
     return Evaluation.from_dict({**figures, "topics": rows})
 

@@ -12,6 +12,7 @@ from textcat.documents import Corpus, _html_table, _stream_of
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
+from textcat.evaluation.top import KS, MANY_TOPICS, TopEvaluation, best_topics, evaluate_top
 from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import Zoned
 from textcat.model._product import product
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
 # Documents whose scores are held at the same time while tagging: 4096 × 1000 topics are 16 MB.
 _BATCH = 4096
+_CELLS = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
 
 
 class Tag(NamedTuple):
@@ -60,7 +62,8 @@ class Tagger:
     recipe: dict[str, Any] = field(default_factory=dict)
     corpus: str = ""  # the name of the one it was trained on
     calibration: Calibration | None = None  # the curves from scores to probabilities
-    evaluation: Evaluation | None = None  # what was measured after training; without scores if read from a folder
+    # What was measured after training; without scores, or values of documents, if read from a folder.
+    evaluation: Evaluation | TopEvaluation | None = None
     origin: dict[str, Any] = field(default_factory=dict)  # by which `open_corpus` opens the corpus again, if it can
 
     def __repr__(self) -> str:
@@ -294,9 +297,11 @@ class Tagger:
 
     def evaluate(
         self, corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
-    ) -> Evaluation:
+    ) -> Evaluation | TopEvaluation:
         """Measure the ranking of a corpus' test documents.
 
+        With 1,000 topics or more, what is measured is the first topics of each document, and topics of the documents
+        that the model does not know count as not found; else how each topic ranks the documents, and the decisions.
         Bands are made by the training sizes the model knows. Of the corpus that the model was trained on, if it has no
         test documents, what was measured after training is returned: its `measured_on` says how.
 
@@ -304,13 +309,13 @@ class Tagger:
         ----------
         corpus : Corpus
         bands : str or iterable of str, optional
-            As `spec` in `textcat.evaluate`.
+            As `spec` in `textcat.evaluate`, or with many topics in `textcat.evaluate_top`.
         stages : Stages, optional
             Receives progress and times.
 
         Returns
         -------
-        Evaluation
+        Evaluation or TopEvaluation
 
         Raises
         ------
@@ -327,9 +332,32 @@ class Tagger:
                 + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
             )
         with (stages or Stages())._stage("evaluate", len(corpus.test)) as advance:
-            return self._measure(self.scores(_counted(corpus.test, advance)), relevant, bands=bands)
+            documents = _counted(corpus.test, advance)
+            scores = self._score_blocks(documents) if self._many else self.scores(documents)
+            return self._measure(scores, relevant, bands=bands, n_unknown=self._unknown(corpus))
 
-    def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
+    @property
+    def _many(self) -> bool:
+        return len(self.topics) >= MANY_TOPICS
+
+    def _score_blocks(self, documents: Records) -> Iterator[np.ndarray]:
+        """Yield the scores of some documents at a time: those of many topics for all would not fit into memory."""
+        stream, n = iter(documents), max(_CELLS // len(self.topics), 1)
+        return map(self.scores, iter(lambda: list(islice(stream, n)), []))
+
+    def _unknown(self, corpus: Corpus) -> np.ndarray:
+        """Return how many topics each test document has that the model does not know."""
+        known = set(self.topics)
+        return np.array([len({*document.topics} - known) for document in corpus.test], np.int64)
+
+    def _measure_rows(self, rows: "csr_matrix", corpus: Corpus, bands: str | Iterable[str] | None) -> Any:
+        """Measure the test documents of a corpus as `evaluate` does, given their rows."""
+        n = max(_CELLS // len(self.topics), 1) if self._many else rows.shape[0]
+        blocks = (self._scores_of(rows[start : start + n]) for start in range(0, rows.shape[0], n))
+        scores = blocks if self._many else next(blocks)
+        return self._measure(scores, self.relevant(corpus), bands=bands, n_unknown=self._unknown(corpus))
+
+    def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation | TopEvaluation:
         """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""
         kept, trained_on = self.evaluation, (self.corpus, self.topics, self.train_documents)
         if kept is None or trained_on != (corpus.name, corpus.topics, len(corpus.train)):
@@ -346,14 +374,23 @@ class Tagger:
 
     def _measure(
         self,
-        scores: np.ndarray,
+        scores: np.ndarray | Iterator[np.ndarray],
         relevant: Any,
         *,
         bands: str | Iterable[str] | None = None,
+        n_unknown: np.ndarray | None = None,
         measured_on: str = "test documents",
-    ) -> Evaluation:
-        """Measure scores of documents, on the model's scale, with its decisions; `measured_on` says which they are."""
+    ) -> Evaluation | TopEvaluation:
+        """Measure scores of documents, on the model's scale, with its decisions; `measured_on` says which they are.
+
+        Those of many topics may come in blocks, and `n_unknown` is of them: see `evaluate_top`.
+        """
         known = self.topics, self.train_sizes, self.train_documents
+        if self._many:
+            blocks = [scores] if isinstance(scores, np.ndarray) else scores
+            top = (best_topics(self._comparable(block), max(KS)) for block in blocks)
+            return evaluate_top(top, relevant, *known, spec=bands, n_unknown=n_unknown, measured_on=measured_on)
+        assert isinstance(scores, np.ndarray)
         options: dict[str, Any] = {"threshold": self._cut(scores), "facts": self.facts, "measured_on": measured_on}
         return evaluate(scores, relevant, *known, spec=bands, **options)
 

@@ -117,8 +117,7 @@ def _train_and_evaluate(
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
         with stages._stage("evaluate"):
-            scores = tagger._scores_of(measured)
-            tagger.evaluation = tagger._measure(scores, tagger.relevant(corpus), bands=bands)
+            tagger.evaluation = tagger._measure_rows(measured, corpus, bands)
     else:
         labels = corpus.labels(corpus.train)
         known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
