@@ -43,6 +43,11 @@ def newsgroups_archive() -> Path:
 
 
 @pytest.fixture(scope="session")
+def finna_titles() -> Path:
+    return _corpus_file("yso-finna-en.tsv.xz")
+
+
+@pytest.fixture(scope="session")
 def newswire_model(tmp_path_factory) -> Path:
     """A model of the corpus newswire by the recipe paum, in its folder."""
     import textcat

@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
-from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.catalogue import cards, open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import formats
 from textcat.reading.batches import _read_batches
@@ -321,3 +321,88 @@ def test_two_documents_of_one_id_are_told_with_their_lines(tmp_path):
     (tmp_path / "test.csv").write_text("id,text,topics\n2,Ore,tin\n")
     with pytest.raises(TextcatError, match=r"two documents '2', in test\.csv:2 and in train\.csv:3: remove one"):
         open_corpus(tmp_path)
+
+
+# Files without a header, and parts by number
+
+BARE = {
+    "tsv": 'Tin "rose\tp1 p2\n \nGold fell\t p3  p1 \r\nLead\t\n',
+    "csv": "Tin rose;p1 p2\nGold fell;p3 p1\nLead;\n",
+}
+
+
+@pytest.mark.parametrize("form", ["tsv", "csv"])
+@pytest.mark.parametrize("mark", ["", "\ufeff", "utf-16"])
+@pytest.mark.parametrize("quotes", [False, True])
+def test_columns_are_named_where_no_row_has_their_names(tmp_path, form, mark, quotes):
+    text = BARE[form].replace('"', "" if quotes else '"')
+    (tmp_path / f"a.{form}").write_bytes(text.encode("utf-16") if mark == "utf-16" else (mark + text).encode())
+    how = {"columns": ("title", "topics"), "topics_separator": " ", "quotes": quotes}
+    titles = [(line.partition(";" if form == "csv" else "\t")[0], "") for line in text.splitlines() if line.strip()]
+    topics = [("p1", "p2"), ("p3", "p1"), ()]
+    assert trained_on(tmp_path / f"a.{form}", **how) == (titles, topics)
+    assert tagged(tmp_path / f"a.{form}", **how) == titles
+    one_by_one = InputSettings(**how, block_bytes=1)
+    items = [
+        record
+        for batch in _read_batches(_find([tmp_path / f"a.{form}"], one_by_one), one_by_one)
+        for record in formats._batch_records(batch, one_by_one)
+    ]
+    assert [item.position for item in items] == ([1, 3, 4] if form == "tsv" else [1, 2, 3])
+
+
+def test_rows_without_quotes_are_the_same_read_together_or_each_by_itself(tmp_path):
+    header, rows = "id\ttext\ttopics\tsplit\n", ["1\tTin\tp1;p2\ttest", "", " \t", "2\t Gold \tp1\t", "\tx\t\ttrain"]
+    how = InputSettings(quotes=False, topics_separator=";")
+    for broken in ("", "3\ttoo few", "3\tNUL\0\tp1\t"):
+        (tmp_path / "a.tsv").write_text(header + "\n".join([*rows, broken]) + "\r\n")
+        together, single = (
+            [
+                (item[:3] if isinstance(item, Record) else item)
+                for batch in _read_batches(_find([tmp_path / "a.tsv"], how), how)
+                for item in formats._batch_records(batch, how)
+            ]
+            for how in (how, how._replace(block_bytes=1))
+        )
+        assert together == single
+        assert len(together) == (4 if broken else 3)
+    with pytest.raises(TextcatError, match=r"a\.tsv: the row of line 7 has a NUL byte"):
+        open_corpus(tmp_path / "a.tsv", settings=how)
+
+
+def carded(folder, reader, **options):
+    files = {"tsv": "a.tsv", "jsonl": "a.jsonl"}[reader]
+    listed = ", ".join(f'{name} = "{value}"' for name, value in options.items())
+    (folder / "own.toml").write_text(f'reader = "{reader}"\nfiles = ["{files}"]\noptions = {{ {listed} }}\n')
+    return folder / "own.toml"
+
+
+@pytest.mark.parametrize("reader", ["tsv", "jsonl"])
+def test_the_last_documents_may_be_for_test(tmp_path, reader):
+    (tmp_path / "a.tsv").write_text(BARE["tsv"])
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "topics": "p1", "split": "test"}\n{"text": "b"}\n{"text": "c"}\n')
+    how = {"columns": "title, topics", "separator": " ", "quotes": "none"} if reader == "tsv" else {}
+    corpus = open_corpus(carded(tmp_path, reader, test="last 2", **how))
+    assert [[one.id for one in part] for part in (corpus.train, corpus.test)] == [
+        [f"a.{reader}:1"],
+        [f"a.{reader}:{line}" for line in ((3, 4) if reader == "tsv" else (2, 3))],
+    ]
+    with pytest.raises(
+        TextcatError, match=r"a\.\w+ has 3 documents, so the last 3 cannot be its test part: name fewer"
+    ):
+        open_corpus(carded(tmp_path, reader, test="last 3", **how))
+    with pytest.raises(TextcatError, match=r"'test' is 'first 3': it must be such as 'last 1000'"):
+        open_corpus(carded(tmp_path, reader, test="first 3", **how))
+
+
+def test_titles_of_finna_are_as_their_card_says(finna_titles):
+    corpus, described = open_corpus("yso-finna-en", finna_titles.parent), cards()["yso-finna-en"]
+    assert described.counts == {
+        "documents": len(corpus.train) + len(corpus.test),
+        "train": len(corpus.train),
+        "test": len(corpus.test),
+        "topics": len(corpus.topics),
+    }
+    assert corpus.train[0].topics == ("p3650", "p8478", "p19839")
+    assert corpus.names["p3650"] == ("wooden buildings",)
+    assert corpus.names.keys() == set(corpus.topics)

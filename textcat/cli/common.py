@@ -121,6 +121,10 @@ def input_settings(
         _input(help="Field or column of the text; several are joined in order.", show_default="text, or else body"),
     ] = None,
     id_field: Annotated[str, _input(help="Field or column of the id.")] = "id",
+    columns: Annotated[
+        str,
+        _input(help="Names of CSV's or TSV's columns, with commas.", show_default="the first row has them"),
+    ] = "",
     encoding: Annotated[
         str, _input(help="Encoding of the inputs.", show_default="that of the format, mostly utf-8")
     ] = "",
@@ -133,6 +137,7 @@ def input_settings(
     if quote not in ("double", "none"):
         raise BadParameter(f"--quote is 'double' or 'none', not {quote!r}")
     settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=quote == "double", lines=lines)
+    settings = settings._replace(columns=tuple(name.strip() for name in columns.split(",") if name.strip()))
     return settings._replace(text_fields=tuple(text_field)) if text_field else settings
 
 

@@ -11,25 +11,26 @@ from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError
 from textcat.files import _did_you_mean, _has_type, _read_toml, describe_type, shipped
 from textcat.reading.formats import rcv1
-from textcat.reading.records import InputSettings, LabelSettings
+from textcat.reading.records import LAST, InputSettings, LabelSettings
 from textcat.reading.sources import named_format, plain_name
 
-_FIELDS = ("id", "text", "topics", "separator", "split", "encoding")
+_FIELDS = ("id", "text", "topics", "separator", "split", "test", "encoding")
 #: The options of each reader. The readers are formats, but that texts are read by folders, and json may be lines, too.
 READERS = {
-    "csv": (*_FIELDS, "quotes"),
+    "csv": (*_FIELDS, "columns", "quotes"),
     "folders": ("headers", "encoding"),
     "json": _FIELDS,
     "jsonl": _FIELDS,
-    "lines": ("encoding",),
+    "lines": ("test", "encoding"),
     "mbox": ("topics", "separator", "encoding"),
     "parquet": _FIELDS,
     "rcv1": ("train", "test", "version", "encoding"),
     "reuters": ("split", "encoding"),
-    "tsv": (*_FIELDS, "quotes"),
+    "tsv": (*_FIELDS, "columns", "quotes"),
 }
 # Those that are rules of a format, in `LabelSettings`; all others name fields, or how the bytes are read.
-_LABELS = {"folders": {"headers"}, "rcv1": {"train", "test", "version"}, "reuters": {"split"}}
+_LABELS = {reader: {"test"} for reader, options in READERS.items() if "test" in options}
+_LABELS |= {"folders": {"headers"}, "rcv1": {"train", "test", "version"}, "reuters": {"split"}}
 _FORMATS = {"folders": "text", "json": ""}
 #: How data are read: the setting, its option on the command line, and that of a card, "" for none.
 _INPUT = (
@@ -39,6 +40,7 @@ _INPUT = (
     ("topics_field", "--topics-field", "topics"),
     ("topics_separator", "--topics-separator", "separator"),
     ("split_field", "--split-field", "split"),
+    ("columns", "--columns", "columns"),
     ("encoding", "--encoding", "encoding"),
     ("quotes", "--quote none", "quotes"),
     ("lines", "--lines", ""),
@@ -84,8 +86,9 @@ class Card:
         labels = {name: options[name] for name in _LABELS.get(self.reader, set()) if name in options}
         read = options.keys() - labels
         changes: dict[str, Any] = {name: options[option] for name, _, option in _INPUT if option in read}
-        if "text" in options:
-            changes["text_fields"] = tuple(name.strip() for name in options["text"].split(","))
+        for option, name in (("text", "text_fields"), ("columns", "columns")):
+            if option in options:
+                changes[name] = tuple(one.strip() for one in options[option].split(","))
         changes["quotes"] = settings.quotes and options.get("quotes") != "none"
         return settings._replace(
             format=_FORMATS.get(self.reader, self.reader), labels=LabelSettings(**labels), **changes
@@ -165,6 +168,9 @@ def read_card(path: Path) -> Card:
         if value not in known:
             hint = _did_you_mean(value, known)
             raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{hint}")
+    test = entries.get("options", {}).get("test", "")
+    if test and entries["reader"] != "rcv1" and not LAST.fullmatch(test):
+        raise TextcatError(f"In the card {path}, 'test' is {test!r}: it must be such as 'last 1000', of the documents.")
     if not entries["files"]:
         raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")
     return Card(path.stem, path.parent, **entries)

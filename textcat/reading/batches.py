@@ -1,12 +1,14 @@
 """Cut sources into batches of whole records, from any checkpoint on; or read them as the documents of a corpus."""
 
+import gc
 import hashlib
 import logging
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import chain
 from os import PathLike
 from pathlib import PurePath
@@ -18,6 +20,7 @@ from textcat.reading.containers import _Entry, tar_entries, zip_entries
 from textcat.reading.formats import FORMATS, WHOLE, _block_records, delimited, parquet
 from textcat.reading.formats.text import _LineCutter
 from textcat.reading.records import (
+    LAST,
     Batch,
     Block,
     Checkpoint,
@@ -245,7 +248,9 @@ def _cut(stream: _Stream, model: Block, settings: InputSettings, place: _Place, 
             raise UnreadableError(f"has a header of more than {largest} bytes, which is not read")
         if not n and ahead.error:
             raise ahead.error
-        model = model._replace(header=ahead.drop(n))
+        row = ahead.data[:n] if settings.columns else ahead.drop(n)
+        header = delimited._header_of(row, model.format, settings) if settings.columns and row.strip() else row
+        model = model._replace(header=header)
         if not model.header.strip():
             return  # an empty file has no names of columns, either
     is_array = model.format == "json" and _is_array(stream, settings)
@@ -382,26 +387,66 @@ def _read_documents(
     `as_read` takes each record as soon as it is read, in stored order; the document made of it has its `zones`.
     """
     inputs = list(inputs)
-    labelled = _read_labelled(inputs, settings, wanted, opened, as_read)
-    records = sorted(labelled, key=lambda pair: pair[1].source)
+    was_enabled = gc.isenabled()
+    gc.disable()  # it would go through all documents again and again, and none of them is garbage
+    try:
+        records = sorted(_read_labelled(inputs, settings, wanted, opened, as_read), key=lambda pair: pair[1].source)
+        documents = _documents_of(records, ", ".join(map(str, inputs)))
+        return _with_last_for_test(documents, settings.labels, inputs)
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _documents_of(records: list[tuple[str, Record]], place: str) -> list[Document]:
+    """Return the documents of records and their formats, which are taken out of the list one by one."""
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
-    seen: dict[str, tuple[str, Record]] = {}
+    topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=depth))  # of many records that follow each other
+    part_of = lru_cache(maxsize=8)(_part_by_place)
+    if len({record.id for _, record in records}) < len(records):
+        _refuse_twins(
+            (
+                (form, one)
+                for form, one in records
+                if form not in _BY_PLACE or one.topics or topics_of(one.source, form)
+            ),
+            place,
+        )
     documents = []
-    for pair in records:
-        form, record = pair
+    records.reverse()
+    while records:
+        form, record = records.pop()
         topics = record.topics
         if form in _BY_PLACE and not topics:
-            topics = _topic_by_place(record.source, form, depth)
+            topics = topics_of(record.source, form)
             if not topics:
                 continue
-        if (other := seen.setdefault(record.id, pair)) is not pair:
-            twins = (other, pair)
-            places = [f"in {one.source}" if form in WHOLE else f"in {one.source}:{one.position}" for form, one in twins]
-            name = ", ".join(map(str, inputs))
-            raise TextcatError(f"{name} has two documents {record.id!r}, {' and '.join(places)}: remove one of them.")
-        part = record.split or _part_by_place(record.source, form)
+        part = record.split or part_of(record.source, form)
         documents.append(Document(record.id, record.zones, topics, record.date, part))
     return documents
+
+
+def _refuse_twins(records: Iterable[tuple[str, Record]], place: str) -> None:
+    seen: dict[str, tuple[str, Record]] = {}
+    for pair in records:
+        if (other := seen.setdefault(pair[1].id, pair)) is not pair:
+            twins = (other, pair)
+            places = [f"in {one.source}" if form in WHOLE else f"in {one.source}:{one.position}" for form, one in twins]
+            raise TextcatError(f"{place} has two documents {pair[1].id!r}, {' and '.join(places)}: remove one of them.")
+
+
+def _with_last_for_test(
+    documents: list[Document], labels: LabelSettings | None, inputs: list[str | PathLike[str]]
+) -> list[Document]:
+    """Put the last documents into the test part, as `LabelSettings.test` may say, and the others into the other."""
+    if not documents or labels is None or not (last := LAST.fullmatch(labels.test)):
+        return documents
+    n = len(documents) - int(last[1])
+    if n <= 0:
+        held = f"{', '.join(map(str, inputs))} has {len(documents)} documents"
+        raise TextcatError(f"{held}, so the {labels.test} cannot be its test part: name fewer in the card's 'test'.")
+    documents[n:] = [replace(document, split="test") for document in documents[n:]]
+    return [replace(one, split="") if one.split and i < n else one for i, one in enumerate(documents)]
 
 
 def _read_labelled(

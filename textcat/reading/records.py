@@ -1,14 +1,17 @@
 """What reading gives: batches of blocks of input, the records they hold, and what cannot be read."""
 
 import codecs
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from sys import intern
 from typing import NamedTuple, Protocol, TypeAlias
 
 #: Where a batch begins or ends: a few whole numbers whose meaning only the reading side knows. A list of them, as JSON
 #: gives it back, serves as well.
 Checkpoint: TypeAlias = tuple[int, ...]
 
+LAST = re.compile(r"last ([1-9]\d*)")  # of `LabelSettings.test`
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
 
 
@@ -17,7 +20,8 @@ class LabelSettings(NamedTuple):
 
     split: str = "modapte"  # the rule of Reuters-21578 that puts a story into a part; or "modlewis", "modhayes"
     #: Which stories of RCV1 are for training and for test, first and last included: "1996-08-26 to 1996-09-01" by date,
-    #: "2286 to 26150" by itemid. The others are unused; "" is no story, and both "" make no parts.
+    #: "2286 to 26150" by itemid. The others are unused; "" is no story, and both "" make no parts. Of other formats,
+    #: `test` may be "last 50000": so many documents, in the order of their files, are for test.
     train: str = ""
     test: str = ""
     version: str = "1"  # of RCV1: "1" is the codes as they stand, "2" those corrected as RCV1-v2
@@ -41,6 +45,9 @@ class InputSettings(NamedTuple):
     #: "" is the format's own: UTF-8; UTF-16 and UTF-32 where the file starts with their byte order mark; for Reuters
     #: SGML latin-1; for RCV1 what the file declares.
     encoding: str = ""
+    columns: tuple[
+        str, ...
+    ] = ()  # the names of the columns of CSV and TSV without a header; (): the first row has them
     quotes: bool = True  # whether they may enclose the values of CSV and TSV; if not, they are ordinary characters
     lines: bool = False  # a text file holds one document a line
     max_bytes: int = 16 << 20  # of a record as it stands uncompressed in its source; a longer one is rejected
@@ -72,7 +79,8 @@ class InputSettings(NamedTuple):
     def topics_in(self, text: str) -> tuple[str, ...]:
         """Return the topics of a string, each once."""
         parts = text.split(self.topics_separator) if self.topics_separator else [text]
-        return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        # One string of each name, however many documents have it.
+        return tuple(dict.fromkeys([intern(part) for part in map(str.strip, parts) if part]))
 
     def part_in(self, text: str) -> str:
         """Return the name of a part, which may be ""; raise UnreadableError if it is none."""
@@ -104,8 +112,11 @@ class InputSettings(NamedTuple):
     def texts_among(self, names: Collection[str]) -> tuple[str, tuple[str, ...]]:
         """Return the field of the title, "" for none, and those of the body, or raise UnreadableError."""
         fields = self.text_fields
-        if self.is_default("text_fields") and "text" not in names and "body" in names:
-            fields = ("body",)
+        if self.is_default("text_fields") and "text" not in names:
+            if "body" in names:
+                fields = ("body",)
+            elif self.columns and "title" in names:
+                return "title", ()  # whoever names the columns says that there is no other text
         for field in fields:
             _check_field(field, names, "text_field", "texts")
         if fields == ("title",):

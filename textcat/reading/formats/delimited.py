@@ -8,13 +8,53 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from textcat.reading.formats.text import _LineCutter
-from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Fields, _Format, _Span
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    Record,
+    Rejection,
+    UnreadableError,
+    _Content,
+    _Fields,
+    _Format,
+    _Span,
+)
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines
+_BLANK = " \t\n\r\v\f"  # as of bytes
 _ROWS_THAT_FIT = 20  # so many lines that look like rows tell that a quote before them was a slip
 # What a cell may have is settled by `InputSettings.max_bytes`; the module's own limit is for all who use it.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
+
+
+class _Rows(_Format):
+    """Rows, nearly all of which are read without their spans where no value stands in quotes."""
+
+    def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+        plain = _plain_records(block, settings)
+        return super().records(block, settings) if plain is None else iter(plain)
+
+
+def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None:
+    """Return the records of a block without quotes; None if one of them may be none, which is looked at by itself."""
+    if settings.quotes or len(block.data) > settings.max_bytes:
+        return None
+    try:
+        text = settings.text_of(_Span(1, 0, settings.without_mark(block)[0]))
+        separator, names, read = _row(block.header, block.format, settings)
+        content, source, n = _content_of(names, read, settings), block.source, len(names)
+        records = []
+        for number, line in enumerate(text.split("\n"), block.position):
+            if line.strip(_BLANK):
+                cells = line.rstrip("\r").split(separator)
+                if len(cells) != n:
+                    return None
+                name, *rest = content(cells)
+                records.append(Record(name or f"{source}:{number}", source, number, *rest))
+    except UnreadableError:
+        return None
+    return records
 
 
 class _Row(NamedTuple):
@@ -65,16 +105,34 @@ def _head(data: bytes, at_end: bool, quotes: bool) -> int:
     return len(data) if at_end else 0
 
 
+def _header_of(row: bytes, form: str, settings: InputSettings) -> bytes:
+    """Return the header that a file with this first row would have, of the columns that the settings name."""
+    line, encoding = settings.text_of(_Span(1, 0, settings.without_mark(Block("", form, row))[0])), settings.encoding
+    names = settings.columns
+    fitting = (one for one in SEPARATORS[form] if len(_cells(line, one, settings)) == len(names))
+    return next(fitting, SEPARATORS[form][0]).join(names).encode(encoding or "utf-8")
+
+
 def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
     separator, names, read = _row(block.header, block.format, settings)
-    place, n = {name: i for i, name in enumerate(names)} | {"": -1}, len(names)
-    body = [place[name] for name in read.body]
-    title, name, topics, split, date = (place[name] for name in (read.title, *read[2:]))
+    content, n = _content_of(names, read, settings), len(names)
 
     def parse(span: _Span) -> _Content:
         cells = _cells(settings.text_of(span), separator, settings)
         if len(cells) != n:
             raise UnreadableError(f"has {len(cells)} values where the header has {n}: mend it")
+        return content(cells)
+
+    return parse
+
+
+def _content_of(names: list[str], read: _Fields, settings: InputSettings) -> Callable[[list[str]], _Content]:
+    """Return what takes the cells of a row."""
+    place = {name: i for i, name in enumerate(names)} | {"": -1}
+    body = [place[name] for name in read.body]
+    title, name, topics, split, date = (place[name] for name in (read.title, *read[2:]))
+
+    def content(cells: list[str]) -> _Content:
         cells.append("")  # that of a column there is none of
         zones = settings._titled(cells[title], [cells[place] for place in body])
         if settings.labels is None:
@@ -82,7 +140,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content
         part = settings.part_in(cells[split].strip())
         return _Content(cells[name], zones, settings.topics_in(cells[topics]), cells[date], part)
 
-    return parse
+    return content
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
@@ -93,11 +151,11 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
     Without quotes, a row is a line, and quotes are ordinary characters.
     """
     separator = _row(block.header, block.format, settings).separator.encode() if settings.quotes else None
-    start, position = 0, block.position
-    for end in _row_ends(block.data, separator, True):
-        row = block.data[start:end]
+    (data, offset), start, position = settings.without_mark(block), 0, block.position
+    for end in _row_ends(data, separator, True):
+        row = data[start:end]
         if row.strip():
-            yield _Span(position, block.offset + start, row)
+            yield _Span(position, offset + start, row)
         start, position = end, position + row.count(b"\n")
 
 
@@ -188,4 +246,4 @@ class _RowCutter(_LineCutter):
             self._in_quotes = quote > 0 and data[quote - 1 : quote] == self._separator
 
 
-FORMAT = _Format(_spans, _parser, "The row of line {}", _RowCutter)
+FORMAT = _Rows(_spans, _parser, "The row of line {}", _RowCutter)
