@@ -2,6 +2,7 @@
 
 import json
 import math
+import tracemalloc
 
 import naive_top
 import numpy as np
@@ -72,7 +73,7 @@ def test_every_measure_of_every_band_is_its_formula_document_by_document(case):
             expected = naive_top.measures(ranked, relevant, not_known, topics, k, weights)
             for measure, value in expected.items():
                 assert getattr(row, measure)[k] == (value if value is None else pytest.approx(value, rel=1e-12))
-    assert evaluation.left_out == sum(not right and not n for right, n in zip(relevant, unknown, strict=True))
+    assert evaluation.without_topic == sum(not right and not n for right, n in zip(relevant, unknown, strict=True))
     assert evaluation.unknown == sum(unknown)
 
 
@@ -94,6 +95,24 @@ def test_documents_are_measured_some_at_a_time(monkeypatch):
     whole = evaluate_top(top, relevant, *known)
     monkeypatch.setattr(top_module, "_DOCUMENTS", 7)
     assert evaluate_top(top, relevant, *known) == whole
+
+
+def test_counts_are_not_rounded():
+    top = np.tile(np.arange(3), (100_000, 1))
+    row = evaluate_top(top, np.ones((100_000, 3)), names(3), [1, 2, 3], 10, ks=[3], spec=["ALL", "2-3"])
+    assert (row.overall.precision[3], row.bands[1].precision[3], row.bands[1].pair_recall[3]) == (1, 2 / 3, 1)
+
+
+def test_thousands_of_topics_take_no_dense_matrix():
+    random, n_documents, n_topics = np.random.default_rng(0), 10_000, 25_000
+    pairs = np.repeat(np.arange(n_documents), 3), random.integers(0, n_topics, 3 * n_documents)
+    relevant = sparse.csr_array((np.ones(3 * n_documents, np.int8), pairs), shape=(n_documents, n_topics))
+    blocks = (np.arange(first, first + 5_000)[:, np.newaxis] + np.arange(10) for first in (0, 5_000))
+    tracemalloc.start()
+    evaluate_top(blocks, relevant, names(n_topics), random.integers(0, 200, n_topics), 100_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < n_documents * n_topics / 4, "a dense matrix has so many cells"
 
 
 @given(rankings(n_topics=12, full=True))
@@ -180,7 +199,7 @@ def test_topics_that_no_column_stands_for_are_never_found():
 
 def test_without_a_relevant_topic_nothing_is_measured():
     evaluation = measured([[0], [1]], [set(), set()], None, [3, 4])
-    assert (evaluation.left_out, evaluation.overall.documents) == (2, 0)
+    assert (evaluation.without_topic, evaluation.overall.documents) == (2, 0)
     assert {getattr(evaluation.overall, measure)[5] for measure in MEASURES} == {None}
     assert repr(evaluation) == "<TopEvaluation of 2 topics on 2 test documents>"
 

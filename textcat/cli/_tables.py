@@ -264,7 +264,7 @@ def top_rows(evaluation: TopEvaluation) -> list[dict[str, str]]:
 def _notes(evaluation: TopEvaluation) -> list[str]:
     """Return what the figures of documents' first topics leave out or take in."""
     notes = {
-        "{} of {} documents have no topic, and are left out.": evaluation.left_out,
+        "{} of {} documents have no topic, and are left out.": evaluation.without_topic,
         "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (
             evaluation.unknown
         ),

@@ -85,7 +85,7 @@ class TopEvaluation:
     train_documents: int
     test_documents: int
     n_topics: int
-    left_out: int  # test documents without a relevant topic
+    without_topic: int  # test documents without a relevant topic: they do not count
     unknown: int  # pairs of a document and a relevant topic that no column stands for
     ks: tuple[int, ...]
     propensity: tuple[float, float]  # A and B
@@ -98,7 +98,7 @@ class TopEvaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON has them."""
-        names = ("train_documents", "test_documents", "n_topics", "left_out", "unknown", "ks", "propensity")
+        names = ("train_documents", "test_documents", "n_topics", "without_topic", "unknown", "ks", "propensity")
         rows = {"overall": _as_dict(self.overall), "bands": list(map(_as_dict, self.bands))}
         return {name: getattr(self, name) for name in (*names, "measured_on")} | rows
 
@@ -230,7 +230,7 @@ def evaluate_top(
         train_documents=int(train_documents),
         test_documents=labels.shape[0],
         n_topics=len(topics),
-        left_out=labels.shape[0] - rows[0].documents,
+        without_topic=labels.shape[0] - rows[0].documents,
         unknown=int(unknown.sum()),
         ks=ks,
         propensity=(float(propensity[0]), float(propensity[1])),
@@ -406,7 +406,8 @@ class _Bands:
             return {k: value / by if by else None for k, value, by in zip(ks, values, divisors, strict=True)}
 
         measures: dict[str, Any] = {
-            **{name: by_k(of[name], [documents] * len(ks)) for name in ("precision", "recall", "ndcg", "f1")},
+            "precision": by_k(of["found"], [k * documents for k in ks]),  # of counts, and so without rounding
+            **{name: by_k(of[name], [documents] * len(ks)) for name in ("recall", "ndcg", "f1")},
             "pair_recall": by_k(of["found"], [pairs] * len(ks)),
             "psp": by_k(of["gain"], of["best gain"]),
         }
