@@ -171,3 +171,29 @@ def product(X, W, b):
         for k in range(W.shape[1]):
             scores[i, k] = np.float32(scores[i, k] + b[k])
     return scores
+
+
+def sparse_product(X, starts, topics, values, b):
+    """As `product`, of weights written out with their zeros."""
+    W = np.zeros((X.shape[1], len(b)), np.float32)
+    for feature in range(X.shape[1]):
+        for e in range(starts[feature], starts[feature + 1]):
+            W[feature, topics[e]] = values[e]
+    return product(X, W, b)
+
+
+def highest(scores, k):
+    """Take the highest topic left, k times; nan is lower than all others, and of equals the first is taken."""
+    rows = []
+    for row in scores.tolist():
+        left, taken = list(range(len(row))), []
+        while len(taken) < k:
+            numbers = [j for j in left if row[j] == row[j]] or left
+            best = numbers[0]
+            for j in numbers:
+                if row[j] > row[best]:
+                    best = j
+            taken.append(best)
+            left.remove(best)
+        rows.append(taken)
+    return np.array(rows, np.int32).reshape(len(scores), k)

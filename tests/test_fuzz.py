@@ -213,6 +213,59 @@ def test_weights_in_the_order_of_fortran_are_damage(model):
     assert_damaged(model)
 
 
+@pytest.fixture
+def sparse_model(tmp_path):
+    return shutil.copytree(models.models()[models._SPARSE], tmp_path / "sparse")
+
+
+STARTS, TOPICS, VALUES = "weights_indptr", "weights_indices", "weights_data"
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint32", "float16", "float32", ">i4", ">i8", "M8[s]"])
+@pytest.mark.parametrize("name", [STARTS, TOPICS, VALUES])
+def test_sparse_weights_of_another_type_are_damage(name, kind, sparse_model):
+    values = np.load(sparse_model / f"{name}.npy")
+    np.save(sparse_model / f"{name}.npy", values.astype(kind))
+    if values.dtype != kind:
+        assert_damaged(sparse_model)
+
+
+def changed_at(place, value):
+    return lambda values: np.concatenate([values[:place], [value], values[place:][1:]]).astype(values.dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        *((name, lambda values: values[:-1]) for name in (STARTS, TOPICS, VALUES)),
+        *((name, lambda values: values[:0]) for name in (STARTS, TOPICS, VALUES)),
+        *((name, lambda values: values[:, np.newaxis]) for name in (STARTS, TOPICS, VALUES)),
+        *((name, lambda values: np.append(values, values[-1:])) for name in (STARTS, TOPICS, VALUES)),
+        *((TOPICS, changed_at(0, value)) for value in (-1, 2, 2**31 - 1, -(2**31))),
+        *((STARTS, changed_at(0, value)) for value in (-1, 1, 2**62)),
+        *((STARTS, changed_at(1, value)) for value in (-1, 10**6, 2**62, -(2**62))),
+        (STARTS, lambda values: values[::-1]),
+        (TOPICS, lambda values: values[::-1]),
+        (TOPICS, np.zeros_like),
+    ],
+)
+def test_sparse_weights_that_are_no_rows_of_topics_are_damage(name, change, sparse_model):
+    np.save(sparse_model / f"{name}.npy", change(np.load(sparse_model / f"{name}.npy")))
+    assert_damaged(sparse_model)
+
+
+@pytest.mark.parametrize("names", [(STARTS,), (TOPICS, VALUES), (STARTS, TOPICS, VALUES)])
+def test_a_model_with_a_part_of_sparse_weights_or_with_both_forms_is_damaged(names, model, sparse_model):
+    manifest = json.loads((model / "manifest.json").read_bytes())
+    for name in names:
+        shutil.copy(sparse_model / f"{name}.npy", model)
+        manifest["files"][f"{name}.npy"] = ""
+    (model / "manifest.json").write_text(json.dumps(manifest))
+    models._seal(model)
+    with pytest.raises(TextcatError, match=r"manifest\.json is damaged, .*: train the model again\."):
+        load(model)
+
+
 @pytest.mark.parametrize("terms", ['["a", 1]', '{"a": 1}', '"abc"', DEEP, "1", '["\\ud800"]', '["a", "a"]'])
 def test_a_vocabulary_of_anything_but_terms_is_damage(terms, model):
     (model / "vocabulary.json").write_text(terms)

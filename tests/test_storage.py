@@ -299,13 +299,19 @@ def test_pickled_objects_are_never_loaded(model):
 
 def test_a_newer_format_asks_for_a_newer_textcat(model):
     rewrite(model, format=MODEL.version + 1, files={"something": "else"})
-    with pytest.raises(ModelError, match=r"has model format 4, .* reads up to 3: upgrade textcat\."):
+    with pytest.raises(ModelError, match=r"has model format 5, .* reads up to 4: upgrade textcat\."):
         load(model)
 
 
 def test_a_model_of_the_first_format_is_read(model, small):
     features = {name: n for name, n in read_manifest(model)["features"].items() if name != "average_lengths"}
     rewrite(model, format=1, features=features)
+    np.testing.assert_array_equal(load(model).weights, small.weights)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_models_of_later_formats_with_dense_weights_are_read(version, model, small):
+    rewrite(model, format=version)
     np.testing.assert_array_equal(load(model).weights, small.weights)
 
 

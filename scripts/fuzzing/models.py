@@ -8,12 +8,14 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 import textcat
 from textcat.errors import TextcatError
@@ -35,7 +37,9 @@ _KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"hash_bits": 4, "chars": 3},
     {"weighting": "bm25", "apart": True, "ngrams": 2, "ngram_min_df": 1},
+    {},
 )
+_SPARSE = len(_KINDS) - 1  # the one of them whose weights are
 # Of the first byte: the sums are made to fit; the arrays are not mapped.
 _SEALED, _COPIED = 16, 32
 
@@ -47,10 +51,9 @@ def models() -> tuple[Path, ...]:
         textcat.Document(str(k), {"title": text[:9], "body": text}, (topic,)) for k, (text, topic) in enumerate(_TEXTS)
     ]
     corpus = textcat.Corpus.from_documents("small", documents)
-    return tuple(
-        save(textcat.Tagger.fit(corpus, textcat.Recipe("small", {}, features)), Path(_FOLDER.name, f"model-{i}"))
-        for i, features in enumerate(_KINDS)
-    )
+    taggers = [textcat.Tagger.fit(corpus, textcat.Recipe("small", {}, features)) for features in _KINDS]
+    taggers[_SPARSE] = replace(taggers[_SPARSE], weights=csr_array(taggers[_SPARSE].weights))
+    return tuple(save(tagger, Path(_FOLDER.name, f"model-{i}")) for i, tagger in enumerate(taggers))
 
 
 def check(data: bytes) -> None:
@@ -90,7 +93,12 @@ def _use(tagger: textcat.Tagger) -> None:
     texts = [text for text, _ in _TEXTS]
     scores = tagger.scores(texts)
     assert scores.shape == (len(texts), len(tagger.topics))
-    for tags in (tagger.tags_of(scores), tagger.tags_of(scores, top=1), tagger.tags_of(scores, everything=True)):
+    for tags in (
+        tagger.tag(texts, top=1),
+        tagger.tags_of(scores),
+        tagger.tags_of(scores, top=1),
+        tagger.tags_of(scores, everything=True),
+    ):
         json.dumps(tags)
     for topic in tagger.topics:
         tagger.terms(topic, 5)
@@ -101,13 +109,17 @@ def _seeds() -> Iterable[bytes]:
     for i, folder in enumerate(models()):
         for j, path in enumerate(sorted(folder.iterdir())):
             for sealed in (0, _SEALED):
-                # The lowest number with this remainder and this flag.
-                first = next(n for n in range(256) if n % len(_KINDS) == i and (n & _SEALED) == sealed)
-                yield bytes([first, j]) + path.read_bytes()
-    for array in _arrays():
-        for j in range(7):
-            yield bytes([18, j]) + array
+                yield bytes([_head(i, sealed), j]) + path.read_bytes()
+    for i in (0, _SPARSE):
+        for array in _arrays():
+            for j in range(len(list(models()[i].iterdir()))):
+                yield bytes([_head(i, _SEALED), j]) + array
     assert read_manifest(models()[0])
+
+
+def _head(kind: int, sealed: int) -> int:
+    """Return the first byte for a kind of model: the lowest number with this remainder and this flag."""
+    return next(n for n in range(256) if n % len(_KINDS) == kind and (n & _SEALED) == sealed)
 
 
 @cache
@@ -120,6 +132,7 @@ def _arrays() -> Iterable[bytes]:
 
     for values in (
         *(np.zeros(2, kind) for kind in ("int8", "float16", "complex64", "U3", "bool", "M8[s]", "f8,i4", ">f4")),
+        *(np.arange(n, dtype=kind)[::step] for n in (2, 3, 7) for kind in ("int32", "int64") for step in (1, -1)),
         *(np.zeros(2), np.full(2, np.nan), np.zeros((2, 2), order="F"), np.zeros((2, 0)), np.float64(3)),
     ):
         buffer = io.BytesIO()
@@ -140,7 +153,7 @@ def _mutate(data: bytes, changed: Callable[[bytes], bytes], chance: Random) -> b
         data = chance.choice(_all_seeds())
     head, content = data[:2].ljust(2, b"\0"), data[2:]
     if chance.random() < 0.1:
-        head = bytes([head[0] ^ _SEALED, chance.randrange(7)])
+        head = bytes([head[0] ^ _SEALED, chance.randrange(9)])
     kind = chance.random()
     if kind < 0.5:
         with suppress(ValueError, RecursionError):

@@ -380,10 +380,10 @@ def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bo
         show(console, [{"rejected": n, "because": reason} for reason, n in counts.reasons.most_common()])
     if counts.topics:
         console.print()
-        _topics_of_archive(console, summary, drifting)
+        _topics_of_archive(console, summary, set(drifting))
 
 
-def _topics_of_archive(console: Console, summary: Summary, drifting: Sequence[str]) -> None:
+def _topics_of_archive(console: Console, summary: Summary, drifting: set[str]) -> None:
     sizes, counts, train_documents = summary.train_sizes, summary.counts, summary.manifest["train_documents"]
     rows = (
         (topic, counts.topics[topic], counts.topics[topic] / counts.tagged, size / train_documents, drift)

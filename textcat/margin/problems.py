@@ -132,6 +132,29 @@ def _side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
     return weights
 
 
+def _in_rows(solutions: Sequence[Solution], n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return packed weights as the arrays of the same in CSR form: indptr (int64), indices (int32) and data.
+
+    Features of more than half of the solutions have their zeros, too: such a row is multiplied as fast as a dense one.
+    """
+    counts = np.zeros(n_features, np.int64)
+    for solution in solutions:
+        counts[solution.weights.features] += 1
+    whole = 2 * counts > len(solutions)
+    counts[whole] = len(solutions)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    indices, data = np.empty(indptr[-1], np.int32), np.zeros(indptr[-1], solutions[0].weights.dtype)
+    for start in indptr[:-1][whole].tolist():
+        indices[start : start + len(solutions)] = np.arange(len(solutions))
+    free = indptr[:-1].copy()  # the place of the next entry; in a row with its zeros that of topic 0
+    for j, solution in enumerate(solutions):
+        features = solution.weights.features
+        places = free[features] + np.where(whole[features], j, 0)
+        indices[places], data[places] = j, solution.weights.values
+        free[features] += ~whole[features]
+    return indptr, indices, data
+
+
 NumberedProblem = tuple[int, Problem]
 
 

@@ -8,10 +8,14 @@ from textcat.files import FolderFormat
 
 VOCABULARY = "vocabulary.json"
 TOKENIZER = "tokenizer.json"  # a file that models have whose tokens can mostly be found without spaCy
-ARRAYS = ("weights", "bias", "thresholds", "idf")
+ARRAYS = ("bias", "thresholds", "idf")
+WEIGHTS = "weights"  # an array that models have with dense weights,
+PARTS = ("weights_indptr", "weights_indices", "weights_data")  # and those in its place with sparse ones, in CSR form
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
-MAY_BE = frozenset({f"{CALIBRATION}.npy", TOKENIZER})
+_DENSE, _SPARSE = frozenset({f"{WEIGHTS}.npy"}), frozenset(f"{name}.npy" for name in PARTS)
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER})
+MAY_BE = _OPTIONAL | _DENSE | _SPARSE
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
     **dict.fromkeys(("versions", "recipe", "facts", "features", "files"), dict),
@@ -30,7 +34,7 @@ MODEL = FolderFormat(
     content="the model",
     negation="not a model",
     error=ModelError,
-    version=3,  # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer
+    version=4,  # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer; 3: no sparse weights
     files=FILES | MAY_BE,
     checksum=SUM,
     origin="Train one with `textcat train CORPUS --out FOLDER`.",
@@ -48,5 +52,5 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 def _check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
     """Check that a manifest has the entries of a model's, and raise ModelError if one is missing or of another type."""
     wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
-    if wrong or set(manifest["files"]) - MAY_BE != FILES:
+    if wrong or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE):
         raise MODEL.damaged_manifest(folder)

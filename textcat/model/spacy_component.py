@@ -134,7 +134,7 @@ class _TopicTagger(Pipe):
                 f"The threshold {self.threshold} of the component {self.name!r} is no probability: give one from 0 to "
                 "1, or none for the thresholds of the model."
             )
-        wanted = tagger.topics if self._wanted is None else self._wanted
+        wanted = set(tagger.topics if self._wanted is None else self._wanted)
         self._columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in wanted], np.intp)
         self._tagger = tagger
 
@@ -149,10 +149,12 @@ class _TopicTagger(Pipe):
             doc._.set(EXTENSION, topics)
 
     def _topics(self, scores: np.ndarray, values: np.ndarray) -> list[list[str]]:
-        topics, order = self.tagger.topics, np.argsort(-scores, axis=1, kind="stable")
+        topics = self.tagger.topics
         above = self.tagger.decide(scores) if self.threshold is None else values > self.threshold
         above &= np.isin(np.arange(len(topics)), self._columns)
-        return [[topics[j] for j in places[has[places]].tolist()] for places, has in zip(order, above, strict=True)]
+        places = [np.flatnonzero(has) for has in above]
+        orders = (here[np.argsort(-row[here], kind="stable")] for row, here in zip(scores, places, strict=True))
+        return [[topics[j] for j in order.tolist()] for order in orders]
 
 
 @Language.factory(

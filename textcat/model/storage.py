@@ -18,13 +18,15 @@ from textcat.evaluation.top import TopEvaluation
 from textcat.features.tables import LanguageTables
 from textcat.features.vectorizer import Vectorizer
 from textcat.files import installed_version, sha256_of_file
-from textcat.model import ARRAYS, CALIBRATION, MODEL, TOKENIZER, VOCABULARY, ModelError, _check_entries
-from textcat.model.tagger import Tagger
+from textcat.model import ARRAYS, CALIBRATION, MODEL, PARTS, TOKENIZER, VOCABULARY, WEIGHTS, ModelError, _check_entries
+from textcat.model._product import are_rows
+from textcat.model.tagger import Tagger, _csr_weights
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
 check_target = MODEL.check_target
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
+_TYPES = {PARTS[0]: (np.dtype(np.int64),), PARTS[1]: (np.dtype(np.int32),)}  # of other arrays: _NUMBERS
 # What comes of files that are not as `save` writes them.
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
@@ -54,8 +56,8 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 
 def _write(tagger: Tagger, folder: Path) -> None:
-    arrays = {name: getattr(tagger, name) for name in ("weights", "bias", "thresholds")}
-    arrays["idf"] = tagger.features.idf_
+    arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
+    arrays |= dict(zip(PARTS, tagger._parts, strict=True)) if tagger._sparse else {WEIGHTS: tagger.weights}
     if tagger.calibration is not None:
         arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
     for name, array in arrays.items():
@@ -148,7 +150,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             if sha256_of_file(files[name]) != expected:
                 raise damaged(f", {name} is not as it was written")
             files[name].seek(0)
-        names = [name for name in (*ARRAYS, CALIBRATION) if f"{name}.npy" in manifest["files"]]
+        names = [name for name in (*ARRAYS, WEIGHTS, *PARTS, CALIBRATION) if f"{name}.npy" in manifest["files"]]
         arrays: dict[str, Any] = {name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names}
         terms = json.loads(files[VOCABULARY].read())
         recipe, statistics = Recipe(name=folder.name, **manifest["recipe"]), manifest["features"]
@@ -158,6 +160,9 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             arrays = {name: np.array(array) for name, array in arrays.items()}
         averages = statistics.get("average_lengths")  # format 1 has none
         calibration = arrays.pop(CALIBRATION, None)
+        if WEIGHTS not in arrays:
+            indptr, indices, data = map(arrays.pop, PARTS)
+            arrays[WEIGHTS] = _csr_weights(indptr, indices, data, len(manifest["topics"]))
         features = Vectorizer._restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
@@ -190,7 +195,7 @@ def _map_array(path: Path, file: BinaryIO) -> np.memmap:
         if npy.read_magic(file) != (1, 0):
             raise ValueError("an unknown version of the format")
         shape, fortran_order, dtype = npy.read_array_header_1_0(file)
-        if dtype not in _NUMBERS:
+        if dtype not in _TYPES.get(path.stem, _NUMBERS):
             raise ValueError(f"numbers of type {dtype}")
         array = np.memmap(file, dtype, "r", file.tell(), shape, "F" if fortran_order else "C")
     except OSError:
@@ -205,7 +210,12 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.
     """Return whether what the files hold is what `save` writes: a model may be changed, and its sums made to fit."""
     n_topics, statistics = len(manifest["topics"]), manifest["features"]
     n_terms = statistics["n_terms"] if terms is None else len(terms)
-    shapes = {"weights": (n_terms, n_topics), "bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
+    shapes: dict[str, tuple[int, ...]] = {"bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
+    if WEIGHTS in arrays:
+        shapes[WEIGHTS] = n_terms, n_topics
+    else:
+        (n_entries,) = arrays[PARTS[2]].shape
+        shapes |= zip(PARTS, ((n_terms + 1,), (n_entries,), (n_entries,)), strict=True)
     if CALIBRATION in arrays:
         shapes[CALIBRATION] = (2, n_topics)
     of_topics = (manifest["train_sizes"], *manifest["facts"].values())
@@ -213,6 +223,7 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.
     return (
         {name: array.shape for name, array in arrays.items()} == shapes
         and all(array.flags.c_contiguous for array in arrays.values())
+        and (WEIGHTS in arrays or are_rows(arrays[PARTS[0]], arrays[PARTS[1]], n_topics))
         and _are_names(manifest["topics"])
         and (terms is None or _are_names(terms))
         and all(isinstance(values, list) and len(values) == n_topics for values in of_topics)

@@ -12,20 +12,21 @@ from textcat.documents import Corpus, _html_table, _stream_of
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
-from textcat.evaluation.top import KS, MANY_TOPICS, TopEvaluation, best_topics, evaluate_top
-from textcat.features.vectorizer import Vectorizer
+from textcat.evaluation.top import KS, MANY_TOPICS, TopEvaluation, evaluate_top
+from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Zoned
-from textcat.model._product import product
+from textcat.model._product import highest, product, sparse_product
+from textcat.model._product import top as sparse_top
 from textcat.progress import Stages, _counted
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csr_array, csr_matrix
 
     from textcat.recipe import Recipe
 
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
-# Documents whose scores are held at the same time while tagging: 4096 × 1000 topics are 16 MB.
-_BATCH = 4096
+_BATCH = 4096  # documents that are read at the same time while tagging,
+_SCORE_BYTES = 16 << 20  # and the bytes of their scores that are held
 _CELLS = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
 
 
@@ -51,7 +52,7 @@ class Tagger:
     """A trained tagger."""
 
     features: Vectorizer  # a fitted `TfIdf`, or what was saved of one
-    weights: np.ndarray  # shape (n_features, n_topics), float32
+    weights: "np.ndarray | csr_array"  # shape (n_features, n_topics), float32; many topics' without their zeros
     bias: np.ndarray  # shape (n_topics,), float32
     thresholds: np.ndarray  # a document gets a topic if it scores above: shape (n_topics,), float32
     topics: tuple[str, ...]
@@ -65,6 +66,14 @@ class Tagger:
     # What was measured after training; without scores, or values of documents, if read from a folder.
     evaluation: Evaluation | TopEvaluation | None = None
     origin: dict[str, Any] = field(default_factory=dict)  # by which `open_corpus` opens the corpus again, if it can
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.weights, np.ndarray):
+            rows = self.weights.tocsr()
+            if not rows.has_canonical_format:
+                rows = rows.copy()
+                rows.sum_duplicates()
+            self.weights = _csr_weights(rows.indptr, rows.indices, rows.data, len(self.topics))
 
     def __repr__(self) -> str:
         return f"Tagger({len(self.topics):,} topics, {self._description()})"
@@ -125,16 +134,47 @@ class Tagger:
         TextcatError
             If a table, a single text or a single record is given, or a dict has no text.
         """
-        documents = _stream_of(documents, text)
-        if not np.dtype(self.features.dtype) == self.weights.dtype == self.bias.dtype == np.float32:
-            return np.asarray(self.features.transform(documents) @ self.weights + self.bias)
-        blocks = [product(*rows, self.weights, self.bias) for rows in self.features.row_blocks(documents)]
+        blocks = list(map(self._product, self.features.row_blocks(_stream_of(documents, text))))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
     def _scores_of(self, rows: "csr_matrix") -> np.ndarray:
-        if not rows.dtype == self.weights.dtype == self.bias.dtype == np.float32:
-            return np.asarray(rows @ self.weights + self.bias)
-        return product(rows.indptr.astype(np.int64), rows.indices, rows.data, self.weights, self.bias)
+        return self._product(Rows(rows.indptr.astype(np.int64), rows.indices, rows.data))
+
+    def _product(self, rows: Rows) -> np.ndarray:
+        if not self._is_compiled(rows):
+            product_ = self.features._matrix(rows) @ self.weights
+            return np.asarray((product_.toarray() if self._sparse else product_) + self.bias)
+        if self._sparse:
+            return np.asarray(sparse_product(*rows, *self._parts, self.bias))
+        return np.asarray(product(*rows, self.weights, self.bias))
+
+    def _is_compiled(self, rows: Rows) -> bool:
+        """Return whether all numbers have the type that compiled code multiplies: others are multiplied by scipy."""
+        return bool(rows.data.dtype == self.weights.dtype == self.bias.dtype == np.float32)
+
+    @property
+    def _sparse(self) -> bool:
+        return not isinstance(self.weights, np.ndarray)
+
+    @property
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the weights of each feature start, whose they are, and sparse weights themselves."""
+        weights: Any = self.weights
+        return weights.indptr, weights.indices, weights.data
+
+    @property
+    def _n_held(self) -> int:
+        """Of how many documents the scores may be held at the same time: of 1 at least."""
+        return max(1, min(_BATCH, _SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
+
+    def _held_blocks(self, documents: Iterable[Any]) -> Iterator[Rows]:
+        """Yield the rows of documents, so many at a time that their scores can be held."""
+        step = self._n_held
+        for rows in self.features.row_blocks(documents):
+            for start in range(0, len(rows.indptr) - 1, step):
+                indptr = rows.indptr[start : start + step + 1]
+                entries = slice(indptr[0], indptr[-1])
+                yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Return the probability that each document belongs to each topic; those of a document need not add up to 1.
@@ -155,26 +195,34 @@ class Tagger:
             )
         return self.calibration.probabilities(self.scores(documents, text=text))
 
-    def tag(self, documents: Records, *, text: str | Sequence[str] = "text") -> list[list[Tag]]:
+    def tag(self, documents: Records, *, top: int | None = None, text: str | Sequence[str] = "text") -> list[list[Tag]]:
         """Return the topics of each document, the highest score first: those above their thresholds, or exactly one.
 
         Parameters
         ----------
         documents, text
             As for `scores`.
+        top : int, optional
+            Give each document that many topics, as for `tags_of`.
 
         Returns
         -------
         list of list of Tag
         """
-        return list(self.tag_stream(documents, batch=_BATCH, text=text))
+        return list(self.tag_stream(documents, batch=_BATCH, top=top, text=text))
 
     def tag_stream(
-        self, documents: Records, *, batch: int = 1024, text: str | Sequence[str] = "text"
+        self,
+        documents: Records,
+        *,
+        batch: int = 1024,
+        top: int | None = None,
+        text: str | Sequence[str] = "text",
     ) -> Iterator[list[Tag]]:
         """Yield the tags of each document, as `tag` gives them, while documents are being read.
 
-        Memory does not depend on how many documents come: they may never end.
+        Memory does not depend on how many documents come: they may never end. Nor does it grow with the topics, as only
+        so many documents are scored at a time as fit into 16 MB.
 
         Parameters
         ----------
@@ -182,6 +230,8 @@ class Tagger:
             As for `scores`.
         batch : int, default=1024
             How many documents are read before their tags are yielded: many are fast; 1 reads none ahead.
+        top : int, optional
+            Give each document that many topics, as for `tags_of`.
 
         Yields
         ------
@@ -189,9 +239,18 @@ class Tagger:
         """
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
+        _check_number(top)
         stream = _stream_of(documents, text)
         batches = iter(lambda: list(islice(stream, batch)), [])
-        return chain.from_iterable(self.tags_of(self.scores(documents)) for documents in batches)
+        blocks = chain.from_iterable(map(self._held_blocks, batches))
+        return chain.from_iterable(self._tags_of_rows(rows, top) for rows in blocks)
+
+    def _tags_of_rows(self, rows: Rows, n: int | None) -> list[list[Tag]]:
+        if n is None or self.single or not self._sparse or not self._is_compiled(rows):
+            return self.tags_of(self._product(rows), top=n)
+        columns, values = sparse_top(*rows, *self._parts, self.bias, min(n, len(self.topics)))
+        n_documents, n = columns.shape
+        return self._tags(np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
 
     def tags_of(self, scores: np.ndarray, *, top: int | None = None, everything: bool = False) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
@@ -211,27 +270,35 @@ class Tagger:
         list of list of Tag
         """
         rows, columns = self._ranked(scores, top, everything)
-        values = scores[rows, columns]
+        return self._tags(rows, columns, scores[rows, columns], len(scores))
+
+    def _tags(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int) -> list[list[Tag]]:
         probabilities: Iterable[float | None] = repeat(None)
         if self.calibration is not None:
             probabilities = self.calibration.of_topics(columns).probabilities(values).tolist()
         names = map(self.topics.__getitem__, columns.tolist())
         tags = list(map(Tag, names, values.tolist(), probabilities))
-        ends = np.cumsum(np.bincount(rows, minlength=len(scores))).tolist()
+        ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
         return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
     def _ranked(self, scores: np.ndarray, top: int | None, everything: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the documents and topics of tags, the documents in order, and of each the highest topic first."""
         if everything and top is not None:
             raise TextcatError(f"Every topic and the {top} highest cannot be asked for together: choose one.")
-        if top is not None and top < 1:
-            raise TextcatError(f"The {top} highest topics cannot be given: ask for 1 or more.")
+        _check_number(top)
         if everything or top:
-            columns = np.argsort(-self._comparable(scores), axis=1, kind="stable")[:, :top]
+            columns = self._first(scores, top)
             return np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
         rows, columns = np.nonzero(self.decide(scores))
         by_score = np.lexsort((columns, -scores[rows, columns], rows))
         return rows[by_score], columns[by_score]
+
+    def _first(self, scores: np.ndarray, n: int | None) -> np.ndarray:
+        """Return the n topics that come first, or all, of each document: of equal ones, that which stands first."""
+        values = self._comparable(scores)
+        if n is not None and values.dtype == np.float32:
+            return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])
+        return np.argsort(-values, axis=1, kind="stable")[:, :n]
 
     @property
     def single(self) -> bool:
@@ -263,7 +330,7 @@ class Tagger:
         -------
         list of (str, float)
         """
-        weights = self.weights[:, self._column(topic)]
+        weights = self._weights_of(topic)
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
 
@@ -283,17 +350,31 @@ class Tagger:
         list of Reason
         """
         row = self.features.transform(_stream_of([document], "text"))
-        weights = self.weights[row.indices, self._column(topic)]
+        weights = self._weights_of(topic, row.indices)
         contributions = row.data * weights
         strongest = np.argsort(-np.abs(contributions), kind="stable")[:n]
         terms = self.features.get_feature_names_out()[row.indices[strongest]]
         values = (array[strongest].tolist() for array in (row.data, weights, contributions))
         return list(map(Reason, terms, *values))
 
-    def _column(self, topic: str) -> int:
+    def _weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
+        """Return a topic's weights: of some features, or of all."""
         if topic not in self.topics:
             raise TextcatError(f"The model has no topic {topic!r}; `textcat topics MODEL` lists what it has.")
-        return self.topics.index(topic)
+        column = self.topics.index(topic)
+        if not self._sparse:
+            return np.asarray(self.weights[slice(None) if features is None else features, column])
+        starts, topics, values = self._parts
+        weights = np.zeros(len(starts) - 1 if features is None else len(features), values.dtype)
+        if features is None:
+            entries = np.flatnonzero(topics == column)
+            weights[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
+            return weights
+        for i, (start, end) in enumerate(zip(starts[features].tolist(), starts[features + 1].tolist(), strict=True)):
+            place = start + int(np.searchsorted(topics[start:end], np.int32(column)))  # topics are in order
+            if place < end and topics[place] == column:
+                weights[i] = values[place]
+        return weights
 
     def evaluate(
         self, corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
@@ -388,7 +469,7 @@ class Tagger:
         known = self.topics, self.train_sizes, self.train_documents
         if self._many:
             blocks = [scores] if isinstance(scores, np.ndarray) else scores
-            top = (best_topics(self._comparable(block), max(KS)) for block in blocks)
+            top = (self._first(block, max(KS)) for block in blocks)
             return evaluate_top(top, relevant, *known, spec=bands, n_unknown=n_unknown, measured_on=measured_on)
         assert isinstance(scores, np.ndarray)
         options: dict[str, Any] = {"threshold": self._cut(scores), "facts": self.facts, "measured_on": measured_on}
@@ -397,3 +478,19 @@ class Tagger:
     def relevant(self, corpus: Corpus) -> Any:
         """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""
         return Corpus(corpus.name, corpus.train, corpus.test, self.topics).labels(corpus.test)
+
+
+def _check_number(top: int | None) -> None:
+    if top is not None and top < 1:
+        raise TextcatError(f"The {top} highest topics cannot be given: ask for 1 or more.")
+
+
+def _csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
+    """Return weights around arrays as they are, which may be mapped: scipy would copy those of indices, to one type."""
+    from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
+
+    weights = csr_array((len(indptr) - 1, n_topics), dtype=data.dtype)
+    weights.indptr, weights.indices = indptr.astype(np.int64, copy=False), indices.astype(np.int32, copy=False)
+    weights.data = data
+    weights.has_canonical_format = True
+    return weights

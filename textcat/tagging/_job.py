@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Records whose scores are held at the same time: 4096 × 1000 topics are 16 MB.
-_HELD = 4096
 # Of the token cache, in each process. With four times as much, tagging is no faster.
 _CACHE_BYTES = 32 << 20
 
@@ -61,7 +59,7 @@ def tag_batch(job: Job, batch: Batch) -> TaggedBatch:
     tagger, counts = load_tagger(job), Counts()
     tagged = TaggedBatch([], [], counts, process_name())
     items = formats._batch_records(batch, job.input)
-    while held := list(islice(items, _HELD)):
+    while held := list(islice(items, tagger._n_held)):
         counts.records += len(held)
         _tag(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]
@@ -98,8 +96,8 @@ def _tag(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged
         above, counts = tagger.decide(scores), tagged.counts
         counts.tagged += len(above)
         counts.untagged += len(above) - int(above.any(axis=1).sum())
-        per_topic = zip(tagger.topics, above.sum(axis=0).tolist(), strict=True)
-        counts.topics.update({topic: n for topic, n in per_topic if n})
+        sizes = above.sum(axis=0)
+        counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
 
 
 def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray") -> bytes:
@@ -140,9 +138,10 @@ def _restricted(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
     import numpy as np
 
     columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in topics], np.intp)
+    weights = tagger.weights[:, columns]
     return replace(
         tagger,
-        weights=np.ascontiguousarray(tagger.weights[:, columns]),
+        weights=np.ascontiguousarray(weights) if isinstance(weights, np.ndarray) else weights,
         bias=tagger.bias[columns],
         thresholds=tagger.thresholds[columns],
         topics=tuple(tagger.topics[j] for j in columns.tolist()),

@@ -118,8 +118,8 @@ class Summary(NamedTuple):
     @property
     def train_sizes(self) -> dict[str, int]:
         """Training documents of each topic that tags were asked for, in the order of the model."""
-        sizes = zip(self.manifest["topics"], self.manifest["train_sizes"], strict=True)
-        return {topic: size for topic, size in sizes if topic in self.topics}
+        sizes, wanted = zip(self.manifest["topics"], self.manifest["train_sizes"], strict=True), set(self.topics)
+        return {topic: size for topic, size in sizes if topic in wanted}
 
     @property
     def drifts(self) -> list[Drift]:

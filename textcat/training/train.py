@@ -18,11 +18,12 @@ from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import _bands
 from textcat.evaluation.thresholds import _choose
+from textcat.evaluation.top import MANY_TOPICS
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
-from textcat.margin.problems import Solution, _side_by_side
+from textcat.margin.problems import Solution, _in_rows, _side_by_side
 from textcat.margin.solve import solve
-from textcat.model.tagger import Tagger
+from textcat.model.tagger import Tagger, _csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
 from textcat.training.examples import _CountedCorpus
@@ -30,6 +31,9 @@ from textcat.training.selection import _folds, _held_out_scores
 
 _N_FOLDS = 5
 _CROSS_VALIDATED = "training documents, by cross-validation"
+# Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
+# docs/learners.md.
+_SMALL_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
 _UNSPACED = {
@@ -203,9 +207,7 @@ def _train(
     del examples
     release_memory()
     units = _units(learner.solutions_, learner.intercept_.dtype)
-    weights = _side_by_side(learner.solutions_, n_features)
-    if (units != 1).any():
-        weights /= units
+    weights = _weights(learner.solutions_, n_features, units)
     tagger = Tagger(
         features=features,
         weights=weights,
@@ -221,6 +223,28 @@ def _train(
         origin=corpus.origin,
     )
     return tagger, measured
+
+
+def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:
+    """Return packed weights, divided by the units of their scores, in the form that a tagger of so many topics has."""
+    scaled = (units != 1).any()
+    if not _are_sparse(solutions, n_features):
+        weights = _side_by_side(solutions, n_features)
+        if scaled:
+            weights /= units
+        return weights
+    indptr, indices, data = _in_rows(solutions, n_features)
+    if scaled:
+        data /= units[indices]
+    return _csr_weights(indptr, indices, data, len(solutions))
+
+
+def _are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
+    """Return whether weights are kept without their zeros: where there are many topics, and that is far smaller."""
+    n_entries = sum(len(solution.weights.values) for solution in solutions)
+    itemsize = solutions[0].weights.dtype.itemsize
+    n_bytes = n_entries * (itemsize + 4) + 8 * n_features
+    return len(solutions) >= MANY_TOPICS and n_bytes <= _SMALL_SHARE * n_features * len(solutions) * itemsize
 
 
 def unevaluated_topics(corpus: Corpus) -> str:
