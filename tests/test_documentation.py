@@ -112,6 +112,7 @@ def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run):
     names, unavailable, n_run = {}, absent_corpora(), 0
     for kind, text in blocks(page):
         if "." in kind:
+            Path(kind).parent.mkdir(parents=True, exist_ok=True)
             Path(kind).write_text(text, encoding="utf-8")
         for line in commands(kind, text):
             if needs(line, unavailable):

@@ -51,6 +51,26 @@ def delimited(separator):
     return file.getvalue().encode()
 
 
+def flat(row):
+    return row["text"].replace("\n", " ")
+
+
+def annif_csv(uris):
+    file = io.StringIO()
+    writer = csv.DictWriter(file, ["document_id", "title", "text", "subject_uris"])
+    writer.writeheader()
+    for row in ROWS:
+        writer.writerow(
+            {"document_id": row["id"], **{k: row[k] for k in ("title", "text")}, "subject_uris": uris[row["id"]]}
+        )
+    return file.getvalue().encode()
+
+
+def annif_json(row):
+    subject = {"uri": f"urn:{row['topics']}", "label": row["topics"]}
+    return {"document_id": row["id"], "title": row["title"], "text": row["text"], "subjects": [subject]}
+
+
 def parquet():
     file = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), file)
@@ -73,7 +93,19 @@ def mbox(path, topic):
 def inputs(tmp_path_factory):
     """The files of each format, by their names."""
     folder = tmp_path_factory.mktemp("boxes")
+    uris = {row["id"]: f"<urn:{row['topics']}>" for row in ROWS}
     return {
+        "annif": {"news.tsv": "".join(f"{flat(row)}\t {uris[row['id']]}\n" for row in ROWS).encode()},
+        "annif texts": {
+            **{f"{row['id']}.txt": row["text"].encode() for row in ROWS},
+            "1.tsv": b"<urn:tin>\tTin\t1.1\n",
+            "1.key": b"another\n",
+            "2.tsv": b"<urn:gold>\tGold\n<urn:gold>\n",
+            "3.key": b"urn:tin\n \n",
+        },
+        "annif csv": {"news.csv": annif_csv(uris)},
+        "annif jsonl": {"news.jsonl": b"".join(json.dumps(annif_json(row)).encode() + b"\n" for row in ROWS)},
+        "annif json": {f"{row['id']}.json": json.dumps(annif_json(row), indent=2).encode() for row in ROWS},
         "jsonl": {"news.jsonl": b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)},
         "json": {"news.json": json.dumps(ROWS, indent=1).encode()},
         "csv": {"news.csv": delimited(";")},
@@ -87,6 +119,7 @@ def inputs(tmp_path_factory):
 
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "reuters", "rcv1", "folders", "mbox")
+FORMATS += ("annif", "annif texts", "annif csv", "annif jsonl", "annif json")
 COMPRESSIONS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
 PACKINGS = ("plain", *COMPRESSIONS, ".zip", ".tar", ".tar.gz", "zip in tar", "utf-16")
 
@@ -144,8 +177,9 @@ def tagged(source, **settings):
 
 def expected(form):
     rows = sorted(ROWS, key=lambda row: row["topics"]) if form in ("folders", "mbox") else ROWS
-    texts = [("" if form == "folders" else row["title"], row["text"]) for row in rows]
-    return texts, [(row["topics"],) for row in rows]
+    titled = form not in ("folders", "annif", "annif texts")
+    texts = [(row["title"] if titled else "", flat(row) if form == "annif" else row["text"]) for row in rows]
+    return texts, [(f"urn:{row['topics']}" if "annif" in form else row["topics"],) for row in rows]
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -685,6 +685,7 @@ def test_a_table_with_changed_bytes_is_no_crash(place, data):
 
 def test_all_formats_are_named_once():
     assert set(formats.FORMATS) == formats.WHOLE | set(delimited.SEPARATORS) | {
+        "annif",
         "jsonl",
         "json",
         "lines",

@@ -17,6 +17,7 @@ from textcat.reading.sources import named_format, plain_name
 _FIELDS = ("id", "text", "topics", "separator", "split", "test", "encoding")
 #: The options of each reader. The readers are formats, but that texts are read by folders, and json may be lines, too.
 READERS = {
+    "annif": ("test", "encoding"),
     "csv": (*_FIELDS, "columns", "quotes"),
     "folders": ("headers", "encoding"),
     "json": _FIELDS,
@@ -122,6 +123,8 @@ def _holds_documents(reader: str, name: str) -> bool:
         return "/" in name
     if reader == "json":
         return name.lower().endswith(".json")
+    if reader == "annif":
+        return name.lower().endswith((".txt", ".tsv", ".key", ".csv", ".json", ".jsonl"))
     return named_format(name) == ("text" if reader == "lines" else reader)
 
 

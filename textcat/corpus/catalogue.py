@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,8 +23,9 @@ from textcat.errors import TextcatError
 from textcat.files import similar_files
 from textcat.reading.batches import _DamagedError, _read_documents, folders_of, shared_depth
 from textcat.reading.containers import open_file
+from textcat.reading.formats.annif import SUBJECTS
 from textcat.reading.records import InputSettings, Record, UnreadableError
-from textcat.reading.sources import is_url, matches, plain_name
+from textcat.reading.sources import _format_of, is_url, matches, plain_name
 from textcat.reading.streams import STEP, _Stream, _unpacked
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Card", "cache_folder", "card", "cards", "open_corpus"]
 
 _log = logging.getLogger(__name__)
+_LOOKED_INTO = 9  # files that may list subjects; some may be empty
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
 _PARTIAL = ".partial-"  # start of the name of a download's temporary folder
 _STALE = 24 * 3600  # seconds after which such a folder belongs to no running download
@@ -215,7 +217,9 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
     _read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
     described = _descriptions_among(names)
     names = [name for name in names if name != described]
-    reader = "folders" if settings.format == "text" else settings.format or _reader_of(names, settings)
+    reader = "folders" if settings.format == "text" else settings.format
+    if not reader:
+        reader = "annif" if _list_subjects(data, names, settings) else _reader_of(names, settings)
     if not reader:
         raise TextcatError(
             f"{data} holds no file of a known format and no folder per topic: name the format with --format, or give "
@@ -223,6 +227,21 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
         )
     name = Path(data).name
     return Card(name, Path(data).parent, reader, [name], descriptions=described, depth=shared_depth(names))
+
+
+def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool:
+    """Return whether files list the subjects of the texts beside them, as in a full-text corpus of Annif."""
+    texts = {name[:-4] for name in names if name.lower().endswith(".txt")}
+    beside = [name for name in names if name[:-4] in texts and name.lower().endswith((".key", ".tsv"))][:_LOOKED_INTO]
+    forms = []
+
+    def look(name: str, stream: _Stream) -> None:
+        with suppress(UnreadableError):
+            forms.append(_format_of(stream, name, settings))
+
+    if beside:
+        _read_documents([data], settings, beside.__contains__, look)
+    return SUBJECTS in forms
 
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:

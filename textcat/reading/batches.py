@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading.containers import _Entry, tar_entries, zip_entries
-from textcat.reading.formats import FORMATS, WHOLE, _block_records, delimited, parquet
+from textcat.reading.formats import FORMATS, WHOLE, _block_records, annif, delimited, parquet
 from textcat.reading.formats.text import _LineCutter
 from textcat.reading.records import (
     LAST,
@@ -34,7 +34,7 @@ from textcat.reading.records import (
     _reject,
 )
 from textcat.reading.sources import ARCHIVES, Source, _find, _format_of, _is_array, is_archive, plain_name
-from textcat.reading.streams import _as_utf8, _LookAhead, _Stream, _unpacked, sought_in
+from textcat.reading.streams import STEP, _as_utf8, _LookAhead, _Stream, _unpacked, sought_in
 
 log = logging.getLogger(__name__)
 
@@ -130,6 +130,7 @@ class _Walk:
     ) -> None:
         self._source, self._settings, self._wanted, self._opened = source, settings, wanted, opened
         self.on_disk = source.name  # the file that is being read, itself or as an archive
+        self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
 
     def steps(self, place: _Place) -> Iterator[_Step]:
         """Yield what the source holds from a place on."""
@@ -163,7 +164,11 @@ class _Walk:
                 if stream is None:
                     return
                 form = _format_of(stream, name, self._settings, form)
-                if form not in ARCHIVES:
+                if form == annif.SUBJECTS:
+                    self._take_subjects(inside, stream)
+                elif form not in ARCHIVES:
+                    if form in ("tsv", "annif") and not stream._peek(1):
+                        self.subjects.setdefault(annif._stem(inside), ())  # maybe of a text without subjects
                     yield from _documents(stream, Block(inside, form, b""), self._settings, place, name)
                 elif depth < _DEPTH:
                     entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
@@ -175,6 +180,18 @@ class _Walk:
                 log.warning("%s %s.", name, error)
             else:
                 yield _Step(_reject(self._settings, error, name), None, 0)
+
+    def _take_subjects(self, name: str, stream: _Stream) -> None:
+        """Keep what a file says that lists the subjects of the text beside it; for tagging it is passed over."""
+        if self._source.kind != "folder" and self._source.format not in ARCHIVES:
+            raise UnreadableError("lists the subjects of a text: name the folder that both are in, or the text")
+        if self._settings.labels is not None:
+            decoded = _as_utf8(stream, self._settings.encoding)
+            encoding, stream = "" if decoded else self._settings.encoding, decoded or stream
+            data, stem = b"".join(iter(lambda: stream.read(STEP), b"")), annif._stem(name)
+            subjects = annif._subjects_in(name, data, encoding)
+            if stem not in self.subjects or name.lower().endswith(".tsv"):  # which goes before a .key, as in Annif
+                self.subjects[stem] = subjects
 
     def _entries(
         self, entries: Iterator[_Entry], name: str, place: _Place, depth: int, consumed: Callable[[], int]
@@ -390,38 +407,54 @@ def _read_documents(
     was_enabled = gc.isenabled()
     gc.disable()  # it would go through all documents again and again, and none of them is garbage
     try:
-        records = sorted(_read_labelled(inputs, settings, wanted, opened, as_read), key=lambda pair: pair[1].source)
-        documents = _documents_of(records, ", ".join(map(str, inputs)))
+        subjects: dict[str, tuple[str, ...]] = {}
+        labelled = _read_labelled(inputs, settings, wanted, opened, as_read, subjects)
+        records = sorted(labelled, key=lambda pair: pair[1].source)
+        documents = _documents_of(records, ", ".join(map(str, inputs)), subjects)
         return _with_last_for_test(documents, settings.labels, inputs)
     finally:
         if was_enabled:
             gc.enable()
 
 
-def _documents_of(records: list[tuple[str, Record]], place: str) -> list[Document]:
-    """Return the documents of records and their formats, which are taken out of the list one by one."""
+def _documents_of(
+    records: list[tuple[str, Record]], place: str, subjects: Mapping[str, tuple[str, ...]]
+) -> list[Document]:
+    """Return the documents of records and their formats, which are taken out of the list one by one.
+
+    If there are subjects, by the texts' names without ``.txt``, each text needs some, or an empty list of them.
+    """
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=depth))  # of many records that follow each other
     part_of = lru_cache(maxsize=8)(_part_by_place)
+    listed = any(subjects.values())
     if len({record.id for _, record in records}) < len(records):
         _refuse_twins(
             (
                 (form, one)
                 for form, one in records
-                if form not in _BY_PLACE or one.topics or topics_of(one.source, form)
+                if listed or form not in _BY_PLACE or one.topics or topics_of(one.source, form)
             ),
             place,
         )
-    documents = []
+    documents: list[Document] = []
     records.reverse()
     while records:
         form, record = records.pop()
-        topics = record.topics
-        if form in _BY_PLACE and not topics:
+        topics, part = record.topics, record.split
+        if form == "text" and listed:
+            stem = annif._stem(record.source)
+            if stem not in subjects:
+                raise TextcatError(
+                    f"{place}: {record.source} has no {PurePath(stem).name}.tsv or .key beside it, as other texts "
+                    "have: add it with the subjects of the text, empty if it has none, or take the text away."
+                )
+            topics, part = subjects[stem], _part_by_place(f"{record.source}/", form)  # no folder is its topic
+        elif form in _BY_PLACE and not topics:
             topics = topics_of(record.source, form)
             if not topics:
                 continue
-        part = record.split or part_of(record.source, form)
+        part = part or part_of(record.source, form)
         documents.append(Document(record.id, record.zones, topics, record.date, part))
     return documents
 
@@ -455,8 +488,12 @@ def _read_labelled(
     wanted: _Wanted | None = None,
     opened: _Opened | None = None,
     as_read: Callable[[Record], object] | None = None,
+    subjects: dict[str, tuple[str, ...]] | None = None,
 ) -> Iterator[tuple[str, Record]]:
-    """Yield the format and the record of each document, in stored order; its source is its file's name in the input."""
+    """Yield the format and the record of each document, in stored order; its source is its file's name in the input.
+
+    The subjects that files beside texts list are put into `subjects`, by the sources of the texts without ``.txt``.
+    """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
     sources = _find(inputs, settings)
     for source in sources:
@@ -474,6 +511,9 @@ def _read_labelled(
                     yield item.format, record
         except _RefusedError as refusal:
             raise _error(refusal, source, walk) from None
+        if subjects is not None:
+            above = f"{plain_name(source.name)}/" if len(sources) > 1 else ""
+            subjects.update({f"{above}{stem}": listed for stem, listed in walk.subjects.items()})
 
 
 def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:

@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 Checkpoint: TypeAlias = tuple[int, ...]
 
 LAST = re.compile(r"last ([1-9]\d*)")  # of `LabelSettings.test`
+#: What Annif calls the columns of topics and ids, where a table has the former and none of the usual name.
+ANNIFS = ("subject_uris", "document_id")
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
 
 
@@ -132,10 +134,15 @@ class InputSettings(NamedTuple):
     def columns_among(self, names: Sequence[str]) -> "_Fields":
         """Return the columns of a table that are read; raise UnreadableError if one is missing, or there twice."""
         title, body = self.texts_among(names)
-        self.check_labels(names)
-        labels = [self.id_field]
+        settings, (topics, name) = self, ANNIFS
+        if self.is_default("topics_field") and self.topics_field not in names and topics in names:
+            settings = settings._replace(topics_field=topics)
+            if self.is_default("id_field") and self.id_field not in names and name in names:
+                settings = settings._replace(id_field=name)
+        settings.check_labels(names)
+        labels = [settings.id_field]
         if self.labels is not None:
-            labels += [self.topics_field, self.split_field, "date"]
+            labels += [settings.topics_field, self.split_field, "date"]
         which = _Fields(title, body, *(name if name in names else "" for name in labels))
         for name in which.names():
             if names.count(name) > 1:

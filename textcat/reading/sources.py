@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from textcat.errors import TextcatError
 from textcat.reading import streams
 from textcat.reading.containers import _Entry, folder_entries, hidden, open_file, walk
-from textcat.reading.formats import FORMATS
+from textcat.reading.formats import FORMATS, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mbox import SEPARATOR
 from textcat.reading.formats.rcv1 import VERSIONS, span_of
@@ -66,6 +66,10 @@ _STATES = frozenset(
 )
 
 
+# What Annif reads besides lines of short texts and subjects, which are told as elsewhere.
+_BESIDES_ANNIFS = (".txt", ".csv", ".json", ".jsonl")
+
+
 class _Guess(NamedTuple):
     """A format, and what it was told by: "name", "content", "option" or "default"; ("", "") where nothing tells."""
 
@@ -83,6 +87,8 @@ def named_format(name: str) -> str:
 def _by_name(name: str, settings: InputSettings) -> _Guess:
     """Return the format that a name tells; but of what is no archive, that of the settings if they have one."""
     given = "" if is_archive(name) else settings.format
+    if given == "annif":
+        given = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else given
     form = given or named_format(name)
     by = "option" if given else "name" if form else ""
     return _Guess("lines" if form == "text" and settings.lines else form, by)
@@ -97,6 +103,7 @@ def _by_content(stream: _Stream, name: str, settings: InputSettings) -> _Guess:
             return _Guess(archive, "content")
     head = _start(head, settings)
     form = next((form for form, start in _BY_START if start.match(head)), "") or _by_columns(head, settings)
+    form = form or ("annif" if annif._kind_of(_first_line(head)) == "annif" else "")
     if not form and plain_name(name).lower().endswith(".json"):
         form = "json" if head.startswith(b"[") else "jsonl"
     if form or not stream.prompt:
@@ -107,12 +114,26 @@ def _by_content(stream: _Stream, name: str, settings: InputSettings) -> _Guess:
 def _format_of(stream: _Stream, name: str, settings: InputSettings, form: str = "") -> str:
     """Return the format of a file, `form` if it is known; raise UnreadableError if neither name nor content tell it."""
     form = form or _by_name(name, settings).format or _by_content(stream, name, settings).format
+    plain = plain_name(name).lower()
+    if form in ("", "annif") and plain.endswith(".key"):
+        return annif.SUBJECTS
+    if form in ("tsv", "annif") and not settings.columns:
+        head = _start(stream._peek(_HEAD, until=_LINE), settings)
+        form = annif._kind_of(_first_line(head)) or form
+    if form == "jsonl" and plain.endswith(".json") and not settings.format:
+        line, end, _ = _start(stream._peek(_HEAD, until=_LINE), settings).partition(b"\n")
+        form = "json" if end and not line.rstrip().endswith(b"}") else form  # an object on several lines
     if not form:
         raise UnreadableError("is not read, as neither name nor content tell its format: name it with --format")
     # An array of objects is often called JSON Lines.
     if form == "jsonl" and _BY_START[0][1].match(_start(stream._peek(_START, until=_LINE), settings)):
         return "json"
     return form
+
+
+def _first_line(head: bytes) -> bytes:
+    """Return the first line of a text, "" if it is not in sight as a whole."""
+    return b"" if len(head) >= _HEAD and b"\n" not in head else head.partition(b"\n")[0]
 
 
 def _is_array(stream: _Stream, settings: InputSettings) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from textcat.reading.formats import delimited, jsonl, mbox, parquet, rcv1, reuters, text
+from textcat.reading.formats import annif, delimited, jsonl, mbox, parquet, rcv1, reuters, text
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection
 
 FORMATS = {
@@ -16,6 +16,7 @@ FORMATS = {
     "lines": text.LINES,
     "mbox": mbox.FORMAT,
     "json": jsonl.ARRAY,
+    "annif": annif.FORMAT,
 }
 #: The formats of which a file is one document.
 WHOLE = frozenset({"rcv1", "text"})

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from textcat.reading.formats.annif import _uris_of
 from textcat.reading.formats.text import _LineCutter
 from textcat.reading.records import (
+    ANNIFS,
     Block,
     InputSettings,
     Record,
@@ -50,8 +52,8 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
                 cells = line.rstrip("\r").split(separator)
                 if len(cells) != n:
                     return None
-                name, *rest = content(cells)
-                records.append(Record(name or f"{source}:{number}", source, number, *rest))
+                said = content(cells)
+                records.append(Record(said.id or f"{source}:{number}", source, number, *said[1:]))
     except UnreadableError:
         return None
     return records
@@ -131,6 +133,8 @@ def _content_of(names: list[str], read: _Fields, settings: InputSettings) -> Cal
     place = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [place[name] for name in read.body]
     title, name, topics, split, date = (place[name] for name in (read.title, *read[2:]))
+    by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
+    topics_in = _uris_of if by_annif else settings.topics_in
 
     def content(cells: list[str]) -> _Content:
         cells.append("")  # that of a column there is none of
@@ -138,7 +142,7 @@ def _content_of(names: list[str], read: _Fields, settings: InputSettings) -> Cal
         if settings.labels is None:
             return _Content(cells[name], zones)
         part = settings.part_in(cells[split].strip())
-        return _Content(cells[name], zones, settings.topics_in(cells[topics]), cells[date], part)
+        return _Content(cells[name], zones, topics_in(cells[topics]), cells[date], part)
 
     return content
 

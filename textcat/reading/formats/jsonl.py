@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from textcat.reading.formats.annif import _has_subjects, _is_subject
 from textcat.reading.formats.text import _LineCutter, _lines
 from textcat.reading.records import Block, InputSettings, Record, Rejection, UnreadableError, _Content, _Format, _Span
 
@@ -116,6 +117,8 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
         if type(fields) is not dict or "zones" in fields or (requires_id and id_field not in fields):
             return None
         name, title = fields.get(id_field), fields.get(title_field) if title_field else None
+        if name is None and not requires_id and "document_id" in fields and _has_subjects(fields):
+            name = fields["document_id"]
         name = "" if name is None else str(name) if type(name) is int else name
         title = "" if title is None else title
         if len(body) == 1:
@@ -141,6 +144,12 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     """
     fields = _object(settings.text_of(span))
     settings.check_labels(fields)
+    if _has_subjects(fields):
+        # Annif's names of fields, where there are none of the usual names.
+        if settings.is_default("topics_field") and fields.get("topics") is None:
+            settings = settings._replace(topics_field="subjects")
+        if settings.is_default("id_field") and fields.get("id") is None and "document_id" in fields:
+            settings = settings._replace(id_field="document_id")
     identifier = fields.get(settings.id_field)
     name = str(identifier) if type(identifier) is int else _text(fields, settings.id_field)
     zones = settings.filled(_zones(fields, settings))
@@ -191,6 +200,7 @@ def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ..
     if isinstance(value, str) and settings.topics_separator:
         return settings.topics_in(_valid(value))
     names = [] if value is None else value if isinstance(value, list) else [value]
+    names = [one.get("uri", one.get("label")) if _is_subject(one) else one for one in names]
     for name in names:
         if type(name) is not int and (not isinstance(name, str) or not name.strip()):
             raise UnreadableError(f"has the {field} {_shown(value)}: they must be a list of names, or one name")

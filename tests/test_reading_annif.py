@@ -1,0 +1,150 @@
+"""Corpora of Annif: what is recognised as one, what is not, and what is wrong with a broken one."""
+
+import io
+import json
+import tarfile
+
+import pytest
+
+from textcat.corpus.catalogue import open_corpus
+from textcat.errors import TextcatError
+from textcat.reading.batches import _read_batches
+from textcat.reading.formats import _batch_records
+from textcat.reading.records import InputSettings, Rejection
+from textcat.reading.sources import _find
+
+SHORT = "Tin rose\t<http://e.org/1> <http://e.org/2>\nNo subject\t\nGold\t<http://e.org/2>\n"
+
+
+def write(folder, **files):
+    """Write files, whose names have an underscore for the dot."""
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def tagged(source, **settings):
+    how = InputSettings(**settings)
+    return [item for batch in _read_batches(_find([source], how), how) for item in _batch_records(batch, how)]
+
+
+def topics(source, **settings):
+    return {document.id: document.topics for document in open_corpus(source, settings=InputSettings(**settings)).train}
+
+
+def test_short_texts_are_told_by_the_uris_of_the_first_line(tmp_path):
+    source = write(tmp_path, news_tsv=SHORT) / "news.tsv"
+    one, two = "http://e.org/1", "http://e.org/2"
+    expected = {"news.tsv:1": (one, two), "news.tsv:2": (), "news.tsv:3": (two,)}
+    assert topics(source) == topics(source, format="tsv") == topics(source, format="annif") == expected
+    assert [item.zones for item in tagged(source)] == [{"body": t} for t in ("Tin rose", "No subject", "Gold")]
+
+
+def test_where_the_first_line_has_no_uri_the_format_must_be_named(tmp_path):
+    lines = SHORT.splitlines(keepends=True)
+    source = write(tmp_path, news_tsv="".join([lines[1], lines[0], "only tagged\n"])) / "news.tsv"
+    with pytest.raises(TextcatError, match="has no column 'text'"):
+        open_corpus(source)
+    assert isinstance(tagged(source)[0], Rejection)
+    assert [item.zones["body"] for item in tagged(source, format="annif")] == ["No subject", "Tin rose", "only tagged"]
+    with pytest.raises(
+        TextcatError, match=r"news\.tsv: line 3 has no tab, behind which the URIs of its subjects stand"
+    ):
+        open_corpus(source, settings=InputSettings(format="annif"))
+
+
+def test_a_table_with_a_header_stays_one(tmp_path):
+    source = write(tmp_path, news_tsv="text\ttopics\nTin\t<http://e.org/1>\n") / "news.tsv"
+    assert topics(source) == {"news.tsv:2": ("<http://e.org/1>",)}
+
+
+def test_a_uri_without_brackets_is_told(tmp_path):
+    source = write(tmp_path, news_tsv=f"{SHORT}Lead\thttp://e.org/3\n") / "news.tsv"
+    message = r"line 4 has the subject 'http://e\.org/3': it must be a URI in <>, such as <http://example\.org/1>"
+    with pytest.raises(TextcatError, match=message):
+        open_corpus(source)
+    write(tmp_path, c__1_txt="Tin", c__1_tsv="<http://e.org/1>\ttin\nhttp://e.org/2\tgold\n")
+    with pytest.raises(TextcatError, match=r"1\.tsv .*has the subject 'http://e\.org/2': it must be a URI in <>"):
+        open_corpus(tmp_path / "c")
+
+
+TEXTS = {"1_txt": "Tin", "1_tsv": "<http://e.org/1>\ttin\n", "2_txt": "Gold", "2_key": "gold\n"}
+
+
+def test_a_text_without_a_list_of_subjects_is_told(tmp_path):
+    write(tmp_path, **TEXTS, **{"3_txt": "Lead"})
+    with pytest.raises(
+        TextcatError, match=r"3\.txt has no 3\.tsv or \.key beside it, as other texts have: add it with"
+    ):
+        open_corpus(tmp_path)
+    write(tmp_path, **{"3_tsv": ""})
+    assert topics(tmp_path) == {"1.txt": ("http://e.org/1",), "2.txt": ("gold",), "3.txt": ()}
+    assert [item.zones["body"] for item in tagged(tmp_path)] == ["Tin", "Gold", "Lead"]
+
+
+def test_texts_may_lie_in_folders_that_say_the_part(tmp_path):
+    write(tmp_path, **{f"{part}__{name}": text for part in ("train", "test") for name, text in TEXTS.items()})
+    corpus = open_corpus(tmp_path)
+    assert [document.id for document in corpus.train] == ["train/1.txt", "train/2.txt"]
+    assert [document.id for document in corpus.test] == ["test/1.txt", "test/2.txt"]
+    assert topics(f"{tmp_path}/tr*") == {"1.txt": ("http://e.org/1",), "2.txt": ("gold",)}
+
+
+def test_lists_of_subjects_may_come_behind_the_texts_of_an_archive(tmp_path):
+    with tarfile.open(tmp_path / "all.tar", "w") as archive:
+        for name, text in [*TEXTS.items(), ("README", "Of Annif's kind.")]:
+            info = tarfile.TarInfo("corpus/" + name.replace("_", "."))
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    assert topics(tmp_path / "all.tar") == {"corpus/1.txt": ("http://e.org/1",), "corpus/2.txt": ("gold",)}
+
+
+def test_a_table_called_as_a_text_is_no_list_of_subjects(tmp_path):
+    write(tmp_path, news_tsv="text\ttopics\nTin\tmetal\n", news_txt="What news.tsv is.")
+    assert topics(tmp_path) == {"news.tsv:2": ("metal",)}
+
+
+def test_a_list_of_subjects_alone_is_no_input(tmp_path):
+    write(tmp_path, **TEXTS)
+    (rejection,) = tagged(tmp_path / "1.tsv")
+    assert "lists the subjects of a text: name the folder that both are in, or the text" in rejection.reason
+    with pytest.raises(TextcatError, match="lists the subjects of a text: name the folder"):
+        open_corpus(tmp_path / "1.tsv")
+
+
+def test_of_csv_and_json_only_what_annif_writes_is_taken_for_its(tmp_path):
+    subjects = [{"label": "gold"}, {"uri": "http://e.org/1", "label": "tin"}]
+    objects = [
+        {"document_id": "a", "text": "Tin", "subjects": subjects},
+        {"document_id": "a", "text": "Gold", "subjects": ["gold"]},
+        {"id": 7, "document_id": "b", "text": "Lead", "topics": "lead", "subjects": subjects},
+    ]
+    write(tmp_path, news_jsonl="\n".join(map(json.dumps, objects)))
+    expected = {"a": ("gold", "http://e.org/1"), "news.jsonl:2": (), "7": ("lead",)}
+    assert topics(tmp_path / "news.jsonl") == expected
+    assert [item.id.rpartition("/")[2] for item in tagged(tmp_path / "news.jsonl")] == list(expected)
+    write(tmp_path, a_csv="document_id,text,subject_uris\nx,Tin,<http://e.org/1>  http://e.org/2\ny,Gold,\n")
+    assert topics(tmp_path / "a.csv") == {"x": ("http://e.org/1", "http://e.org/2"), "y": ()}
+    assert [item.id for item in tagged(tmp_path / "a.csv")] == ["x", "y"]
+    write(tmp_path, b_csv="id,document_id,text,topics,subject_uris\nz,x,Tin,tin,<http://e.org/1>\n")
+    assert topics(tmp_path / "b.csv") == {"z": ("tin",)}
+
+
+def test_an_object_on_several_lines_is_a_document(tmp_path):
+    text = json.dumps({"text": "Tin", "topics": ["tin"]}, indent=1)
+    write(
+        tmp_path,
+        c__1_json=text,
+        c__2_json=text.replace("Tin", "Gold"),
+        c__3_json='{"text": "Lead"}\n{"text": "Zinc"}\n',
+    )
+    assert len(open_corpus(tmp_path / "c").train) == 4
+    assert [item.zones["body"] for item in tagged(tmp_path / "c")] == ["Tin", "Gold", "Lead", "Zinc"]
+
+
+def test_a_card_may_name_annifs_reader(tmp_path):
+    write(tmp_path, news_tsv=SHORT, own_toml='reader = "annif"\nfiles = ["news.tsv"]\noptions = { test = "last 1" }\n')
+    corpus = open_corpus(tmp_path / "own.toml")
+    assert (len(corpus.train), len(corpus.test)) == (2, 1)

@@ -1,0 +1,72 @@
+"""What Annif reads: short texts with their subjects' URIs, a line each, and files that list the subjects of a text.
+
+A short text is a line: the text, a tab, and URIs in ``<>``, separated by spaces. The subjects of ``X.txt`` stand beside
+it in ``X.tsv``, a URI in ``<>``, a tab and a label a line, or in ``X.key``, a label a line. CSV and JSON have names for
+the fields that Annif asks for.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from textcat.reading.formats.text import _LineCutter, _lines
+from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span
+
+SUBJECTS = "subjects"  # what a file of subjects is called where others have a format
+_URI = rb"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*>"
+_SHORT = re.compile(rb"[^\t\n]*\t[ \t]*" + _URI + rb"(?:\s+" + _URI + rb")*\s*\Z")
+_LIST = re.compile(_URI + rb"[ \t]*(?:\t|\r?\Z)")
+
+
+def _kind_of(line: bytes) -> str:
+    """Return "annif" or `SUBJECTS` if the first line of a table is no header, but what Annif's files have, else ""."""
+    return SUBJECTS if _LIST.match(line) else "annif" if _SHORT.match(line) else ""
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _subjects_in(name: str, data: bytes, encoding: str = "") -> tuple[str, ...]:
+    """Return the subjects that a file lists, each once: URIs, or of a ``.key`` labels."""
+    lines = _Span(1, 0, data).decoded(encoding or "utf-8").removeprefix("\ufeff").splitlines()
+    subjects = [line.strip() for line in lines if line.strip()]
+    if not name.lower().endswith(".key"):
+        subjects = [_uri_in(line.partition("\t")[0].strip()) for line in subjects]
+    return tuple(dict.fromkeys(subjects))
+
+
+def _uri_in(text: str) -> str:
+    if not (text.startswith("<") and text.endswith(">") and len(text) > 2):
+        raise UnreadableError(f"has the subject {text!r:.80}: it must be a URI in <>, such as <http://example.org/1>")
+    return text[1:-1]
+
+
+def _uris_of(text: str) -> tuple[str, ...]:
+    """Return the URIs of a column of CSV, which Annif reads with and without ``<>``."""
+    return tuple(dict.fromkeys(uri.removeprefix("<").removesuffix(">") for uri in text.split()))
+
+
+def _has_subjects(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object of JSON has subjects as Annif does: objects with a URI or a label."""
+    subjects = fields.get("subjects")
+    return type(subjects) is list and bool(subjects) and all(map(_is_subject, subjects))
+
+
+def _is_subject(value: Any) -> bool:
+    return type(value) is dict and type(value.get("uri", value.get("label"))) is str
+
+
+def _parser(_: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+    def parse(span: _Span) -> _Content:
+        text, tab, subjects = settings.text_of(span).partition("\t")
+        if settings.labels is None:
+            return _Content("", {"body": text.strip()})
+        if not tab:
+            raise UnreadableError("has no tab, behind which the URIs of its subjects stand")
+        return _Content("", settings._titled("", [text.strip()]), tuple(dict.fromkeys(map(_uri_in, subjects.split()))))
+
+    return parse
+
+
+FORMAT = _Format(_lines, _parser, "Line {}", lambda *_: _LineCutter())
