@@ -6,10 +6,12 @@ import pty
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from archive_runs import make_archive
+from scipy import sparse
 from test_cli import COMMAND, Run, environment
 
 import textcat
@@ -77,6 +79,21 @@ def test_a_filter_reads_and_writes_lines(run, model, tagger, arguments):
 def test_standard_input_may_be_json_lines(run, model):
     lines = rows(run("tag", model, stdin=b'{"id": "x", "text": "wheat"}\n{"text": "gold"}\n').out)
     assert [(line["id"], line["position"]) for line in lines] == [("x", 1), ("-:2", 2)]
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--top", "3"], ["--scores", "all"], ["--explain", "2"], ["--topic", "gold", "--topic", "wheat"]]
+)
+def test_a_model_with_sparse_weights_prints_and_writes_the_same(run, model, tagger, options, tmp_path):
+    thin = textcat.save(replace(tagger, weights=sparse.csr_array(tagger.weights)), tmp_path / "thin")
+    Path("a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in ("gold and wheat", "", "corn")))
+    printed = [run("tag", folder, "a.jsonl", *options).out for folder in (model, thin)]
+    assert printed[0] == printed[1] != ""
+    for folder, out in ((model, "one"), (thin, "two")):
+        run("tag", folder, "a.jsonl", "--out", out, *options)
+    assert Path("one/part-00000.jsonl").read_bytes() == Path("two/part-00000.jsonl").read_bytes()
+    for command in (["--topic", "gold"], []):
+        assert run("topics", thin, *command).out == run("topics", model, *command).out
 
 
 def test_topics_are_explained_with_the_terms_that_count_most(run, model, tagger):

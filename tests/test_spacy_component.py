@@ -4,11 +4,13 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
 import spacy
+from scipy import sparse
 from spacy.training import Example
 
 import textcat
@@ -102,6 +104,15 @@ def test_bytes_hold_the_model(nlp):
     other = spacy.blank("en")
     other.add_pipe("textcat_paum")
     other.from_bytes(nlp.to_bytes())
+    assert _found(other.pipe(TEXTS)) == _found(map(nlp, TEXTS))
+
+
+def test_a_model_with_sparse_weights_fills_documents_and_is_saved_the_same(tagger, nlp, tmp_path):
+    thin = textcat.save(replace(tagger, weights=sparse.csr_array(tagger.weights)), tmp_path / "thin")
+    one, other = _pipeline(str(thin)), spacy.blank("en")
+    assert _found(one.pipe(TEXTS, n_process=2, batch_size=2)) == _found(map(nlp, TEXTS))
+    other.add_pipe("textcat_paum")
+    other.from_bytes(one.to_bytes())
     assert _found(other.pipe(TEXTS)) == _found(map(nlp, TEXTS))
 
 
