@@ -95,6 +95,8 @@ def test_without_rdflib_skos_is_refused_in_a_sentence(tmp_path, monkeypatch):
         ("v.tsv", "\n", "names no topic"),
         ("v.tsv", b"p1\t\xff", r"is not utf-8 \(byte 3\)"),
         ("v.csv", "id,name\n", r"columns 'id, name': a vocabulary needs 'uri' and 'label_en'"),
+        ("v.tsv", "p1\ttin\n<>\tgold\n", r"v\.tsv: line 2 is '<>.*it must be an id, a tab and a name"),
+        ("v.csv", "uri,label_en\n>,tin\n", r"v\.csv: row 2 is .*; it must have a uri"),
         ("v.json", "{}", r"its name must end in one of \.tsv, \.csv, \.ttl, \.rdf, \.xml, \.nt"),
     ],
 )

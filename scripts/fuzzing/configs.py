@@ -9,6 +9,7 @@ from pathlib import Path
 
 from textcat.corpus.cards import read_card
 from textcat.corpus.descriptions import _read_descriptions
+from textcat.corpus.vocabulary import Vocabulary
 from textcat.errors import TextcatError
 from textcat.files import journal_line, read_journal
 from textcat.recipe import read_recipe
@@ -17,6 +18,7 @@ from .target import Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 _ENDINGS = (".json", ".tsv", ".csv", ".txt")
+_VOCABULARIES = (".tsv", ".csv")
 
 
 def _card(path: Path) -> None:
@@ -45,12 +47,18 @@ _READERS: tuple[Callable[[Path], None], ...] = (_card, _recipe, _journal)
 
 def check(data: bytes) -> None:
     which, data = data[:1] or b"\0", data[1:]
-    number = which[0] % (len(_READERS) + len(_ENDINGS))
+    number = which[0] % (len(_READERS) + len(_ENDINGS) + len(_VOCABULARIES))
     with suppress(TextcatError):
         if number < len(_READERS):
             path = Path(_FOLDER.name, "a.toml")
             path.write_bytes(data)
             _READERS[number](path)
+        elif number >= len(_READERS) + len(_ENDINGS):
+            path = Path(_FOLDER.name, f"v{_VOCABULARIES[number - len(_READERS) - len(_ENDINGS)]}")
+            path.write_bytes(data)
+            names = Vocabulary.read(path).names
+            assert names
+            assert all(topic.strip() and called and all(called) for topic, called in names.items())
         else:
             name = f"topics{_ENDINGS[number - len(_READERS)]}"
             descriptions = _read_descriptions(name, data)
@@ -69,6 +77,8 @@ def _seeds() -> Iterable[bytes]:
     yield b'\3{"wheat": "Wheat and flour", "tin": ""}'
     yield b"\4name\ttext\nwheat\tWheat, flour\n"
     yield b'\5topic,description\nwheat,"Wheat, flour"\n\ntin,Tin'
+    yield b"\7<http://e.org/1>\tTin\t1.1\n\np2\tGold\np2\tAurum\n"
+    yield b'\10uri,label_en,notation\nhttp://e.org/1,"Tin, metal",1.1\n<urn:2>,Gold,\n'
     yield b"\6head\n**Currency Codes (27)\nU.S. Dollar (DLR)\nWHEAT\n____\nno"
 
 

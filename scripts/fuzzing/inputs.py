@@ -6,6 +6,7 @@ import io
 import json
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from textcat.corpus.cards import Card
@@ -13,7 +14,8 @@ from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading import formats
 from textcat.reading.batches import _read_documents
-from textcat.reading.records import Block, InputSettings, Record, Rejection
+from textcat.reading.formats import annif
+from textcat.reading.records import Block, InputSettings, Record, Rejection, UnreadableError
 from textcat.reading.streams import _exact_encoding
 
 from .checks import Item, check_file
@@ -170,6 +172,32 @@ def _delimited_seeds() -> Iterable[bytes]:
 
 
 _DELIMITED = (b'"', b'""', b',"', b'",', b'"\n', b'\n"', b"\r\n", b"\n", b";", b"\t", b"|", b"text", b"id", b"title")
+
+# --- Annif -----------------------------------------------------------------------------------------------------------
+
+
+def check_annif(data: bytes) -> None:
+    settings, way, data = chosen(data)
+    documents("annif", "a.tsv", data)
+    for name in ("a.tsv", "a.key"):
+        with suppress(UnreadableError):
+            assert all(annif._subjects_in(name, data, settings.encoding))
+    # Whatever follows a first line of Annif's is lines of its.
+    data = data if settings.encoding == "utf-16" else b"x\t<urn:a>\n" + data
+    items = check_file("a.tsv", "annif", data, settings._replace(format="annif"), way)
+    _check_lines(items, data, settings)
+
+
+def _annif_seeds() -> Iterable[bytes]:
+    return with_settings(
+        b"Tin rose\t<http://e.org/1> <http://e.org/2>\nno subject\t\nno tab\n\n\tno text <a:b>\n",
+        b"\xef\xbb\xbfGold\t<urn:1>\t<urn:2>\r\nbroken\t<urn:1\nhttp://e.org/3\n",
+        b"<http://e.org/1>\ttin\t1.1\n<http://e.org/2>\n",
+        b"tin\ngold\n",
+    )
+
+
+_ANNIF = (b"<", b">", b"<urn:a>", b"\t", b"\t<http://e.org/1>\n", b"\n", b"\r\n", b" ", b"\x00", b"\xef\xbb\xbf")
 
 # --- Parquet ---------------------------------------------------------------------------------------------------------
 
@@ -337,6 +365,7 @@ def _text_seeds() -> Iterable[bytes]:
 
 JSONL = Target(check_jsonl, _jsonl_seeds, _JSON)
 ARRAY = Target(check_array, _array_seeds, (*_JSON, b'\\"', b"},{", b"]"))
+ANNIF = Target(check_annif, _annif_seeds, _ANNIF)
 DELIMITED = Target(check_delimited, _delimited_seeds, _DELIMITED)
 # pyarrow asks for as much as the header of a page claims, up to 2 GB.
 PARQUET = Target(check_parquet, _parquet_seeds, (b"PAR1", b"text", b"body", b"title", b"id"), None, 2560, 60)

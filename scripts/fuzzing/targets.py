@@ -7,6 +7,7 @@ TARGETS: dict[str, Target] = {
     "jsonl": inputs.JSONL,
     "array": inputs.ARRAY,
     "delimited": inputs.DELIMITED,
+    "annif": inputs.ANNIF,
     "parquet": inputs.PARQUET,
     "reuters": inputs.REUTERS,
     "rcv1": inputs.RCV1,

@@ -99,23 +99,35 @@ def _from_tsv(place: str, lines: list[str]) -> Iterator[tuple[str, str]]:
         cells = [cell.strip() for cell in line.split("\t")]
         if not any(cells):
             continue
-        if len(cells) < 2 or not cells[0] or not cells[1]:
+        topic = _without_brackets(cells[0])
+        if len(cells) < 2 or not topic or not cells[1]:
             raise TextcatError(f"{place}: line {number} is {line!r:.60}; it must be an id, a tab and a name.")
-        yield cells[0].removeprefix("<").removesuffix(">"), cells[1]
+        yield topic, cells[1]
 
 
 def _from_csv(place: str, lines: list[str], language: str) -> Iterator[tuple[str, str]]:
-    table = csv.DictReader(lines)
-    columns = table.fieldnames or []
+    try:
+        rows = [*csv.reader(lines)]
+    except csv.Error as error:
+        raise TextcatError(f"{place} is not CSV ({error}): mend it.") from None
+    columns = rows[0] if rows else []
     label = next((name for name in (f"label_{language}", "label") if name in columns), "")
     if "uri" not in columns or not label:
         raise TextcatError(
             f"{place} has the columns {', '.join(columns)!r:.100}: a vocabulary needs 'uri' and 'label_{language}'; "
             "another language is named with --vocabulary-language."
         )
-    for row in table:
-        if row["uri"] and (name := (row[label] or "").strip()):
-            yield row["uri"].strip().removeprefix("<").removesuffix(">"), name
+    for number, cells in enumerate(rows[1:], start=2):
+        row = dict(zip(columns, map(str.strip, cells), strict=False))
+        topic, name = _without_brackets(row.get("uri", "")), row.get(label, "")
+        if name and not topic:
+            raise TextcatError(f"{place}: row {number} is {cells!r:.60}; it must have a uri.")
+        if name:
+            yield topic, name
+
+
+def _without_brackets(uri: str) -> str:
+    return uri.removeprefix("<").removesuffix(">").strip()
 
 
 def _from_skos(place: str, data: bytes, form: str, language: str) -> Iterable[tuple[str, str]]:
