@@ -148,9 +148,3 @@ def test_a_card_may_name_annifs_reader(tmp_path):
     write(tmp_path, news_tsv=SHORT, own_toml='reader = "annif"\nfiles = ["news.tsv"]\noptions = { test = "last 1" }\n')
     corpus = open_corpus(tmp_path / "own.toml")
     assert (len(corpus.train), len(corpus.test)) == (2, 1)
-
-
-def test_the_format_may_be_named_for_all_of_a_corpus(tmp_path):
-    write(tmp_path, **TEXTS)
-    assert topics(tmp_path, format="annif") == topics(tmp_path) == {"1.txt": ("http://e.org/1",), "2.txt": ("gold",)}
-    assert [item.zones["body"] for item in tagged(tmp_path, format="annif")] == ["Tin", "Gold"]

@@ -180,21 +180,3 @@ def test_the_sum_of_a_vocabulary_is_compared(tmp_path):
     for read in (open_corpus, lambda path: _fetch(card(path))):
         with pytest.raises(TextcatError, match=r"v\.tsv has not the checksum the card of c gives"):
             read(described)
-
-
-def test_the_command_names_topics_in_the_recipes_language(tmp_path, monkeypatch, capsys):
-    from textcat import cli
-    from textcat.cli import common
-    from textcat.recipe import read_recipe
-
-    reader, recipe = common.CorpusReader(None, None, None, 0, tmp_path / "v.csv"), read_recipe("paum")
-    assert reader.speaking(recipe).vocabulary_language == "en"
-    assert reader.speaking(recipe.with_settings(["tokens.lang=fi"])).vocabulary_language == "fi"
-    asked = reader._replace(vocabulary_language="sv")
-    assert asked.speaking(recipe).vocabulary_language == "sv"
-    monkeypatch.setattr("sys.argv", ["textcat", "train", "newswire", "--vocabulary-language", "fi"])
-    with pytest.raises(SystemExit, match="2"):
-        cli.main()
-    assert "--vocabulary-language is that of the names in --vocabulary: give both" in capsys.readouterr().err.replace(
-        "\n", " "
-    )

@@ -44,13 +44,19 @@ class _Topics:
     ----------
     descriptions : int
         How many times each topic's description is a positive example of it; 0: never.
+    shortlist : int
+        For thousands of topics: rank for a document only the so many whose centroids are nearest to it. A topic is then
+        trained on the documents that it is listed for alone. 0: rank all topics, and train them on all documents.
     """
 
     descriptions: int = 0
+    shortlist: int = 0
 
     def __post_init__(self) -> None:
         if self.descriptions < 0:
             raise TextcatError(f"A recipe's descriptions in [topics] cannot be {self.descriptions}; give 0 or more.")
+        if self.shortlist < 0:
+            raise TextcatError(f"A recipe's shortlist in [topics] cannot be {self.shortlist}; give 0 or more.")
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,8 @@ class Recipe:
     """What a recipe file says: a name and a title, and settings for each stage.
 
     `tokens`, `features` and `learner` have keywords of `Tokens`, of `TfIdf` and of the learner that `learner` names;
-    `topics` has ``descriptions``; `tags` has `strategy`, `probability` and `folds`, by which scores become decisions.
+    `topics` has ``descriptions`` and ``shortlist``; `tags` has `strategy`, `probability` and `folds`, by which scores
+    become decisions.
     """
 
     name: str
@@ -208,6 +215,11 @@ class Recipe:
     def descriptions(self) -> int:
         """How many times each topic's description is a positive example of it."""
         return int(self._make("topics").descriptions)
+
+    @property
+    def shortlist(self) -> int:
+        """How many topics a document is ranked for; 0: all."""
+        return int(self._make("topics").shortlist)
 
     def make_tags(self) -> _Tags:
         """Return how scores become decisions."""

@@ -96,6 +96,46 @@ def dots(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] 
     return sums
 
 
+def subset(
+    const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int32_t[::1] chosen,
+    int32_t[::1] position,
+):
+    """Return chosen rows of a matrix with the columns that they have alone: ``(indptr, indices, data, columns)``.
+
+    `position` is an array of n_features times -1, which is used and left as it was.
+    """
+    cdef Py_ssize_t i, n_rows = chosen.shape[0], n = 0, n_columns = 0
+    cdef int64_t p
+    for i in range(n_rows):
+        n += indptr[chosen[i] + 1] - indptr[chosen[i]]
+    starts, numbers, values = np.zeros(n_rows + 1, np.int64), np.empty(n, np.int32), np.empty(n, np.float32)
+    all_columns = np.empty(n, np.int32)
+    cdef int64_t[::1] start = starts
+    cdef int32_t[::1] number = numbers, column = all_columns
+    cdef float[::1] value = values
+    with nogil:
+        for i in range(n_rows):
+            for p in range(indptr[chosen[i]], indptr[chosen[i] + 1]):
+                if position[indices[p]] < 0:
+                    position[indices[p]] = 0
+                    column[n_columns] = indices[p]
+                    n_columns += 1
+    columns = np.sort(all_columns[:n_columns])
+    column, n = columns, 0
+    with nogil:
+        for i in range(n_columns):
+            position[column[i]] = <int32_t>i
+        for i in range(n_rows):
+            for p in range(indptr[chosen[i]], indptr[chosen[i] + 1]):
+                number[n] = position[indices[p]]
+                value[n] = data[p]
+                n += 1
+            start[i + 1] = n
+        for i in range(n_columns):
+            position[column[i]] = -1
+    return starts, numbers, values, columns
+
+
 cdef class Rows:
     """Rows arranged for the cache, which blocks share.
 

@@ -11,10 +11,12 @@ TOKENIZER = "tokenizer.json"  # a file that models have whose tokens can mostly 
 ARRAYS = ("bias", "thresholds", "idf")
 WEIGHTS = "weights"  # an array that models have with dense weights,
 PARTS = ("weights_indptr", "weights_indices", "weights_data")  # and those in its place with sparse ones, in CSR form
+CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of models with a shortlist, in CSR form
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 _DENSE, _SPARSE = frozenset({f"{WEIGHTS}.npy"}), frozenset(f"{name}.npy" for name in PARTS)
-_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER})
+_SHORTLIST = frozenset(f"{name}.npy" for name in CENTROIDS)
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST
 MAY_BE = _OPTIONAL | _DENSE | _SPARSE
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
@@ -52,5 +54,10 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 def _check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
     """Check that a manifest has the entries of a model's, and raise ModelError if one is missing or of another type."""
     wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
-    if wrong or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE):
+    files = set(manifest["files"]) if not wrong else set()
+    if (
+        wrong
+        or files & _SHORTLIST not in (frozenset(), _SHORTLIST)
+        or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)
+    ):
         raise MODEL.damaged_manifest(folder)

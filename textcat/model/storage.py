@@ -18,15 +18,31 @@ from textcat.evaluation.top import TopEvaluation
 from textcat.features.tables import LanguageTables
 from textcat.features.vectorizer import Vectorizer
 from textcat.files import installed_version, sha256_of_file
-from textcat.model import ARRAYS, CALIBRATION, MODEL, PARTS, TOKENIZER, VOCABULARY, WEIGHTS, ModelError, _check_entries
+from textcat.model import (
+    ARRAYS,
+    CALIBRATION,
+    CENTROIDS,
+    MODEL,
+    PARTS,
+    TOKENIZER,
+    VOCABULARY,
+    WEIGHTS,
+    ModelError,
+    _check_entries,
+)
 from textcat.model._product import are_rows
+from textcat.model.shortlist import Parts, Shortlist
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
 check_target = MODEL.check_target
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
-_TYPES = {PARTS[0]: (np.dtype(np.int64),), PARTS[1]: (np.dtype(np.int32),)}  # of other arrays: _NUMBERS
+_TYPES = {
+    name: (np.dtype(kind),)
+    for parts in (PARTS, CENTROIDS)
+    for name, kind in zip(parts, (np.int64, np.int32), strict=False)
+}  # of other arrays: _NUMBERS
 # What comes of files that are not as `save` writes them.
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
@@ -58,6 +74,8 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 def _write(tagger: Tagger, folder: Path) -> None:
     arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
     arrays |= dict(zip(PARTS, tagger._parts, strict=True)) if tagger._sparse else {WEIGHTS: tagger.weights}
+    if tagger.shortlist is not None:
+        arrays |= zip(CENTROIDS, Parts.of(tagger.shortlist.centroids), strict=True)
     if tagger.calibration is not None:
         arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
     for name, array in arrays.items():
@@ -150,7 +168,9 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             if sha256_of_file(files[name]) != expected:
                 raise damaged(f", {name} is not as it was written")
             files[name].seek(0)
-        names = [name for name in (*ARRAYS, WEIGHTS, *PARTS, CALIBRATION) if f"{name}.npy" in manifest["files"]]
+        names = [
+            name for name in (*ARRAYS, WEIGHTS, *PARTS, *CENTROIDS, CALIBRATION) if f"{name}.npy" in manifest["files"]
+        ]
         arrays: dict[str, Any] = {name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names}
         terms = json.loads(files[VOCABULARY].read())
         recipe, statistics = Recipe(name=folder.name, **manifest["recipe"]), manifest["features"]
@@ -163,6 +183,10 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         if WEIGHTS not in arrays:
             indptr, indices, data = map(arrays.pop, PARTS)
             arrays[WEIGHTS] = _csr_weights(indptr, indices, data, len(manifest["topics"]))
+        if CENTROIDS[0] in arrays:
+            indptr, indices, data = map(arrays.pop, CENTROIDS)
+            centroids = _csr_weights(indptr, indices, data, len(manifest["topics"]))
+            arrays["shortlist"] = Shortlist(centroids, recipe.shortlist)
         features = Vectorizer._restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
@@ -216,6 +240,9 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.
     else:
         (n_entries,) = arrays[PARTS[2]].shape
         shapes |= zip(PARTS, ((n_terms + 1,), (n_entries,), (n_entries,)), strict=True)
+    if CENTROIDS[0] in arrays:
+        (n_entries,) = arrays[CENTROIDS[2]].shape
+        shapes |= zip(CENTROIDS, ((n_terms + 1,), (n_entries,), (n_entries,)), strict=True)
     if CALIBRATION in arrays:
         shapes[CALIBRATION] = (2, n_topics)
     of_topics = (manifest["train_sizes"], *manifest["facts"].values())
@@ -223,7 +250,11 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.
     return (
         {name: array.shape for name, array in arrays.items()} == shapes
         and all(array.flags.c_contiguous for array in arrays.values())
-        and (WEIGHTS in arrays or are_rows(arrays[PARTS[0]], arrays[PARTS[1]], n_topics))
+        and all(
+            parts[0] not in arrays or are_rows(arrays[parts[0]], arrays[parts[1]], n_topics)
+            for parts in (PARTS, CENTROIDS)
+        )
+        and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and Recipe("", **manifest["recipe"]).shortlist > 0))
         and _are_names(manifest["topics"])
         and (terms is None or _are_names(terms))
         and all(isinstance(values, list) and len(values) == n_topics for values in of_topics)

@@ -17,6 +17,7 @@ from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Zoned
 from textcat.model._product import highest, product, sparse_product
 from textcat.model._product import top as sparse_top
+from textcat.model.shortlist import Shortlist
 from textcat.progress import Stages, _counted
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Tagger:
     # What was measured after training; without scores, or values of documents, if read from a folder.
     evaluation: Evaluation | TopEvaluation | None = None
     origin: dict[str, Any] = field(default_factory=dict)  # by which `open_corpus` opens the corpus again, if it can
+    # Of a model of thousands of topics, whose weights are sparse: which of them a document is ranked for.
+    shortlist: Shortlist | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
@@ -141,6 +144,8 @@ class Tagger:
         return self._product(Rows(rows.indptr.astype(np.int64), rows.indices, rows.data))
 
     def _product(self, rows: Rows) -> np.ndarray:
+        if self.shortlist is not None:
+            return self.shortlist.scores(rows, self.weights, self.bias)
         if not self._is_compiled(rows):
             product_ = self.features._matrix(rows) @ self.weights
             return np.asarray((product_.toarray() if self._sparse else product_) + self.bias)
@@ -246,7 +251,8 @@ class Tagger:
         return chain.from_iterable(self._tags_of_rows(rows, top) for rows in blocks)
 
     def _tags_of_rows(self, rows: Rows, n: int | None) -> list[list[Tag]]:
-        if n is None or self.single or not self._sparse or not self._is_compiled(rows):
+        all_scores = self.shortlist is not None or not self._sparse or not self._is_compiled(rows)
+        if n is None or self.single or all_scores:
             return self.tags_of(self._product(rows), top=n)
         columns, values = sparse_top(*rows, *self._parts, self.bias, min(n, len(self.topics)))
         n_documents, n = columns.shape

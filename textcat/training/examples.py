@@ -112,12 +112,18 @@ class _CountedCorpus:
         return self._train if documents is None else self._train[documents]
 
     def examples(
-        self, features: TfIdf, documents: np.ndarray | None = None, *, store: str | os.PathLike[str] | None = None
+        self,
+        features: TfIdf,
+        documents: np.ndarray | None = None,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        left_out: bool = True,
     ) -> Examples:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
         Each description becomes as many rows as the recipe's `descriptions` says, one after the other for all topics;
-        without a known term it is an example of nothing. Given a folder as `store`, the rows are written there.
+        without a known term it is an example of nothing. Given a folder as `store`, the rows are written there. Without
+        `left_out`, what descriptions are no examples of is not listed: of thousands of topics that is much.
         """
         labels = self.labels if documents is None else self.labels[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
@@ -129,7 +135,13 @@ class _CountedCorpus:
         if not self._copies:
             return Examples(rows, labels)
         has_term = np.diff(features._rows_of(self._counts, self._described).indptr) > 0
-        return Examples(rows, *_append_labels(labels, has_term, self._copies))
+        return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out))
+
+    def descriptions(self, features: TfIdf) -> scipy.sparse.csr_matrix:
+        """Return a row per topic, of its description, or without an entry where descriptions are no examples."""
+        if not self._copies:
+            return scipy.sparse.csr_matrix((len(self.corpus.topics), len(features.idf_)), dtype=np.float32)
+        return features._rows_of(self._counts, self._described)
 
 
 def _examples_without(
@@ -147,13 +159,13 @@ def _examples_without(
 
 
 def _append_labels(
-    labels: scipy.sparse.csc_matrix, has_term: np.ndarray, copies: int
-) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix]:
+    labels: scipy.sparse.csc_matrix, has_term: np.ndarray, copies: int, left_out: bool
+) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
     """Append the labels of copies of descriptions to those of documents; return the topics they are no examples of."""
     own = scipy.sparse.diags_array(has_term, dtype=np.int8)
+    appended = scipy.sparse.vstack([labels] + [own] * copies, format="csc")
+    if not left_out:
+        return appended, None
     others = scipy.sparse.csr_matrix(np.ones(own.shape, np.int8) - own)
     nothing = scipy.sparse.csr_matrix(labels.shape, dtype=np.int8)
-    return (
-        scipy.sparse.vstack([labels] + [own] * copies, format="csc"),
-        scipy.sparse.vstack([nothing] + [others] * copies, format="csc"),
-    )
+    return appended, scipy.sparse.vstack([nothing] + [others] * copies, format="csc")

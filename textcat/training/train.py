@@ -17,7 +17,7 @@ from scipy import sparse
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import _bands
-from textcat.evaluation.thresholds import _choose
+from textcat.evaluation.thresholds import Calibration, _choose
 from textcat.evaluation.top import MANY_TOPICS
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
@@ -26,7 +26,7 @@ from textcat.margin.solve import solve
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
-from textcat.training.examples import _CountedCorpus
+from textcat.training.examples import Examples, _CountedCorpus
 from textcat.training.selection import _folds, _held_out_scores
 
 _N_FOLDS = 5
@@ -114,6 +114,11 @@ def _train_and_evaluate(
     """
     _bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
+    if n_folds and recipe.shortlist:
+        raise TextcatError(
+            f"Corpus {corpus.name} has no test documents, and a recipe with a shortlist, as {recipe.name} has, is not "
+            "measured by cross-validation: set some aside with --test-size, such as --test-size 0.1."
+        )
     stages = stages or Stages()
     options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted}
     tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
@@ -173,7 +178,9 @@ def _train(
             with stages._stage("cross-validate", n_folds * len(corpus.topics)) as advance:
                 measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
         with stages._stage("tokens to rows"):
-            examples, labels = counted.examples(counted.fit(features), store=store), counted.labels
+            shortlisted = recipe.shortlist > 0
+            examples = counted.examples(counted.fit(features), store=store, left_out=not shortlisted)
+            labels, described = counted.labels, counted.descriptions(features) if shortlisted else None
             if not n_folds:
                 measured = counted.test_rows(features)
             counted.clear()
@@ -183,6 +190,18 @@ def _train(
                 "look at its zones, min_df and language."
             )
         release_memory()
+        of_corpus: dict[str, Any] = {
+            "topics": corpus.topics,
+            "train_sizes": np.asarray(labels.sum(axis=0)).ravel().astype(int),
+            "train_documents": len(corpus.train),
+            "recipe": recipe.as_dict(),
+            "corpus": corpus.name,
+            "origin": corpus.origin,
+        }
+        if described is not None:
+            with stages._stage("train topics", len(corpus.topics)) as advance:
+                parts = _train_listed(examples, described, recipe, len(corpus.train), n_jobs, advance)
+            return Tagger(features=features, **parts, **of_corpus), measured
         with stages._stage("train topics", len(corpus.topics)) as advance:
             learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
     except (TypeError, ValueError) as error:
@@ -214,15 +233,42 @@ def _train(
         bias=learner.intercept_ / units,
         thresholds=thresholds,
         calibration=calibration,
-        topics=corpus.topics,
-        train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
-        train_documents=len(corpus.train),
         facts=learner.facts(),
-        recipe=recipe.as_dict(),
-        corpus=corpus.name,
-        origin=corpus.origin,
+        **of_corpus,
     )
     return tagger, measured
+
+
+def _train_listed(
+    examples: Examples,
+    described: sparse.csr_matrix,
+    recipe: Recipe,
+    n_documents: int,
+    n_jobs: int | None,
+    advance: Advance,
+) -> dict[str, Any]:
+    """Train topics on the documents that they are listed for; return what a tagger is made of."""
+    from textcat.training.shortlist import train_shortlist
+
+    rows = examples.rows if sparse.issparse(examples.rows) else examples.rows[:]
+    options: dict[str, Any] = {
+        "size": recipe.shortlist,
+        "n_documents": n_documents,
+        "n_jobs": n_jobs,
+        "progress": advance,
+    }
+    trained = train_shortlist(rows, examples.labels, described, recipe.make_learner(), **options)
+    n_topics, tags = len(trained.bias), recipe.make_tags()
+    calibration = Calibration(np.ones(n_topics), np.zeros(n_topics))  # scores are log odds
+    probability = tags.probability if tags.strategy == "probability" else 0.5
+    return {
+        "weights": trained.weights,
+        "bias": trained.bias,
+        "thresholds": calibration.threshold(probability).astype(np.float32),
+        "calibration": calibration,
+        "facts": trained.facts,
+        "shortlist": trained.shortlist,
+    }
 
 
 def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:

@@ -1,0 +1,69 @@
+"""The topics that a document is ranked for, of thousands: those whose centroids are nearest to it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from textcat.model._shortlist import nearest, products_at, scores_at
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from textcat.features.vectorizer import Rows
+
+#: The score of a topic that is not listed: log odds of one in 10^13.
+NOT_LISTED = -30.0
+
+
+class Parts(NamedTuple):
+    """A matrix of features and topics in CSR form, as compiled code takes it."""
+
+    indptr: np.ndarray  # int64
+    indices: np.ndarray  # int32
+    data: np.ndarray  # float32
+
+    @classmethod
+    def of(cls, matrix: "csr_array") -> "Parts":
+        """Return the parts of a matrix."""
+        arrays = zip((matrix.indptr, matrix.indices, matrix.data), (np.int64, np.int32, np.float32), strict=True)
+        return cls(*(array.astype(kind, copy=False) for array, kind in arrays))
+
+
+@dataclass(frozen=True, eq=False)
+class Shortlist:
+    """Lists for each document the topics whose centroids are nearest to it, which alone are ranked.
+
+    A ranker that is trained on the documents that its topic is listed for knows nothing of others.
+    """
+
+    centroids: "csr_array"  # shape (n_features, n_topics), float32
+    size: int  # topics that are listed for a document
+    columns: np.ndarray | None = None  # of the tagger's topics among those of the centroids; None: all
+
+    def topics(self, rows: "Rows") -> np.ndarray:
+        """Return the topics listed for each row, ascending: shape (n_rows, size), int32, -1 where there are fewer."""
+        return np.asarray(nearest(*rows, *Parts.of(self.centroids), self.centroids.shape[1], self.size))
+
+    def scores(self, rows: "Rows", weights: "csr_array", bias: np.ndarray) -> np.ndarray:
+        """Return the scores of rows for every topic, those of topics that are not listed being `NOT_LISTED`.
+
+        Parameters
+        ----------
+        rows, weights, bias
+            The tagger's weights, of shape (n_features, n_topics), and bias.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_topics), float32
+        """
+        listed = self.topics(rows)
+        if self.columns is not None:
+            place = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
+            place[self.columns] = np.arange(len(self.columns))
+            listed = place[listed]
+        return np.asarray(scores_at(*rows, *Parts.of(weights), bias, listed, NOT_LISTED))
+
+    def _products(self, rows: "Rows", matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
+        """Return the products of rows with a matrix of features and topics, at the topics listed for each."""
+        return np.asarray(products_at(*rows, *Parts.of(matrix), matrix.shape[1], listed))
