@@ -13,7 +13,7 @@ import textcat
 from textcat.errors import TextcatError
 from textcat.features.vectorizer import Rows
 from textcat.margin._primal import subset
-from textcat.margin.learners import PAUM
+from textcat.margin.learners import PAUM, Micra
 from textcat.model import MODEL, ModelError
 from textcat.model._shortlist import nearest, products_at, rows_by_topic, scores_at
 from textcat.model.shortlist import NOT_LISTED, Parts, Shortlist
@@ -115,6 +115,24 @@ def test_any_number_of_jobs_gives_the_same_bits(many_topics):
     assert (one.evidence, one.facts) == (three.evidence, three.facts)
 
 
+def test_probabilities_are_as_often_right_as_they_say(many_topics):
+    rows, labels, _, n = many_topics
+    trained = train(many_topics)
+    listed = trained.shortlist.topics(Rows(*Parts.of(rows[:n])))
+    scores = trained.shortlist.scores(Rows(*Parts.of(rows[:n])), trained.weights, trained.bias)
+    chosen = np.repeat(np.arange(n), listed.shape[1]), listed.ravel()
+    probabilities, right = trained.calibration.probabilities(scores)[chosen], labels[:n].toarray()[chosen]
+    assert probabilities.mean() == pytest.approx(right.mean(), rel=0.1)
+
+
+def test_learners_of_free_length_are_measured_in_their_units(many_topics):
+    rows, labels, names, n = many_topics
+    learner = Micra(mini_epochs=5)
+    trained = train_shortlist(rows, labels, names, learner, size=30, n_documents=n)
+    scores = trained.shortlist.scores(Rows(*Parts.of(rows[:n])), trained.weights, trained.bias)
+    assert labels[:n].toarray()[np.arange(n), scores.argmax(axis=1)].mean() > 0.9
+
+
 def test_progress_counts_every_topic_once(many_topics):
     counted = []
     train(many_topics, progress=counted.append)
@@ -147,7 +165,8 @@ def test_contributions_and_bias_add_up_to_the_score_of_a_listed_topic(tagger):
     reasons = tagger.explain(text, best.topic, n=10_000)
     bias = tagger.bias[tagger.topics.index(best.topic)]
     assert sum(reason.contribution for reason in reasons) + bias == pytest.approx(best.score, abs=1e-4)
-    assert best.probability == pytest.approx(1 / (1 + np.exp(-best.score)))
+    of_topic = tagger.calibration.of_topics([tagger.topics.index(best.topic)])
+    assert best.probability == pytest.approx(of_topic.probabilities([best.score])[0])
 
 
 def test_a_tagger_of_some_topics_scores_them_as_the_whole_one_does(tagger):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
 
 MANY_TOPICS = 1000  # from so many on, taggers are measured by the first topics of each document
+PROPENSITY = (0.55, 1.5)  # A and B of Jain et al.
 KS = (1, 3, 5, 10)
 BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
 SHOWN = (
@@ -163,7 +164,7 @@ def evaluate_top(
     ks: Iterable[int] = KS,
     spec: str | Iterable[str] | None = None,
     n_unknown: ArrayLike | None = None,
-    propensity: tuple[float, float] = (0.55, 1.5),
+    propensity: tuple[float, float] = PROPENSITY,
     resamples: int = 0,
     seed: int = 0,
     measured_on: str = "test documents",

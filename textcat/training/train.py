@@ -17,7 +17,7 @@ from scipy import sparse
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import _bands
-from textcat.evaluation.thresholds import Calibration, _choose
+from textcat.evaluation.thresholds import _choose
 from textcat.evaluation.top import MANY_TOPICS
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
@@ -258,8 +258,7 @@ def _train_listed(
         "progress": advance,
     }
     trained = train_shortlist(rows, examples.labels, described, recipe.make_learner(), **options)
-    n_topics, tags = len(trained.bias), recipe.make_tags()
-    calibration = Calibration(np.ones(n_topics), np.zeros(n_topics))  # scores are log odds
+    tags, calibration = recipe.make_tags(), trained.calibration
     probability = tags.probability if tags.strategy == "probability" else 0.5
     return {
         "weights": trained.weights,
