@@ -175,6 +175,18 @@ def test_wrong_use_ends_as_such(run, arguments, message):
 # --- train -----------------------------------------------------------------------------------------------------------
 
 
+def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeypatch):
+    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    run("train", "newswire", "--out", "many")
+    assert run.err == "textcat: 50 topics: trained by the recipe subjects; --recipe names another.\n"
+    by_name = textcat.load("many")
+    assert by_name.recipe == textcat.read_recipe("subjects").as_dict()
+    alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("subjects"))
+    assert (by_name.weights != alone.weights).nnz == 0
+    run("train", "newswire", "--out", "best", "--recipe", "best")
+    assert (run.err, textcat.load("best").shortlist) == ("", None)
+
+
 def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
     run("train", "newswire")
     assert (run.code, run.err) == (0, "")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import STRATEGIES
+from textcat.evaluation.top import MANY_TOPICS
 from textcat.files import _did_you_mean, _has_type, _parse_value, _read_toml, describe_type, shipped
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Recipe:
     title: str = ""
     topics: dict[str, Any] = field(default_factory=dict)
     tags: dict[str, Any] = field(default_factory=dict)
+    many: "Recipe | None" = field(default=None, compare=False)  # to take its place where there are many topics
 
     def __repr__(self) -> str:
         sections = (f"{name}={getattr(self, name)!r}" for name in _SECTIONS if getattr(self, name))
@@ -138,7 +140,7 @@ class Recipe:
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
         Another learner is set before its parameters.
         """
-        recipe, pairs = self, []
+        recipe, pairs, assignments = self, [], list(assignments)
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             if not equals:
@@ -159,6 +161,8 @@ class Recipe:
                 recipe = recipe.changed(value)
             else:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
+        if recipe.many is not None:
+            recipe = replace(recipe, many=recipe.many.with_settings(assignments))
         if pairs:  # what cannot be followed is refused now
             recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
         return recipe
@@ -211,10 +215,18 @@ class Recipe:
         """Return what turns text into terms."""
         return self._make("tokens")
 
+    def same_terms(self, other: "Recipe") -> bool:
+        """Return whether another recipe makes the same rows of the same texts."""
+        return (self.tokens, self.features) == (other.tokens, other.features)
+
     @property
     def descriptions(self) -> int:
         """How many times each topic's description is a positive example of it."""
         return int(self._make("topics").descriptions)
+
+    def for_topics(self, n: int) -> "Recipe":
+        """Return the recipe for so many topics: from 1,000 on, that which takes the default's place."""
+        return self.many if self.many is not None and n >= MANY_TOPICS else self
 
     @property
     def shortlist(self) -> int:
@@ -281,6 +293,11 @@ def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
 def recipes() -> dict[str, Path]:
     """Return the shipped recipes' files by name."""
     return {path.stem: path for path in sorted(shipped("models").glob("*.toml"))}
+
+
+def default_recipe() -> Recipe:
+    """Return the recipe of those who name none: best, or subjects where there are many topics."""
+    return replace(read_recipe("best"), many=read_recipe("subjects"))
 
 
 def read_recipe(name_or_path: str | Path) -> Recipe:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Option, echo
 
 from textcat.cli import common
 from textcat.errors import TextcatError
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 
 def changed_recipe(
-    recipe: common.RecipeName = "best",
+    recipe: Annotated[
+        str | None,
+        Option(
+            help="Name of a shipped recipe, or path of a recipe file.",
+            show_default="best; subjects from 1,000 topics on",
+            autocompletion=common.complete_recipe,
+        ),
+    ] = None,
     learner: common.Learner = None,
     lang: Annotated[
         str | None, Option(help="Language of the documents, such as de: short for --set tokens.lang=LANG.")
@@ -31,9 +38,11 @@ def changed_recipe(
     ] = None,
 ) -> "Recipe":
     """Return a recipe with the changes that options ask for."""
-    from textcat.recipe import read_recipe
+    from textcat.recipe import default_recipe, read_recipe
 
-    chosen = read_recipe(recipe).changed(learner)
+    if recipe is None and not learner and not settings:
+        return default_recipe().with_settings([f"tokens.lang={lang}"] if lang else ())
+    chosen = read_recipe(recipe or "best").changed(learner)
     chosen = chosen.with_settings([*(settings or ()), *([f"tokens.lang={lang}"] if lang else ())])
     kappa = any(setting.partition("=")[0].strip() == "learner.kappa" for setting in settings or ())
     if kappa and chosen.learner.get("tau_pos", "prevalence") != "prevalence":
@@ -66,6 +75,12 @@ def train(
     documents = counted.corpus if counted else read(corpus, stages)
     from textcat.training.train import _train_and_evaluate
 
+    if (other := recipe.for_topics(len(documents.topics))) is not recipe:
+        recipe = other
+        echo(
+            f"textcat: {len(documents.topics):,} topics: trained by the recipe {recipe.name}; --recipe names another.",
+            err=True,
+        )
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
     with on_cluster(scheduler):

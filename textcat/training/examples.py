@@ -61,7 +61,7 @@ class _CountedCorpus:
         *,
         keep_texts: bool = True,
     ):
-        features, self._copies = recipe.make_features(), recipe.descriptions
+        features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.descriptions
         if tokens is not None:
             features.set_params(tokens=tokens)
         zones: list[dict[str, str]] = []  # all that were counted
@@ -85,6 +85,13 @@ class _CountedCorpus:
             for part in (self.corpus.train, self.corpus.test)
         )
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
+
+    def serves(self, recipe: Recipe) -> bool:
+        """Return whether these are the counts of a recipe; if so, its copies of descriptions are made from now on."""
+        serves = recipe.same_terms(self._recipe) and bool(recipe.descriptions) == bool(self._copies)
+        if serves:
+            self._recipe, self._copies = recipe, recipe.descriptions
+        return serves
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
         """Fit features of the recipe to documents, given by their positions, by default to all.

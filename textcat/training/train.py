@@ -166,7 +166,7 @@ def _train(
     release_memory()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
-        if counted is None:
+        if counted is None or not counted.serves(recipe):
             with stages._stage("tokens to rows", len(corpus.train)) as advance:
                 counted = _CountedCorpus(corpus, recipe, advance=advance, keep_texts=keep_texts)
         elif not keep_texts:
