@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import textcat
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Document
+from textcat.documents import Corpus, Document, topic_counts
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.recipe import read_recipe
@@ -127,6 +128,65 @@ def test_training_alone_ranks_as_the_trained_model_does():
     trained = _train_and_evaluate(corpus, read_recipe("best")).evaluation.bands[0].macro_average_precision
     assert quality[OURS] == f"{trained:.3f}"
     assert float(quality[PEER]) > 0.8
+
+
+def test_a_document_without_a_feature_or_a_topic_is_left_out_of_what_the_peer_is_trained_on():
+    from many_topics_omikuji import lines
+
+    X = np.array([[0.5, 0.0, 0.25], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    Y = np.array([[1, 1], [1, 0], [0, 0], [0, 1]])
+    assert list(lines(X, Y)) == ["2 3 2\n", "0,1 0:0.500000 2:0.250000\n", "1 2:1.000000\n"]
+
+
+def test_topics_are_taken_away_from_training_documents_alone():
+    from many_topics_textcat import hidden_topics, without
+
+    parts = [
+        Document(f"{part} {i}", {"title": f"t{i}"}, (f"p{i % 5}",), split=part)
+        for part in ("train", "test")
+        for i in range(20)
+    ]
+    corpus = Corpus.from_documents("titles", parts, names={f"p{i}": (f"name {i}",) for i in range(5)})
+    hidden = hidden_topics(corpus, 2, 4)
+    assert len(hidden) == 2
+    assert hidden == hidden_topics(corpus, 2, 4)
+    assert not hidden_topics(corpus, 2, 5)
+    changed = without(corpus, hidden)
+    assert (changed.topics, changed.names) == (corpus.topics, corpus.names)
+    assert not hidden & set(topic_counts(changed.train))
+    assert (len(changed.train), topic_counts(changed.test)) == (20, topic_counts(corpus.test))
+
+
+@pytest.mark.long
+def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, monkeypatch, capfd):
+    import many_topics
+
+    page, keep = tmp_path / "many-topics-benchmark.md", tmp_path / "kept"
+    words = ["--documents", "1000", "--runs", "1", "--keep", str(keep), "--out", str(page)]
+    many_topics.main(words)
+    written = page.read_text()
+    assert written in capfd.readouterr().out
+    assert [line for line in written.splitlines() if line.startswith("## ")] == [
+        "## Time and memory of training",
+        "## Quality",
+        "## Tagging",
+        "## Topics without a training document",
+        "## Cost per topic",
+    ]
+    assert ("| Omikuji, Bonsai-like | ALL |" in written) == bool(many_topics.peers())
+    kept, corpus = keep / "1000", many_topics.Space(keep, 1000, 1).corpus
+    first = open_corpus("yso-finna-en", finna_titles.parent).train[:1100]
+    assert [each.zones for each in (*corpus.train, *corpus.test)] == [each.zones for each in first]
+    # What the page has is what the model's own evaluation has.
+    evaluation = many_topics._evaluated(many_topics.Space(keep, 1000, 1), "textcat")
+    own = textcat.load(kept / "textcat").evaluation
+    assert evaluation.overall.ndcg == pytest.approx(own.overall.ndcg)
+    assert [row.psp for row in evaluation.bands] == [pytest.approx(row.psp) for row in own.bands]
+    for name in ("run", "measured"):
+        monkeypatch.setattr(many_topics, name, None)  # nothing is measured twice
+    many_topics.main(words)
+    without_load = [[line for line in text.splitlines() if "load " not in line] for text in (written, page.read_text())]
+    assert without_load[0] == without_load[1]
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.rglob("*.py")), ids=lambda path: str(path.relative_to(SCRIPTS)))

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import archive
+import many_topics
 import other_corpora
 import tagging
 import texts_to_rows
@@ -36,6 +37,7 @@ NAMES = "a = training, b = the whole way, c = tagging, d = from texts to rows, e
 # What has a page of its own.
 PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,
+    "many-topics": many_topics.main,
     "training-at-scale": training_at_scale.main,
 }
 
@@ -59,8 +61,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/benchmark",
         description=__doc__,
-        epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; and "
-        "scripts/benchmark training-at-scale; see their --help.",
+        epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
+        "scripts/benchmark many-topics, thousands of topics; and scripts/benchmark training-at-scale; see their "
+        "--help.",
     )
     parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")
     parser.add_argument("--only", default="".join(PARTS), help=f"parts: {NAMES} (default: all)")

@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from textcat.corpus.catalogue import Card, _locate
 from textcat.documents import Corpus
@@ -26,9 +27,14 @@ def located() -> Path | None:
     return _locate(Card(NAME, Path(__file__).parent, "tsv", [f"{NAME}.tsv.xz"]))
 
 
+def opened(path: Path) -> TextIO:
+    """Open a file, which may be packed, to read its lines."""
+    return lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8")
+
+
 def read(path: Path) -> list[list[str]]:
     """Read the first two columns of a file."""
-    with lzma.open(path, "rt", encoding="utf-8") as file:
+    with opened(path) as file:
         return [line.rstrip("\n").split("\t")[:2] for line in file]
 
 

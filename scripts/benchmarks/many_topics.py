@@ -1,0 +1,440 @@
+"""Measure training and tagging with 25,062 library subjects, beside Omikuji, and write docs/many-topics-benchmark.md.
+
+scripts/benchmark many-topics --keep FOLDER     # what is measured stays there: the same command resumes
+scripts/benchmark many-topics --quick           # a few thousand titles: does it work?
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import date
+from functools import cached_property
+from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import titles
+from machine import _load, commit, described
+from many_topics_omikuji import JOBS, SETTINGS, TAGGED
+from many_topics_textcat import RECIPE, SEED
+from workspace import HERE, measured, run
+
+from textcat.corpus.catalogue import open_corpus
+from textcat.documents import Corpus
+from textcat.errors import TextcatError
+from textcat.evaluation.export import markdown_table
+from textcat.evaluation.top import TopEvaluation, compare_tops, evaluate_top
+from textcat.files import _write_atomically
+from textcat.papers.experiments import _drawing
+
+OURS: dict[str, list[str]] = {"textcat": [], "textcat without names": ["topics.descriptions=0"]}
+PEERS = {"Omikuji, default": "default", "Omikuji, Bonsai-like": "bonsai"}
+BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
+MEASURES = (("P@1", "precision@1"), ("P@3", "precision@3"), ("P@5", "precision@5"), ("nDCG@10", "ndcg@10"))
+MORE_MEASURES = (("recall@10", "recall@10"), ("PSP@5", "psp@5"))
+RESAMPLES = 1000
+TAGGED_BY_PEER = 5_000  # titles
+HIDDEN, LEAST_TESTED = 300, 5  # topics, and the test documents that each of them has; of a sample, 1
+SIZES = (100, 1_000, 5_000, 25_062)  # topics
+TESTED = 50_000
+Facts = Mapping[str, Any]
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = _options(arguments)
+    with tempfile.TemporaryDirectory() as temporary:
+        space = Space(options.keep or Path(temporary), options.documents, options.runs)
+        head = _head(space, arguments)
+        parts = [part(space) for letter, part in PARTS.items() if letter in options.only]
+        text = "\n".join([head, *parts])
+        print(text, end="")
+        if options.out:
+            _write_atomically(options.out, text)
+            if "c" in options.only:
+                _draw(_costs(space), options.out.with_suffix(".svg"))
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/benchmark many-topics", description=__doc__.partition("\n")[0])
+    parser.add_argument("--documents", type=int, help="train on the first titles only, and test on a tenth as many")
+    parser.add_argument("--runs", type=int, default=5, help="rounds of tagging (default: %(default)s)")
+    parser.add_argument("--only", default="".join(PARTS), help=f"parts: {', '.join(map('='.join, NAMES.items()))}")
+    parser.add_argument("--quick", action="store_true", help="one round, with 3,000 titles")
+    parser.add_argument("--keep", type=Path, help="folder for what is measured, made, and used again if it is there")
+    parser.add_argument("--out", type=Path, help="write the page to this file, and its picture beside it")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.documents, options.runs = 3_000, 1
+    if options.runs < 1 or (options.documents is not None and options.documents < 1000):
+        parser.error("--runs must be at least 1, and --documents 1000")
+    if not options.only or set(options.only) - set(PARTS):
+        parser.error(f"--only takes letters out of {''.join(PARTS)}")
+    if titles.located() is None:
+        parser.error(f"the corpus {titles.NAME} is not here: `textcat corpora` says where it is looked for")
+    return options
+
+
+class Space:
+    """A folder with the corpus, rows, models, lists of topics and what was measured, each made when it is asked for.
+
+    What is measured of other documents lies in another folder.
+    """
+
+    def __init__(self, folder: Path, documents: int | None, runs: int):
+        self.folder, self.documents, self.runs = (folder / str(documents or "all")).absolute(), documents, runs
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.name = titles.NAME if documents is None else str(sample(documents, self.folder / "titles"))
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """Return the corpus."""
+        return open_corpus(self.name, download=False)
+
+    @cached_property
+    def test(self) -> Path:
+        """Return a file of the texts of test documents."""
+        path = self.folder / "test.json"
+        _write_atomically(path, json.dumps([{"zones": each.zones} for each in self.corpus.test]))
+        return path
+
+    def path(self, name: str, suffix: str = "") -> Path:
+        """Return the place of something."""
+        return self.folder / (name.replace(", ", "-").replace(" ", "-").lower() + suffix)
+
+    def kept(self, name: str, measure: Callable[[], Facts]) -> Facts:
+        """Return what was measured of something, in an earlier run or else now, and under which conditions."""
+        path = self.path(name, ".facts.json")
+        if not path.exists():
+            before = _load()
+            facts = {**measure(), "commit": commit(), "date": str(date.today()), "load": [before, _load()]}
+            _write_atomically(path, json.dumps(facts))
+        facts: Facts = json.loads(path.read_text())
+        return facts
+
+    def rows(self) -> Facts:
+        """Make rows for Omikuji."""
+        return self.kept("rows", lambda: asdict(measured(_omikuji("rows", self.name, self.folder))))
+
+
+def sample(documents: int, folder: Path) -> Path:
+    """Write the first titles, a tenth more to test on and their names, and return the card of this corpus."""
+    folder.mkdir(exist_ok=True)
+    source, n_test = titles.located(), min(documents // 10, TESTED)
+    assert source is not None
+    with titles.opened(source) as file:
+        _write_atomically(folder / "titles.tsv", "".join(islice(file, documents + n_test)))
+    shutil.copy(source.with_name(f"{titles.SUBJECTS}.tsv.xz"), folder)
+    card = folder / "titles.toml"
+    _write_atomically(
+        card,
+        f"""title = "Titles of {titles.NAME}"
+files = ["titles.tsv"]
+vocabulary = "{titles.SUBJECTS}.tsv.xz"
+reader = "tsv"
+options = {{ columns = "title, topics", separator = " ", quotes = "none", test = "last {n_test}" }}
+""",
+    )
+    return card
+
+
+def _textcat(task: str, *words: object) -> list[Any]:
+    return [sys.executable, HERE / "many_topics_textcat.py", task, *words]
+
+
+def _omikuji(task: str, *words: object) -> list[Any]:
+    return [sys.executable, HERE / "many_topics_omikuji.py", task, *words]
+
+
+def _head(space: Space, arguments: Sequence[str]) -> str:
+    corpus = space.corpus
+    omikuji = f"Omikuji {version('omikuji')}" if peers() else "Omikuji, which is not installed here"
+    source = titles.NAME if space.documents is None else f"the first titles of {titles.NAME}"
+    return f"""# Benchmark of many topics
+
+Written by `{shlex.join(["scripts/benchmark", "many-topics", *arguments])}` on {date.today()}.
+
+- Corpus: {source}, {len(corpus.train):,} training and {len(corpus.test):,} test documents, {len(corpus.topics):,}
+  topics that have a training document. See [corpora.md](corpora.md), and [many-topics.md](many-topics.md) for how
+  textcat trains so many.
+{described()}
+- {omikuji}: partitioned label trees, in Rust, as its Python package has it. Its rows are those of scikit-learn's
+  `TfidfVectorizer()`; documents without a known word are left out. Bonsai-like is
+  `{", ".join(f"{name}={value}" for name, value in SETTINGS["bonsai"].items())}`; all else is as it comes.
+- Each thing is measured in a process of its own, {JOBS} jobs or threads where nothing else is said.
+"""
+
+
+def peers() -> Mapping[str, str]:
+    """Return what there is beside textcat: nothing where it is not installed."""
+    return PEERS if find_spec("omikuji") else {}
+
+
+def _conditions(all_facts: Sequence[Facts]) -> str:
+    """Say of what, and in which state of the machine, something was measured: it may have been in several runs."""
+    commits, dates = (", ".join(dict.fromkeys(facts[name] for facts in all_facts)) for name in ("commit", "date"))
+    loads = [float(load) for facts in all_facts for load in facts["load"]]
+    return f"Recipe: {RECIPE}. Commit: {commits}. Date: {dates}. Load: {min(loads)} to {max(loads)}."
+
+
+def _table(rows: Sequence[Mapping[str, Any]], all_facts: Sequence[Facts]) -> str:
+    return f"{_conditions(all_facts)}\n\n{markdown_table(rows)}"
+
+
+# --- quality, time and memory ----------------------------------------------------------------------------------------
+
+
+def quality(space: Space) -> str:
+    """Train, measure what that takes, and how good the first topics are."""
+    facts = {name: _trained(space, name) for name in (*OURS, *peers())}
+    evaluations = {name: _evaluated(space, name) for name in facts}
+    if peers():
+        facts["rows for Omikuji: TfidfVectorizer, written as text"] = space.rows()
+    costs = [_cost_row(name, of_it) for name, of_it in facts.items()]
+    figures = [row for evaluation in evaluations.items() for row in _figures(*evaluation)]
+    compared = compare_tops(list(evaluations.values()), n_resamples=RESAMPLES)
+    differences = [
+        {"what": name, "topics": band} | _differences(compared.measures, place, band)
+        for place, name in enumerate(list(evaluations)[1:])
+        for band in BANDS
+    ]
+    return f"""## Time and memory of training
+
+textcat: `textcat train`, the whole process, from the file of titles to the saved model and its evaluation. Omikuji:
+the process that reads ready rows, trains, and saves the model; making its rows has a line of its own, and its
+vectorizer is not in the size of the model. The peak is that of all processes of a run together.
+
+{_table(costs, list(facts.values()))}
+## Quality
+
+The measures of [evaluation.md](evaluation.md#thousands-of-topics) on the test documents, of all topics and of those
+with so many training documents. In brackets: 95 % intervals, of {RESAMPLES:,} resamples of the documents.
+
+{markdown_table(figures)}
+By how much each is better or worse than {next(iter(OURS))} on the same documents, with 95 % intervals of the paired
+difference:
+
+{markdown_table(differences)}"""
+
+
+def _trained(space: Space, name: str) -> Facts:
+    if name in OURS:
+        return space.kept(name, lambda: _train_ours(space, name))
+    space.rows()
+    return space.kept(name, lambda: _train_peer(space, name))
+
+
+def _train_ours(space: Space, name: str) -> Facts:
+    model = space.path(name)
+    shutil.rmtree(model, ignore_errors=True)
+    settings = [word for setting in OURS[name] for word in ("--set", setting)]
+    train = [sys.executable, "-m", "textcat", "train", space.name, "--recipe", RECIPE, *settings]
+    taken = measured([*train, "--jobs", JOBS, "--out", model])
+    run(_textcat("tops", space.test, model, space.path(name, ".npy")))
+    return {**asdict(taken), "bytes": _size(model)}
+
+
+def _train_peer(space: Space, name: str) -> Facts:
+    model = space.path(name)
+    shutil.rmtree(model, ignore_errors=True)
+    taken = measured(_omikuji("train", space.folder, PEERS[name], model))
+    run(_omikuji("tops", space.folder, model, space.path(name, ".npy")))
+    return {**asdict(taken), "bytes": _size(model)}
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _cost_row(name: str, facts: Facts) -> dict[str, Any]:
+    return {
+        "what": name,
+        "seconds": f"{facts['seconds']:.1f}",
+        "seconds of processor": f"{facts['cpu_seconds']:.1f}",
+        "peak memory, MB": f"{facts['rss_bytes'] / 1e6:,.0f}",
+        "model on disk, MB": f"{facts['bytes'] / 1e6:,.0f}" if "bytes" in facts else None,
+    }
+
+
+def _evaluated(space: Space, name: str) -> TopEvaluation:
+    corpus = space.corpus
+    labels, known = corpus.labels(corpus.train), set(corpus.topics)
+    return evaluate_top(
+        np.load(space.path(name, ".npy")),
+        corpus.labels(corpus.test),
+        corpus.topics,
+        np.asarray(labels.sum(axis=0)).ravel(),
+        len(corpus.train),
+        n_unknown=[len({*document.topics} - known) for document in corpus.test],
+        resamples=RESAMPLES,
+    )
+
+
+def _figures(name: str, evaluation: TopEvaluation) -> Iterator[dict[str, Any]]:
+    for row in evaluation.flat_rows():
+        if row["band"] not in BANDS:
+            continue
+        cells = {title: _short(row[of]) + _bounds(row[f"{of}_low"], row[f"{of}_high"]) for title, of in MEASURES}
+        yield {"what": name, "topics": row["band"], **cells, **{title: _short(row[of]) for title, of in MORE_MEASURES}}
+
+
+def _differences(measures: Sequence[Any], place: int, band: str) -> dict[str, str | None]:
+    cells: dict[str, str | None] = {}
+    for title, of in MEASURES:
+        row = next(each for each in measures if (each.band, each.measure) == (band, of))
+        found = row.differences[place]
+        cells[title] = found and f"{found.difference:+.4f} ({found.interval[0]:+.4f} to {found.interval[1]:+.4f})"
+    return cells
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({low:.4f} to {high:.4f})"
+
+
+# --- tagging ---------------------------------------------------------------------------------------------------------
+
+
+def tagging(space: Space) -> str:
+    """Tag on one core, round by round."""
+    facts = space.kept("tagging", lambda: _rates(space))
+    ours = facts["rates"][0]
+    rows = [
+        {
+            "what": name,
+            "titles": f"{n:,}",
+            "titles a second": f"{median(rates):,.0f}"
+            + f" ({min(rates):,.0f} to {max(rates):,.0f})" * (len(rates) > 1),
+            "times slower": f"{median(mine / its for mine, its in zip(ours, rates, strict=True)):.3g}",
+        }
+        for name, n, rates in zip(facts["names"], facts["titles"], facts["rates"], strict=True)
+    ]
+    return f"""## Tagging
+
+The first {TAGGED} topics of titles, with the model loaded, on one core with one thread. Rounds: {len(ours)}, in each of
+which each ran once, in turn; medians, and in brackets least and most. textcat starts from texts. Omikuji starts from
+ready rows, which its Python takes one by one.
+
+{_table(rows, [facts])}"""
+
+
+def _rates(space: Space) -> dict[str, Any]:
+    out, ours, n_test = space.folder / "speed.json", next(iter(OURS)), len(space.corpus.test)
+    commands = {ours: _textcat("speed", space.test, space.path(ours), n_test, out)}
+    n_peer = min(TAGGED_BY_PEER, n_test)
+    commands |= {name: _omikuji("speed", space.folder, space.path(name), n_peer, out) for name in peers()}
+    for name in commands:
+        _trained(space, name)
+    rates: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(space.runs):
+        for name, command in commands.items():
+            run(["env", *ONE_THREAD, *command], preexec_fn=_on_one_core)
+            rates[name].append(json.loads(out.read_text())["rate"])
+    return {"names": list(rates), "titles": [n_test] + [n_peer] * (len(rates) - 1), "rates": list(rates.values())}
+
+
+ONE_THREAD = [f"{name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON")]
+
+
+def _on_one_core() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+# --- topics without a training document ------------------------------------------------------------------------------
+
+
+def unseen(space: Space) -> str:
+    """Take the labels of some topics away."""
+    facts, least = {}, LEAST_TESTED if space.documents is None else 1
+    for name, settings in OURS.items():
+        out = space.folder / "unseen.json"
+        command = _textcat("unseen", space.name, HIDDEN, least, *settings, out)
+        facts[name] = space.kept(f"unseen {name}", lambda command=command, out=out: _printed(command, out))
+    rows = [
+        {
+            "what": name,
+            "recall@10": _short(of_it["0-0"]["recall@10"]),
+            "PSP@5": _short(of_it["0-0"]["psp@5"]),
+            "documents": f"{of_it['0-0']['documents']:,}",
+            "nDCG@10, all topics": _short(of_it["ALL"]["ndcg@10"]),
+        }
+        for name, of_it in facts.items()
+    ]
+    n, least = next(iter(facts.values()))["0-0"]["topics"], "1 document" if least == 1 else f"{least} documents"
+    return f"""## Topics without a training document
+
+{n} topics, chosen at random (seed {SEED}) of those that have at least {least} in the test part, are taken away from
+all training documents, so that nothing but their names is known of them. Measured is how well test documents are
+given these topics, among all others.
+
+{_table(rows, list(facts.values()))}"""
+
+
+def _printed(command: list[Any], out: Path) -> Facts:
+    run(command)
+    facts: Facts = json.loads(out.read_text())
+    return facts
+
+
+# --- cost ------------------------------------------------------------------------------------------------------------
+
+
+def cost(space: Space) -> str:
+    """Train more and more topics."""
+    all_facts = _costs(space)
+    rows = [
+        {
+            "topics": f"{facts['topics']:,}",
+            "non-zeros": f"{facts['entries']:,}",
+            "seconds": f"{facts['seconds']:.1f}",
+            "ms a topic": f"{1e3 * facts['seconds'] / facts['topics']:.2f}",
+            "ns per non-zero and topic": f"{_nanoseconds(facts):.4f}",
+        }
+        for facts in all_facts
+    ]
+    return f"""## Cost per topic
+
+The seconds of the stage "train topics", of so many topics, those of most documents, on all documents; divided by the
+number of non-zeros of all rows, and by that of topics.
+
+{_table(rows, all_facts)}
+![Nanoseconds per non-zero and topic, by the number of topics](many-topics-benchmark.svg)
+"""
+
+
+def _costs(space: Space) -> list[Facts]:
+    out, most = space.folder / "cost.json", len(space.corpus.topics)
+    sizes = [n for n in SIZES if n < most] + [most]
+    return [space.kept(f"cost {n}", lambda n=n: _printed(_textcat("cost", space.name, n, out), out)) for n in sizes]
+
+
+def _nanoseconds(facts: Facts) -> float:
+    return float(1e9 * facts["seconds"] / (facts["entries"] * facts["topics"]))
+
+
+def _draw(all_facts: Sequence[Facts], path: Path) -> None:
+    try:
+        with _drawing(path, 6.0, 3.4) as drawn:
+            drawn.plot([facts["topics"] for facts in all_facts], list(map(_nanoseconds, all_facts)), "o-")
+            drawn.set(xscale="log", yscale="log", xlabel="topics", ylabel="ns per non-zero and topic")
+    except TextcatError as error:
+        print(error, file=sys.stderr)
+
+
+PARTS: dict[str, Callable[[Space], str]] = {"q": quality, "t": tagging, "z": unseen, "c": cost}
+NAMES = {"q": "quality, time and memory", "t": "tagging", "z": "topics without a training document", "c": "cost"}

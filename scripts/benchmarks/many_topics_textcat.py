@@ -1,0 +1,99 @@
+"""Use and train textcat in a process of its own, for the page on many topics.
+
+many_topics_textcat.py tops TEST.json MODEL OUT.npy      # the first 20 topics of each test document
+many_topics_textcat.py speed TEST.json MODEL N OUT.json  # titles a second
+many_topics_textcat.py unseen CORPUS N LEAST [SETTING ...] OUT.json  # topics taken away from training documents
+many_topics_textcat.py cost CORPUS N_TOPICS OUT.json     # train the most frequent topics
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from many_topics_omikuji import JOBS, RANKS, TAGGED, WARM_UP
+
+import textcat
+from textcat.documents import Corpus, topic_counts
+from textcat.progress import Stages
+
+RECIPE = "subjects"
+SEED = 0
+
+
+def tops(test: str, model: str, out: str) -> None:
+    """Save the first topics of each test document."""
+    np.save(out, _tops(textcat.load(model), _documents(test)))
+
+
+def _documents(test: str) -> list[dict[str, Any]]:
+    documents: list[dict[str, Any]] = json.loads(Path(test).read_text(encoding="utf-8"))
+    return documents
+
+
+def _tops(tagger: textcat.Tagger, documents: Any) -> np.ndarray:
+    column = {topic: j for j, topic in enumerate(tagger.topics)}
+    return np.array([[column[tag.topic] for tag in tags] for tags in tagger.tag_stream(documents, top=RANKS)], np.int32)
+
+
+def speed(test: str, model: str, n: str, out: str) -> None:
+    """Tag documents, from their texts, and write how many a second."""
+    tagger, documents = textcat.load(model), _documents(test)[: int(n)]
+    tagger.tag(documents[:WARM_UP], top=TAGGED)
+    started = time.perf_counter()
+    tagger.tag(documents, top=TAGGED)
+    Path(out).write_text(json.dumps({"rate": len(documents) / (time.perf_counter() - started)}))
+
+
+def unseen(corpus_name: str, n: str, least: str, *rest: str) -> None:
+    """Train without the labels of some topics, chosen by a seed, and measure how well test documents are given them."""
+    *settings, out = rest
+    corpus = textcat.open_corpus(corpus_name, download=False)
+    hidden = hidden_topics(corpus, int(n), int(least))
+    tagger = textcat.train(without(corpus, hidden), textcat.read_recipe(RECIPE).with_settings(settings), n_jobs=JOBS)
+    known, top = (tagger.topics, tagger.train_sizes, tagger.train_documents), _tops(tagger, corpus.test)
+    options: dict[str, Any] = {"spec": ["ALL", "0-0"], "n_unknown": tagger._unknown(corpus)}
+    measured = textcat.evaluate_top(top, tagger.relevant(corpus), *known, **options)
+    facts = {row["band"]: row for row in measured.flat_rows()}
+    assert facts["0-0"]["topics"] == len(hidden)
+    Path(out).write_text(json.dumps(facts))
+
+
+def hidden_topics(corpus: Corpus, n: int, least: int) -> set[str]:
+    """Choose at random n of the topics that have at least so many test documents, or half of them if that is fewer."""
+    counts = topic_counts(corpus.test)
+    possible = [topic for topic in corpus.topics if counts[topic] >= least and topic in corpus.names]
+    n = min(n, len(possible) // 2)
+    return set(np.random.default_rng(SEED).choice(possible, n, replace=False).tolist())
+
+
+def without(corpus: Corpus, hidden: set[str]) -> Corpus:
+    """Take topics away from all training documents; they stay topics, as a vocabulary names them."""
+    train = [
+        replace(each, topics=tuple(topic for topic in each.topics if topic not in hidden), split="train")
+        for each in corpus.train
+    ]
+    test = [replace(each, split="test") for each in corpus.test]
+    return Corpus.from_documents(corpus.name, [*train, *test], "described", names=corpus.names)
+
+
+def cost(corpus_name: str, n_topics: str, out: str) -> None:
+    """Train the most frequent topics on all documents, and write what the stage "train topics" took."""
+    corpus = textcat.open_corpus(corpus_name, download=False)
+    counts = topic_counts(corpus.train)
+    topics = sorted(sorted(corpus.topics, key=lambda topic: (-counts[topic], topic))[: int(n_topics)])
+    stages = Stages()
+    chosen, recipe = replace(corpus, topics=tuple(topics)), textcat.read_recipe(RECIPE)
+    tagger = textcat.train(chosen, recipe, n_jobs=JOBS, stages=stages)
+    entries = sum(len(rows.data) for rows in tagger.features.row_blocks(iter(corpus.train)))
+    facts = {"topics": len(topics), "seconds": stages.seconds["train topics"], "entries": entries}
+    Path(out).write_text(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    {"tops": tops, "speed": speed, "unseen": unseen, "cost": cost}[sys.argv[1]](*sys.argv[2:])
