@@ -625,6 +625,38 @@ def test_tune_compares_recipes_and_writes_the_table_and_the_best(run):
     assert len(Path("study/trials.jsonl").read_text().splitlines()) == 2
 
 
+def test_tune_measures_recipes_with_a_shortlist_on_documents_that_are_held_out(run):
+    space = _file("space.toml", b"[topics]\nshortlist = [8, 10]\n")
+    run("tune", "newswire", "--recipe", "subjects", "--space", space, "--out", "study")
+    assert (run.code, run.err) == (0, "")
+    assert run.out.splitlines()[0].split()[:5] == ["shortlist", "nDCG@10", "ALL", "P@1", "ALL"]
+    assert "\nMeasured on 72 training documents held out, trained on 649 others.\n" in run.out
+    assert "The sparsest that ranks as well as the best by nDCG@10: shortlist=" in run.out
+    assert "PSP@5 21-100" in Path("study/table.md").read_text().splitlines()[0]
+    assert read_recipe("study/recipe.toml").shortlist in (8, 10)
+    as_json = json.loads(
+        run("tune", "newswire", "--recipe", "subjects", "--space", space, "--out", "study", "--json").out
+    )
+    assert as_json["chosen"] in as_json["trials"]
+    assert set(as_json["trials"][0]["ndcg@10"]) == {"ALL", "1-5", "6-20", "21-100", "101-"}
+    assert "leave --folds and --repeats out" in run.refuses(
+        "tune", "newswire", "--recipe", "subjects", "--space", space, "--repeats", "1"
+    )
+
+
+def test_a_shortlist_is_measured_on_a_sample_where_there_are_no_test_documents(run):
+    documents = [{"text": d.zones["body"], "topics": [*d.topics]} for d in textcat.open_corpus("newswire").train[:90]]
+    own = _file("own.jsonl", "\n".join(map(json.dumps, documents)).encode())
+    run("train", own, "--recipe", "subjects", "--set", "topics.shortlist=8", "--out", "m", "--jobs", "2")
+    assert (run.code, run.err) == (0, "")
+    assert run.out.startswith(
+        "Corpus own.jsonl has no test documents: on 9 of its 90 training documents, held out as a sample,\n\n"
+    )
+    assert re.search(r"^held-out sample +[0-9.]+$", run.out, re.MULTILINE)
+    for command in (("evaluate", "m", own), ("show", "m")):
+        assert "Measured after training, on 9 training documents, held out as a sample:\n\n" in run(*command).out
+
+
 def test_recipes_are_listed_with_what_they_are(run):
     run("recipes")
     assert (run.code, run.err) == (0, "")

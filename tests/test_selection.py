@@ -107,17 +107,17 @@ def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, recipe)
         quality[np.asarray(train.sum(axis=0)).ravel() == 0] = np.nan
         qualities.append(np.nanmean(quality))
     assert trial.recipe == recipe
-    assert trial.macro_average_precision["ALL"] == pytest.approx(np.mean(qualities), abs=1e-9)
-    assert trial.average_sparsity["ALL"] == pytest.approx(np.mean(support))
+    assert trial.measures["macro_average_precision"]["ALL"] == pytest.approx(np.mean(qualities), abs=1e-9)
+    assert trial.measures["average_sparsity"]["ALL"] == pytest.approx(np.mean(support))
     of_two = np.asarray(labels.sum(axis=0)).ravel() >= 2
     expected = np.nanmean(_average_precisions(labels, pooled)[of_two])
-    assert trial.macro_average_precision[POOLED] == pytest.approx(expected)
+    assert trial.measures["macro_average_precision"][POOLED] == pytest.approx(expected)
 
 
 def test_the_expected_average_has_simulated_topics_in_the_place_of_the_smallest():
     whole = textcat.open_corpus("newswire")
     (trial,) = _cross_validate(whole, [PLAIN], n_folds=2)
-    figures = trial.macro_average_precision
+    figures = trial.measures["macro_average_precision"]
     n = len(whole.topics)
     common = (n * figures[EXPECTED] - 30 * figures[RARE]) / (n - 30)
     assert figures["LAST30"] < common <= 1
@@ -127,7 +127,7 @@ def test_the_expected_average_has_simulated_topics_in_the_place_of_the_smallest(
 def test_on_rows_of_unit_length_a_bias_of_size_r_is_one_of_size_1(corpus):
     recipes = [with_margins(1, 5.0, rho=rho) for rho in (1.0, "R")]
     one, r = _cross_validate(corpus, recipes, n_folds=2)
-    assert one.macro_average_precision == r.macro_average_precision
+    assert one.measures["macro_average_precision"] == r.measures["macro_average_precision"]
 
 
 def test_the_number_of_jobs_and_of_recipes_in_a_study_change_no_trial(corpus):
@@ -142,7 +142,7 @@ def test_the_number_of_jobs_and_of_recipes_in_a_study_change_no_trial(corpus):
 def test_repeats_are_averaged_over_splits_of_following_seeds(corpus):
     def map_all(**options):
         (trial,) = _cross_validate(corpus, [with_margins(1, 5.0)], n_folds=2, **options)
-        return trial.macro_average_precision["ALL"]
+        return trial.measures["macro_average_precision"]["ALL"]
 
     assert map_all(seed=3, n_repeats=2) == pytest.approx((map_all(seed=3) + map_all(seed=4)) / 2)
 
@@ -167,7 +167,10 @@ def test_the_study_of_margins_has_fixed_and_adapted_ones_each_once():
 def test_the_best_is_the_sparsest_of_those_that_rank_as_well_as_the_yardstick():
     def trial(tau_pos, quality, sparsity):
         figures = {"ALL": quality, "TOP10": quality, EXPECTED: quality, RARE: float("nan")}
-        return Trial(with_margins(1, tau_pos), figures, {"ALL": sparsity, "TOP10": sparsity})
+        return Trial(
+            with_margins(1, tau_pos),
+            {"macro_average_precision": figures, "average_sparsity": {"ALL": sparsity, "TOP10": sparsity}},
+        )
 
     trials = [trial(1.0, 0.7500, 900), trial(2.0, 0.7495, 400), trial(3.0, 0.7480, 100)]
     assert _best(trials, tolerance=0.001).recipe.learner["tau_pos"] == 2
@@ -191,7 +194,7 @@ def test_simulated_rare_topics_learn_from_as_few_positives_as_rare_ones_and_are_
         assert all_positives <= {*rare.positives, *rare.left_out}
         assert set(rare.left_out) <= {*held_out, *all_positives}
     (trial,) = _cross_validate(corpus, [with_margins(1, 5.0)], n_folds=2)
-    assert 0 < trial.macro_average_precision[RARE] < trial.macro_average_precision["TOP10"]
+    assert 0 < trial.measures["macro_average_precision"][RARE] < trial.measures["macro_average_precision"]["TOP10"]
 
 
 def test_out_of_fold_scores_are_those_of_learners_that_have_not_seen_the_document(corpus):

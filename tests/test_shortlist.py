@@ -19,7 +19,7 @@ from textcat.model._shortlist import nearest, products_at, rows_by_topic, scores
 from textcat.model.shortlist import NOT_LISTED, Parts, Shortlist
 from textcat.tagging._job import _restricted
 from textcat.training.shortlist import _side_by_side, train_shortlist
-from textcat.training.train import _train_and_evaluate
+from textcat.training.train import _hold_out, _train_and_evaluate
 
 
 def matrix(random, n_rows, n_columns, density=0.4, values=(-1, -0.5, 0.25, 0.5, 1)):
@@ -176,11 +176,45 @@ def test_a_tagger_of_some_topics_scores_them_as_the_whole_one_does(tagger):
     assert (some.scores(texts) == tagger.scores(texts)[:, columns]).all()
 
 
-def test_a_shortlist_needs_test_documents_to_be_measured():
+@pytest.fixture(scope="module")
+def untested():
     corpus = textcat.open_corpus("newswire")
-    alone = textcat.Corpus("alone", corpus.train, [], corpus.topics)
-    with pytest.raises(TextcatError, match=r"--test-size 0\.1"):
-        _train_and_evaluate(alone, textcat.read_recipe("subjects"))
+    return textcat.Corpus("alone", corpus.train, [], corpus.topics)
+
+
+SUBJECTS = textcat.read_recipe("subjects").with_settings(["topics.shortlist=8"])
+
+
+def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one_was_trained_without(
+    untested, tagger, tmp_path
+):
+    trained = _train_and_evaluate(untested, SUBJECTS, bands="ALL", n_jobs=3, store=tmp_path / "rows")
+    assert (trained.weights != tagger.weights).nnz == 0  # on all documents
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+    part = _hold_out(untested, seed=0)
+    assert len(part.held_out) == len(untested.train) // 10
+    assert sorted([*part.trained, *part.held_out]) == list(range(len(untested.train)))
+    train, test = ([untested.train[i] for i in positions] for positions in part)
+    first = _train_and_evaluate(textcat.Corpus("first", train, test, untested.topics), SUBJECTS, bands="ALL")
+    measured = trained.evaluation
+    assert measured.measured_on == "training documents, held out as a sample"
+    assert (measured.scores == first.evaluation.scores).all()
+    assert measured.bands == first.evaluation.bands
+    assert textcat.load(textcat.save(trained, tmp_path / "model")).evaluate(untested).bands == measured.bands
+
+
+def test_with_many_topics_the_sample_is_measured_by_its_first_topics(untested, monkeypatch):
+    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.model.tagger._CELLS", 500)  # blocks of 10 documents
+    measured = _train_and_evaluate(untested, SUBJECTS).evaluation
+    assert (measured.test_documents, measured.overall.topics) == (72, 33)
+    assert measured.overall.ndcg[10] > 0.9
+
+
+def test_too_few_documents_to_hold_some_out_are_told_in_a_sentence(untested):
+    few = textcat.Corpus("few", untested.train[:9], [], untested.topics)
+    with pytest.raises(TextcatError, match="few has 9 training documents, too few to hold one of 10 out"):
+        _train_and_evaluate(few, SUBJECTS)
 
 
 def test_a_recipe_without_a_shortlist_is_not_read_with_centroids(tagger, tmp_path):

@@ -61,7 +61,8 @@ def test_words_stand_left_and_lines_have_no_trailing_spaces(tmp_path):
 def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_path):
     def trial(expected, sparsity, **learner):
         recipe = Recipe("mine", features={"min_df": 2}, learner={"tau_neg": -0.5, **learner})
-        return Trial(recipe, {"ALL": 0.75, "RARE": float("nan"), EXPECTED: expected}, {"ALL": sparsity})
+        quality = {"ALL": 0.75, "RARE": float("nan"), EXPECTED: expected}
+        return Trial(recipe, {"macro_average_precision": quality, "average_sparsity": {"ALL": sparsity}})
 
     trials = [trial(0.75, 462.0, tau_pos=20.0), trial(0.7499, 400.0, tau_pos="prevalence", kappa=-10.0)]
     lines = printed(tables.study, trials, trials[1], Stages(), tmp_path)

@@ -3,13 +3,18 @@
 import json
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 import textcat
+from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.evaluation.top import evaluate_top
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
-from textcat.training.selection import EXPECTED
+from textcat.training.held_out import _measure_held_out, _sample
+from textcat.training.selection import _best
+from textcat.training.train import _hold_out
 from textcat.training.tune import _Range, _study, read_space, to_toml
 
 SPACE = """
@@ -36,9 +41,9 @@ def space_file(tmp_path):
     return write
 
 
-def run(corpus, folder, space=None, sampler="grid", n_trials=4, stages=None, **more):
+def run(corpus, folder, space=None, sampler="grid", n_trials=4, stages=None, start=Recipe("mine"), **more):  # noqa: B008
     options = {"n_folds": 2, "n_repeats": 1, "seed": 0, "n_jobs": 1} | more
-    return _study(corpus, Recipe("mine"), space, sampler, n_trials, folder, stages or Stages(), **options)
+    return _study(corpus, start, space, sampler, n_trials, folder, stages or Stages(), **options)
 
 
 def test_a_space_is_read_as_lists_and_ranges(space_file):
@@ -107,7 +112,7 @@ def test_what_cannot_be_searched_is_told_in_a_sentence(corpus, space_file, tmp_p
 def test_a_study_gives_its_trials_the_best_first_and_goes_on_from_its_journal(corpus, space_file, tmp_path):
     space = space_file("[learner]\ntau_pos = [1.0, 5.0, 20.0]\n")
     first = run(corpus, tmp_path / "study", space)
-    figures = [trial.macro_average_precision[EXPECTED] for trial in first]
+    figures = [trial.goal for trial in first]
     assert figures == sorted(figures, reverse=True)
     journal = tmp_path / "study" / "trials.jsonl"
     lines = journal.read_text(encoding="utf-8").splitlines()
@@ -145,6 +150,88 @@ def test_random_and_tpe_try_as_many_as_they_are_asked_to(corpus, space_file):
     found = run(corpus, None, space, "tpe", 14)
     assert len(found) == 14
     assert repr(found) == repr(run(corpus, None, space, "tpe", 14))
+
+
+SHORT = Recipe("short", topics={"descriptions": 1, "shortlist": 5})
+WITHOUT_FOLDS = {"n_folds": None, "n_repeats": None}
+
+
+def figures_of(trials):
+    return {json.dumps(trial.recipe.as_dict()): trial.as_dict() for trial in trials}
+
+
+def test_recipes_with_a_shortlist_are_measured_on_documents_that_are_held_out(corpus, space_file, tmp_path):
+    space = space_file("[topics]\nshortlist = [5, 8]\n[features]\nmin_df = [1, 2]\n")
+    first = run(corpus, tmp_path, space, start=SHORT, n_jobs=3, **WITHOUT_FOLDS)
+    figures = [trial.measures["ndcg@10"]["ALL"] for trial in first]
+    assert [trial.goal for trial in first] == figures == sorted(figures, reverse=True)
+    assert {trial.measured_on for trial in first} == {"15 training documents held out, trained on 135 others"}
+    assert [*first[0].measures] == ["ndcg@10", "precision@1", "recall@10", "psp@5", "average_sparsity"]
+    # one job, none kept: the same to the bit
+    again = run(corpus, None, space, start=SHORT, **WITHOUT_FOLDS)
+    assert repr(figures_of(again)) == repr(figures_of(first))
+    journal = tmp_path / "trials.jsonl"
+    before = journal.read_text(encoding="utf-8")
+    assert repr(run(corpus, tmp_path, space, start=SHORT, **WITHOUT_FOLDS)) == repr(first)
+    assert journal.read_text(encoding="utf-8") == before, "kept trials are not run again"
+    other = run(corpus, tmp_path, space, start=SHORT, seed=1, **WITHOUT_FOLDS)
+    assert repr(figures_of(other)) != repr(figures_of(first)), "the seed draws what is held out"
+    assert _best(first).goal >= first[0].goal - 0.0005
+    alone = run(
+        corpus, None, space_file("[topics]\nshortlist = [8]\n[features]\nmin_df = [2]\n"), start=SHORT, **WITHOUT_FOLDS
+    )
+    assert repr(figures_of(alone).popitem()[1]) == repr(figures_of(first)[json.dumps(alone[0].recipe.as_dict())])
+
+
+def test_a_study_with_shortlists_gives_what_training_without_the_held_out_documents_gives(corpus):
+    (trial,) = _measure_held_out(corpus, [SHORT], seed=3)
+    part = _hold_out(corpus, seed=3)
+    train, test = ([corpus.train[i] for i in positions] for positions in part)
+    split = textcat.Corpus("split", train, test, corpus.topics)
+    tagger = textcat.train(split, SHORT)
+    top = tagger._first(tagger.scores(test), 10)
+    measured = evaluate_top(top, split.labels(test), tagger.topics, tagger.train_sizes, len(train))
+    for name, k in (("ndcg", 10), ("precision", 1), ("recall", 10), ("psp", 5)):
+        expected = {row.band: getattr(row, name)[k] for row in measured.bands}
+        found = {band: None if value != value else value for band, value in trial.measures[f"{name}@{k}"].items()}
+        assert found == expected
+    support = np.array(tagger.facts["support"])
+    small = (tagger.train_sizes > 0) & (tagger.train_sizes < 6)
+    assert trial.measures["average_sparsity"]["1-5"] == support[small].mean()
+
+
+def test_of_a_large_corpus_a_sample_is_trained_on_and_no_other_text_is_read(corpus, monkeypatch):
+    monkeypatch.setattr("textcat.training.held_out._MOST_TRAINED", 60)
+    monkeypatch.setattr("textcat.training.train._N_HELD_OUT", 10)
+    sample, part = _sample(corpus, seed=0)
+    assert (len(sample.train), len(part.trained), len(part.held_out)) == (70, 60, 10)
+    assert sorted([*part.trained, *part.held_out]) == list(range(70))
+    held_out = _hold_out(corpus, seed=0).held_out
+    assert [sample.train[i] for i in part.held_out] == [corpus.train[i] for i in held_out]
+    chosen = {document.id for document in sample.train}
+    others = [Document(d.id, d.zones if d.id in chosen else {}, d.topics) for d in corpus.train]
+    (trial,), (same,) = (
+        _measure_held_out(each, [SHORT]) for each in (corpus, textcat.Corpus("x", others, [], corpus.topics))
+    )
+    assert trial.measured_on == "10 training documents held out, trained on 60 others"
+    assert repr(trial) == repr(same)
+
+
+def test_what_does_not_go_with_shortlists_is_refused(corpus, space_file):
+    def refused(text, **options):
+        space = space_file(text) if text else None
+        with pytest.raises(TextcatError) as told:
+            run(corpus, None, space, start=SHORT, **{**WITHOUT_FOLDS, **options})
+        return str(told.value)
+
+    assert "the margins of the study are for recipes without one: name a space with --space" in refused("")
+    assert "leave --folds and --repeats out" in refused("[learner]\neta = [1.0]", n_folds=3)
+    for values in ("[0, 10]", "{ low = 0, high = 9 }"):
+        assert "leave 0 out" in refused(f"[topics]\nshortlist = {values}", sampler="random")
+    assert "cannot be -1; give 0 or more" in refused("[topics]\nshortlist = [-1, 5]")
+    without_topics = [Document(d.id, d.zones) for d in corpus.train[:-1]] + [corpus.train[-1]]
+    with pytest.raises(TextcatError, match="None of the 15 training documents of corpus part that are held out has a"):
+        next(_measure_held_out(textcat.Corpus("part", without_topics, [], corpus.topics), [SHORT], seed=1))
 
 
 @pytest.mark.parametrize("name", recipes())

@@ -8,7 +8,7 @@ import re
 import string
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,7 @@ _BAND_LINES = (
 _MAIN = {"macro_average_precision": "MAP", "macro_f1": "macro F1", "micro_f1": "micro F1"}
 _IN_SHORT = {"average_sparsity", *_MAIN}  # the measures that are printed unless all of them are asked for
 _SHORT_TITLES = _MAIN | {f"{measure}@{k}": title for title, measure, k in SHOWN}
+_TUNED = _SHORT_TITLES | {"average_sparsity": "sparsity"}  # what tuning measures
 
 
 class _Figure(str):
@@ -164,7 +165,7 @@ def training(
     console: Console, tagger: Tagger, corpus: Corpus, folder: Path, stages: Stages, *, per_topic: bool, as_json: bool
 ) -> None:
     """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
-    from textcat.training.train import unevaluated_topics
+    from textcat.training.train import _SAMPLED, unevaluated_topics
 
     late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
@@ -176,6 +177,8 @@ def training(
     if evaluation.measured_on != "test documents":
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
         measured = f"by cross-validation on its {tagger.train_documents} training documents"
+        if evaluation.measured_on == _SAMPLED:
+            measured = f"on {evaluation.test_documents} of its {tagger.train_documents} {evaluation.measured_on}"
         _say(console, f"Corpus {tagger.corpus}{why}: {measured},\n")
     quality(console, evaluation, per_topic=per_topic)
     console.print()
@@ -514,15 +517,18 @@ def study(
     console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None, *, as_json: bool = False
 ) -> None:
     """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
-    from textcat.training.selection import is_the_papers
+    from textcat.training.selection import _is_yardstick
     from textcat.training.tune import to_toml
 
     varied = _varied([trial.recipe for trial in trials])
     rows = [
         {
             **{key: getattr(trial.recipe, section).get(key) for section, key in varied},
-            **{f"MAP {band}": _Figure(f"{value:.4f}") for band, value in trial.macro_average_precision.items()},
-            **{f"sparsity {band}": _Figure(f"{value:.0f}") for band, value in trial.average_sparsity.items()},
+            **{
+                f"{_TUNED[measure]} {band}": _Figure(f"{value:.{0 if _TUNED[measure] == 'sparsity' else 4}f}")
+                for measure, of_bands in trial.measures.items()
+                for band, value in of_bands.items()
+            },
         }
         for trial in trials
     ]
@@ -530,17 +536,22 @@ def study(
         _write_atomically(out / "table.md", markdown_table(rows))
         _write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
     if as_json:
-        _print_json(console, {"chosen": asdict(chosen), "trials": list(map(asdict, trials)), **_cost(stages)})
+        tried = [trial.as_dict() for trial in trials]
+        _print_json(console, {"chosen": chosen.as_dict(), "trials": tried, **_cost(stages)})
         return
-    first = [*(key for _, key in varied), "MAP ALL", "MAP EXPECTED", "sparsity ALL"]
-    order = [name for name in dict.fromkeys([*first, *rows[0]]) if name in rows[0]]
+    first = [name for name in rows[0] if name in {key for _, key in varied} or name.endswith((" ALL", " EXPECTED"))]
+    order = list(dict.fromkeys([*first, *rows[0]]))
     show(console, [{name: row[name] for name in order} for row in rows[:_MOST_TRIALS]], needed=len(varied) + 3)
     if len(rows) > _MOST_TRIALS:
         console.print(f"... and {len(rows) - _MOST_TRIALS} more", style="dim")
     console.print()
     show(console, stage_rows(stages.seconds, peak_memory()))
-    yardstick = any(is_the_papers(trial.recipe) for trial in trials)
-    goal = "PAUM(1, 50) over ALL, TOP10 and RARE" if yardstick else "the best over EXPECTED"
+    measure, band = chosen.judged_by
+    goal = f"the best over {band}" if _TUNED[measure] == "MAP" else f"the best by {_TUNED[measure]}"
+    if any(map(_is_yardstick, trials)):
+        goal = "PAUM(1, 50) over ALL, TOP10 and RARE"
+    if chosen.measured_on:
+        _say(console, f"\nMeasured on {chosen.measured_on}.")
     taken = {key: getattr(chosen.recipe, section).get(key) for section, key in varied}
     _say(console, f"\nThe sparsest that ranks as well as {goal}: {_settings(taken)}")
     if out is not None:

@@ -191,16 +191,22 @@ def tune(
     ] = None,
     sampler: Annotated[str, Option(help="All of the space (grid), random ones of it, or tpe.")] = "grid",
     trials: Annotated[int, Option(min=1, help="How many recipes to try, for random and tpe.")] = 100,
-    folds: Annotated[int, Option(min=2, help="Parts the training documents are split into.")] = 5,
-    repeats: Annotated[int, Option(min=1, help="How many splits into folds to average over.")] = 1,
-    seed: Annotated[int, Option(min=0, help="Seed of the first split into folds, and of the sampler.")] = 0,
+    folds: Annotated[
+        int | None, Option(min=2, help="Parts the training documents are split into.", show_default="5")
+    ] = None,
+    repeats: Annotated[
+        int | None, Option(min=1, help="How many splits into folds to average over.", show_default="1")
+    ] = None,
+    seed: Annotated[
+        int, Option(min=0, help="Seed of the first split, or of what is held out, and of the sampler.")
+    ] = 0,
     jobs: common.Jobs = -1,
     as_json: common.AsJson = False,
     out: Annotated[
         Path | None, Option(help="Folder for the table, the best recipe, and the trials; the same study resumes there.")
     ] = None,
 ) -> None:
-    """Compare recipes by cross-validation on the training documents, and find the best."""
+    """Compare recipes on training documents that are held out, and find the best."""
     from textcat.cli import _tables
     from textcat.recipe import read_recipe
     from textcat.training.selection import _best

@@ -437,12 +437,13 @@ class Tagger:
         known = set(self.topics)
         return np.array([len({*document.topics} - known) for document in corpus.test], np.int64)
 
-    def _measure_rows(self, rows: "csr_matrix", corpus: Corpus, bands: str | Iterable[str] | None) -> Any:
-        """Measure the test documents of a corpus as `evaluate` does, given their rows."""
-        n = max(_CELLS // len(self.topics), 1) if self._many else rows.shape[0]
-        blocks = (self._scores_of(rows[start : start + n]) for start in range(0, rows.shape[0], n))
-        scores = blocks if self._many else next(blocks)
-        return self._measure(scores, self.relevant(corpus), bands=bands, n_unknown=self._unknown(corpus))
+    def _measure_rows(self, rows: "csr_matrix", relevant: Any, **options: Any) -> Any:
+        """Measure documents as `evaluate` does, given their rows; options are those of `_measure`."""
+        return self._measure(self._row_scores(rows) if self._many else self._scores_of(rows), relevant, **options)
+
+    def _row_scores(self, rows: "csr_matrix") -> Iterator[np.ndarray]:
+        n = max(_CELLS // len(self.topics), 1)
+        return (self._scores_of(rows[start : start + n]) for start in range(0, rows.shape[0], n))
 
     def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation | TopEvaluation:
         """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, groupby, islice, product
 from operator import lt
 from typing import Any, NamedTuple
@@ -39,6 +39,7 @@ _MARGINS: list[dict[str, Any]] = [
 # topics of at least _MIN_COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on
 # all held-out ones.
 RARE, EXPECTED, POOLED = "RARE", "EXPECTED", "POOLED"
+_MAP, _SPARSITY = "macro_average_precision", "average_sparsity"
 _MIN_COMMON = 15
 _N_RARE = 30
 
@@ -52,17 +53,41 @@ _BATCH = 12  # settings trained in one call of the solver: enough to keep the la
 
 @dataclass(frozen=True)
 class Trial:
-    """The cross-validated quality of a recipe, per band: averages over topics, then over folds.
+    """The quality of a recipe: measures by name, each a figure per band.
 
-    A topic counts in the folds where it has positives on both sides. "RARE" is the average over common topics trained
-    with as few positives as the rarest topics have, "EXPECTED" that over all topics with RARE in the place of the
-    thirty smallest ones, and "POOLED" that over all topics of two documents or more, each ranked once over the
-    documents of all folds.
+    By cross-validation that is "macro_average_precision": averages over topics, then over folds. A topic counts in the
+    folds where it has positives on both sides. "RARE" is the average over common topics trained with as few positives
+    as the rarest topics have, "EXPECTED" that over all topics with RARE in the place of the thirty smallest ones, and
+    "POOLED" that over all topics of two documents or more, each ranked once over the documents of all folds. On
+    documents that were held out it is "ndcg@10" and others of `TopEvaluation`. "average_sparsity", the number of
+    support documents, is always among them.
     """
 
     recipe: Recipe
-    macro_average_precision: dict[str, float]
-    average_sparsity: dict[str, float]  # number of support documents
+    measures: dict[str, dict[str, float]]
+    measured_on: str = ""  # if not by cross-validation: which documents were held out
+
+    @property
+    def judged_by(self) -> tuple[str, str]:
+        """The measure that is to be large, and its band."""
+        return (_MAP, EXPECTED) if _MAP in self.measures else ("ndcg@10", "ALL")
+
+    @property
+    def goal(self) -> float:
+        """The figure that is to be large."""
+        measure, band = self.judged_by
+        return self.measures[measure][band]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the trial as JSON has it."""
+        on = {"measured_on": self.measured_on} if self.measured_on else {}
+        return {"recipe": asdict(self.recipe), **self.measures, **on}
+
+    @classmethod
+    def _from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
+        """Return the trial that `as_dict` made these figures of, with a recipe in the place of its own."""
+        measures = {name: of for name, of in figures.items() if isinstance(of, dict) and name != "recipe"}
+        return cls(recipe, measures, figures.get("measured_on", ""))
 
 
 def margin_settings(recipe: Recipe) -> list[Recipe]:
@@ -297,7 +322,7 @@ class _Try:
     def trial(self) -> Trial:
         """Return the averages over the folds."""
         quality = {**_average(self._quality), POOLED: float(np.mean(self._pooled))}
-        return Trial(self._recipe, quality, _average(self._sparsity))
+        return Trial(self._recipe, {_MAP: quality, _SPARSITY: _average(self._sparsity)})
 
 
 class _RareTopic(NamedTuple):
@@ -389,15 +414,20 @@ def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the sparsest of the trials that rank as well as the yardstick.
 
-    The yardstick is the paper's PAUM(1, 50) where it is among the trials, over ALL, TOP10 and RARE; else the trial of
-    the highest EXPECTED; the macro-averaged precision may be lower by the tolerance. LAST30 is not compared: it changes
-    far more between splits than between settings.
+    The yardstick is the paper's PAUM(1, 50) where it was cross-validated, over ALL, TOP10 and RARE; else the trial of
+    the highest goal; the measure that trials are judged by may be lower by the tolerance. LAST30 is not compared: it
+    changes far more between splits than between settings.
     """
-    paper = next((trial for trial in trials if is_the_papers(trial.recipe)), None)
-    reference = paper or max(trials, key=lambda trial: trial.macro_average_precision[EXPECTED])
-    names = ("ALL", "TOP10", RARE) if paper else (EXPECTED,)
-    yardstick = [reference.macro_average_precision[band] - tolerance for band in names]
-    figures = [[trial.macro_average_precision[band] for band in names] for trial in trials]
+    paper = next((trial for trial in trials if _is_yardstick(trial)), None)
+    reference = paper or max(trials, key=lambda trial: trial.goal)
+    measure, band = reference.judged_by
+    names = ("ALL", "TOP10", RARE) if paper else (band,)
+    yardstick = [reference.measures[measure][band] - tolerance for band in names]
+    figures = [[trial.measures[measure][band] for band in names] for trial in trials]
     # A band that no topic is in is nan, and no reason against a setting.
     as_good = [trial for trial, of in zip(trials, figures, strict=True) if not any(map(lt, of, yardstick))]
-    return min(as_good, key=lambda trial: trial.average_sparsity["ALL"])
+    return min(as_good, key=lambda trial: trial.measures[_SPARSITY]["ALL"])
+
+
+def _is_yardstick(trial: Trial) -> bool:
+    return _MAP in trial.measures and is_the_papers(trial.recipe)

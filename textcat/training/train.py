@@ -1,4 +1,4 @@
-"""A corpus and a recipe → a tagger, and an evaluation: on test documents, or without them by cross-validation."""
+"""A corpus and a recipe → a tagger, and an evaluation: on test documents, or on those of training, held out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +31,9 @@ from textcat.training.selection import _folds, _held_out_scores
 
 _N_FOLDS = 5
 _CROSS_VALIDATED = "training documents, by cross-validation"
+_SAMPLED = "training documents, held out as a sample"
+# So many documents are held out as a sample at most, and one of so many.
+_N_HELD_OUT, _ONE_OF = 5_000, 10
 # Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
 # docs/learners.md.
 _SMALL_SHARE = 0.25
@@ -102,7 +105,9 @@ def _train_and_evaluate(
     keep_texts: bool = True,
     counted: _CountedCorpus | None = None,
 ) -> Tagger:
-    """Train a tagger, and measure it on test documents, or by cross-validation if none has a topic of the tagger.
+    """Train a tagger, and measure it on test documents, or if none has a topic of the tagger, on those of training.
+
+    That is by cross-validation, or for a recipe with a shortlist on a sample that a first tagger is trained without.
 
     In cross-validation each training document is scored by rankers that were not trained on it, and those of all folds
     are ranked together. A topic of one document counts only if descriptions are examples: else nothing is left to learn
@@ -114,19 +119,17 @@ def _train_and_evaluate(
     """
     _bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
-    if n_folds and recipe.shortlist:
-        raise TextcatError(
-            f"Corpus {corpus.name} has no test documents, and a recipe with a shortlist, as {recipe.name} has, is not "
-            "measured by cross-validation: set some aside with --test-size, such as --test-size 0.1."
-        )
     stages = stages or Stages()
-    options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted}
+    options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted, "bands": bands}
     tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
         with stages._stage("evaluate"):
-            tagger.evaluation = tagger._measure_rows(measured, corpus, bands)
+            relevant, n_unknown = tagger.relevant(corpus), tagger._unknown(corpus)
+            tagger.evaluation = tagger._measure_rows(measured, relevant, bands=bands, n_unknown=n_unknown)
+    elif recipe.shortlist:
+        tagger.evaluation = measured
     else:
         labels = corpus.labels(corpus.train)
         known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
@@ -140,6 +143,7 @@ def _train(
     recipe: Recipe,
     *,
     n_folds: int = 0,
+    bands: str | Iterable[str] | None = None,
     n_jobs: int | None,
     store: str | os.PathLike[str] | None,
     stages: Stages | None,
@@ -148,9 +152,9 @@ def _train(
 ) -> tuple[Tagger, Any]:
     """Train a tagger, and return it with what it is measured by, if there is something.
 
-    That is the scores of its documents by cross-validation, if folds are asked for, or else the rows of test documents,
-    if they were counted. Folds come first: then neither what documents were counted to nor the rows of a fold lie
-    beside the tagger's own.
+    That is the scores of its documents by cross-validation, if folds are asked for, or with a shortlist the evaluation
+    of a sample; or else the rows of test documents, if they were counted. Folds and sample come first: then neither
+    what documents were counted to nor the rows of a fold lie beside the tagger's own.
     """
     if not corpus.topics:
         if in_training := topic_counts(corpus.train):
@@ -174,7 +178,14 @@ def _train(
                 document.zones.clear()
         measured = None
         release_memory()
-        if n_folds:
+        if n_folds and recipe.shortlist:
+            part = _hold_out(corpus, seed=0)
+            with stages._stage("held-out sample", len(corpus.topics)) as advance:
+                first, new = _train_without(counted, recipe, part, n_jobs=n_jobs, store=store, advance=advance)
+                relevant = counted.labels[part.held_out]
+                measured = first._measure_rows(new, relevant, bands=bands, measured_on=_SAMPLED)
+                del first, new
+        elif n_folds:
             with stages._stage("cross-validate", n_folds * len(corpus.topics)) as advance:
                 measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
         with stages._stage("tokens to rows"):
@@ -184,11 +195,7 @@ def _train(
             if not n_folds:
                 measured = counted.test_rows(features)
             counted.clear()
-        if not examples.rows.shape[1]:
-            raise TextcatError(
-                f"Recipe {recipe.name} leaves no term of the {len(corpus.train)} training documents: "
-                "look at its zones, min_df and language."
-            )
+        _check_terms(examples, recipe, len(corpus.train))
         release_memory()
         of_corpus: dict[str, Any] = {
             "topics": corpus.topics,
@@ -237,6 +244,66 @@ def _train(
         **of_corpus,
     )
     return tagger, measured
+
+
+class _Part(NamedTuple):
+    """Documents to train on, and others that are held out: their positions, ascending."""
+
+    trained: np.ndarray
+    held_out: np.ndarray
+
+
+def _hold_out(corpus: Corpus, seed: int, most: int | None = None) -> _Part:
+    """Draw the training documents that are held out, and those to train on: the others, or so many of them at most."""
+    n = len(corpus.train)
+    n_held_out = min(_N_HELD_OUT, n // _ONE_OF)
+    if not n_held_out:
+        raise TextcatError(
+            f"Corpus {corpus.name} has {n} training documents, too few to hold one of {_ONE_OF} out, by which a recipe "
+            "with a shortlist is measured: give it more of them, or take a recipe without a shortlist."
+        )
+    drawn = np.random.default_rng(seed).permutation(n)
+    stop = None if most is None else n_held_out + most
+    return _Part(np.sort(drawn[n_held_out:stop]), np.sort(drawn[:n_held_out]))
+
+
+def _train_without(
+    counts: _CountedCorpus,
+    recipe: Recipe,
+    part: _Part,
+    *,
+    n_jobs: int | None,
+    store: str | os.PathLike[str] | None = None,
+    advance: Advance = lambda n: None,
+) -> tuple[Tagger, sparse.csr_matrix]:
+    """Train a tagger with a shortlist on a part of the documents; return it, and its rows of those held out.
+
+    Rows are kept beside the folder `store`, until they are not needed any more, or in memory.
+    """
+    features, n_documents = counts.fit(recipe.make_features(), part.trained), len(part.trained)
+    with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
+        examples = counts.examples(features, part.trained, store=folder and Path(folder, "rows"), left_out=False)
+        _check_terms(examples, recipe, n_documents)
+        parts = _train_listed(examples, counts.descriptions(features), recipe, n_documents, n_jobs, advance)
+        del examples
+        release_memory()
+    tagger = Tagger(
+        features=features,
+        **parts,
+        topics=counts.corpus.topics,
+        train_sizes=counts.labels[part.trained].sum(axis=0).A1.astype(int),
+        train_documents=n_documents,
+        recipe=recipe.as_dict(),
+    )
+    return tagger, counts._rows(features, part.held_out)
+
+
+def _check_terms(examples: Examples, recipe: Recipe, n_documents: int) -> None:
+    if not examples.rows.shape[1]:
+        raise TextcatError(
+            f"Recipe {recipe.name} leaves no term of the {n_documents} training documents: "
+            "look at its zones, min_df and language."
+        )
 
 
 def _train_listed(

@@ -5,7 +5,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ from textcat.errors import TextcatError, install_hint
 from textcat.files import KeptResults, _read_toml, format_value
 from textcat.progress import Stages
 from textcat.recipe import Recipe
-from textcat.training.selection import EXPECTED, Trial, _cross_validate, feature_key, margin_settings
+from textcat.training.held_out import _measure_held_out
+from textcat.training.selection import Trial, _cross_validate, feature_key, margin_settings
 
 _SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
+_N_FOLDS = 5  # unless told otherwise
 _BATCH = 12  # recipes that TPE suggests before it gets their figures
 
 
@@ -116,30 +118,32 @@ def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | 
 
 @dataclass(frozen=True)
 class _Study:
-    """What trials are made with: the corpus, how it is split, and where results are kept."""
+    """What trials are made with: the corpus, how it is split, how recipes are measured, and where results are kept."""
 
     corpus: Corpus
     kept: KeptResults
     advance: Callable[[int], None]
-    split: dict[str, int]  # n_folds, n_repeats and seed
+    split: dict[str, int]  # n_folds, n_repeats and seed; the seed alone where documents are held out once
+    measure: Callable[..., Iterator[Trial]]
+    steps: int  # by which a trial advances
     n_jobs: int | None
 
     def trials(self, recipes: Iterable[Recipe]) -> Iterator[Trial]:
-        """Yield the trial of each recipe, a kept one or by cross-validation; recipes that are the same share one."""
+        """Yield the trial of each recipe, a kept one or a new one; recipes that are the same share one."""
         new: dict[str, list[Recipe]] = {}
         for recipe in recipes:
             key = self._key(recipe)
             figures = self.kept.get(key)
             if figures or key in new:
-                self.advance(self.split["n_folds"] * self.split["n_repeats"])
+                self.advance(self.steps)
             if figures:
-                yield Trial(recipe, figures["macro_average_precision"], figures["average_sparsity"])
+                yield Trial._from_dict(recipe, figures)
             else:
                 new.setdefault(key, []).append(recipe)
         different = [alike[0] for alike in new.values()]
-        measured = _cross_validate(self.corpus, different, **self.split, n_jobs=self.n_jobs, advance=self.advance)
+        measured = self.measure(self.corpus, different, **self.split, n_jobs=self.n_jobs, advance=self.advance)
         for trial, (key, alike) in zip(measured, new.items(), strict=True):
-            self.kept[key] = {**asdict(trial), "recipe": trial.recipe.as_dict()}
+            self.kept[key] = {**trial.as_dict(), "recipe": trial.recipe.as_dict()}
             yield from (replace(trial, recipe=recipe) for recipe in alike)
 
     def suggested(self, space: _Space, start: Recipe, n: int) -> Iterator[Trial]:
@@ -156,7 +160,7 @@ class _Study:
             recipes = [space.suggested(start, one) for one in asked]
             asked_for = {id(recipe): one for recipe, one in zip(recipes, asked, strict=True)}
             for trial in self.trials(sorted(recipes, key=feature_key)):
-                study.tell(asked_for[id(trial.recipe)], trial.macro_average_precision[EXPECTED])
+                study.tell(asked_for[id(trial.recipe)], trial.goal)
                 yield trial
 
     def _key(self, recipe: Recipe) -> str:
@@ -175,23 +179,35 @@ def _study(
     folder: Path | None,
     stages: Stages,
     *,
-    n_folds: int,
-    n_repeats: int,
+    n_folds: int | None = None,
+    n_repeats: int | None = None,
     seed: int,
     n_jobs: int | None,
 ) -> list[Trial]:
-    """Try recipes of a space, and return their trials, the best EXPECTED first.
+    """Try recipes of a space, and return their trials, the best first.
 
     The space is read from its file; without one it is the margins of `margin_settings`. What it does not vary is as in
     the start. The number of trials is for the samplers "random" and "tpe", and the seed is theirs, too. Trials are kept
-    in the folder, if there is one, in the file ``trials.jsonl``. All else is as for `_cross_validate`.
+    in the folder, if there is one, in the file ``trials.jsonl``. All else is as for `_cross_validate`; recipes with a
+    shortlist are measured by `_measure_held_out`, which knows of no folds.
     """
     if sampler not in _SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(_SAMPLERS)}.")
     space = None if space_file is None else read_space(space_file)
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")
+    listed = _have_shortlists(start, space)
+    if listed and (n_folds or n_repeats):
+        raise TextcatError(
+            "Recipes with a shortlist are measured once on documents that are held out, not by cross-validation: "
+            "leave --folds and --repeats out."
+        )
     recipes = []
+    if listed and space is None:
+        raise TextcatError(
+            f"Recipe {start.name} has a shortlist, and the margins of the study are for recipes without one: "
+            "name a space with --space."
+        )
     if space is None:
         recipes = margin_settings(start)
     elif sampler != "tpe":
@@ -200,11 +216,29 @@ def _study(
         recipe.make_features()
         recipe.make_learner()
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
-    split = {"n_folds": n_folds, "n_repeats": n_repeats, "seed": seed}
-    with stages._stage("cross-validate", (len(recipes) or n_trials) * n_folds * n_repeats) as advance:
-        trying = _Study(corpus, kept, advance, split, n_jobs)
+    split = {"n_folds": n_folds or _N_FOLDS, "n_repeats": n_repeats or 1}
+    steps = len(corpus.topics) if listed else math.prod(split.values())
+    measure: Any = _measure_held_out if listed else _cross_validate
+    name = "held-out sample" if listed else "cross-validate"
+    with stages._stage(name, (len(recipes) or n_trials) * steps) as advance:
+        trying = _Study(corpus, kept, advance, {**({} if listed else split), "seed": seed}, measure, steps, n_jobs)
         trials = trying.suggested(space, start, n_trials) if space and sampler == "tpe" else trying.trials(recipes)
-        return sorted(trials, key=lambda trial: -trial.macro_average_precision[EXPECTED])
+        return sorted(trials, key=lambda trial: -trial.goal)
+
+
+def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
+    """Return whether recipes of a space have a shortlist; refuse a space in which some have, and others not."""
+    values = space.varied.get(("topics", "shortlist")) if space else None
+    if values is None:
+        return start.shortlist > 0
+    ends = (int(values.low), int(values.high)) if isinstance(values, _Range) else values
+    have = {replace(start, topics={**start.topics, "shortlist": value}).shortlist > 0 for value in ends}
+    if len(have) == 2:
+        raise TextcatError(
+            "The space has recipes with a shortlist and, where shortlist in [topics] is 0, without one, whose figures "
+            "do not compare: leave 0 out, or list nothing else."
+        )
+    return have.pop()
 
 
 def to_toml(recipe: Recipe) -> str:
