@@ -169,6 +169,19 @@ def test_contributions_and_bias_add_up_to_the_score_of_a_listed_topic(tagger):
     assert best.probability == pytest.approx(of_topic.probabilities([best.score])[0])
 
 
+def test_the_first_topics_are_those_of_the_highest_scores(tagger):
+    texts = [document.zones["body"] for document in textcat.open_corpus("newswire").test[:60]] + ["", "wheat"]
+    scores = tagger.scores(texts)
+    for n in (1, 5, 8, 50):
+        expected = [
+            [(tagger.topics[j], row[j]) for j in np.argsort(-row, kind="stable")[: min(n, 8)] if row[j] > NOT_LISTED]
+            for row in scores
+        ]
+        found = [[(tag.topic, tag.score) for tag in tags] for tags in tagger.tag(texts, top=n)]
+        assert found == expected
+        assert tagger.tags_of(scores, top=n) == tagger.tag(texts, top=n)
+
+
 def test_a_tagger_of_some_topics_scores_them_as_the_whole_one_does(tagger):
     texts = [document.zones["body"] for document in textcat.open_corpus("newswire").test[:20]]
     columns = [3, 5, 11]

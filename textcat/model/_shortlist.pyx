@@ -1,27 +1,19 @@
 """Compiled: the topics nearest to each document, and its scores for those alone."""
 
-from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint16_t
-from libc.string cimport memset
+from libc.math cimport sqrt
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
+cdef extern from "_product.h":
+    void sparse_row_product(
+        const float* x, const int32_t* columns, ptrdiff_t n, const int64_t* starts, const int32_t* topics,
+        const float* w, const float* b, ptrdiff_t m, float* y
+    ) noexcept nogil
+
 cdef enum:
-    BINS = 1024  # of similarities, among which the least one that is listed is looked for
-
-
-cdef void add_up(
-    const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, Py_ssize_t row,
-    const int64_t[::1] starts, const int32_t[::1] topics, const float[::1] values, float[::1] total,
-) noexcept nogil:
-    """Write a row's product with a matrix in CSR form, summed in the order of the row's entries."""
-    cdef int64_t p, e
-    cdef float x
-    memset(&total[0], 0, total.shape[0] * sizeof(float))
-    for p in range(indptr[row], indptr[row + 1]):
-        x = data[p]
-        for e in range(starts[indices[p]], starts[indices[p] + 1]):
-            total[topics[e]] += x * values[e]
+    SAMPLED_ONE_OF = 16  # topics, to guess the least similarity that is listed
 
 
 cdef float nth_highest(float* values, Py_ssize_t size, Py_ssize_t n) noexcept nogil:
@@ -58,58 +50,51 @@ def nearest(
     The matrix of features and topics is in CSR form. Of equal products the topic that stands first is taken. A topic
     whose product is not above 0 is none of them: where they are fewer, -1 fills the row.
     """
-    cdef Py_ssize_t i, n_rows = indptr.shape[0] - 1, t, n, above, same, wanted
-    cdef int32_t bin, cut
-    cdef float highest, scale, least
+    cdef Py_ssize_t i, t, n, n_rows = indptr.shape[0] - 1, n_sampled, taken, ties
+    cdef Py_ssize_t rank = k // SAMPLED_ONE_OF + 3 * <Py_ssize_t>sqrt(k / SAMPLED_ONE_OF + 1.0)
+    cdef float bound, least
     listed = np.full((n_rows, k), -1, np.int32)
     cdef int32_t[:, ::1] out = listed
-    cdef float[::1] total = np.zeros(n_topics, np.float32)
-    cdef float[::1] in_cut = np.empty(n_topics, np.float32)
+    cdef float[::1] total = np.empty(n_topics, np.float32)
+    cdef float[::1] none = np.zeros(n_topics, np.float32)
+    cdef float[::1] some = np.empty(n_topics, np.float32)
     cdef int32_t[::1] found = np.empty(n_topics + 1, np.int32)
-    cdef int32_t[::1] counts = np.empty(BINS, np.int32)
     with nogil:
         for i in range(n_rows):
-            add_up(indptr, indices, data, i, starts, topics, values, total)
+            sparse_row_product(
+                &data[0] + indptr[i], &indices[0] + indptr[i], indptr[i + 1] - indptr[i],
+                &starts[0], &topics[0], &values[0], &none[0], n_topics, &total[0],
+            )
+            # A value of a sample that most likely k others exceed spares looking at most of them again.
+            n_sampled = 0
+            for t in range(0, n_topics, SAMPLED_ONE_OF):
+                some[n_sampled] = total[t]
+                n_sampled += 1
+            bound = nth_highest(&some[0], n_sampled, rank) if rank < n_sampled else 0
             n = 0
-            highest = 0
-            for t in range(n_topics):  # without a branch, as no processor can guess which topics these are
-                found[n] = <int32_t>t
-                n += total[t] > 0
-                highest = total[t] if total[t] > highest else highest
-            if n > k and highest < INFINITY:
-                scale = (BINS - 1) / highest
-                if scale == INFINITY:  # the highest is next to nothing
-                    scale = 0
-                memset(&counts[0], 0, BINS * sizeof(int32_t))
+            if bound > 0:
+                for t in range(n_topics):  # without a branch, as no processor can guess which topics these are
+                    found[n] = <int32_t>t
+                    n += total[t] >= bound
+            if n < k:
+                n = 0
+                for t in range(n_topics):
+                    found[n] = <int32_t>t
+                    n += total[t] > 0
+            least, ties = 0, 0
+            if n > k:
                 for t in range(n):
-                    counts[<int32_t>(total[found[t]] * scale)] += 1
-                cut, above = BINS - 1, 0
-                while above + counts[cut] < k:
-                    above += counts[cut]
-                    cut -= 1
-                same = 0
+                    some[t] = total[found[t]]
+                least, ties = nth_highest(&some[0], n, k - 1), k
                 for t in range(n):
-                    if <int32_t>(total[found[t]] * scale) == cut:
-                        in_cut[same] = total[found[t]]
-                        same += 1
-                wanted = k - above
-                least = nth_highest(&in_cut[0], same, wanted - 1)
-                for t in range(same):
-                    wanted -= in_cut[t] > least  # now the number of those that equal the least one
-                same = 0
-                for t in range(n):
-                    bin = <int32_t>(total[found[t]] * scale)
-                    if bin < cut or (bin == cut and total[found[t]] < least):
-                        continue
-                    if bin == cut and total[found[t]] == least:
-                        if not wanted:
-                            continue
-                        wanted -= 1
-                    out[i, same] = found[t]
-                    same += 1
-            else:
-                for t in range(min(n, k)):
-                    out[i, t] = found[t]
+                    ties -= some[t] > least  # how many of those that equal the least one are taken
+            taken = 0
+            for t in range(n):
+                if total[found[t]] == least:
+                    ties -= 1
+                if total[found[t]] > least or (total[found[t]] == least and ties >= 0):
+                    out[i, taken] = found[t]
+                    taken += 1
     return listed
 
 
@@ -121,10 +106,14 @@ def products_at(
     cdef Py_ssize_t i, t, n_rows = indptr.shape[0] - 1
     products = np.zeros((n_rows, listed.shape[1]), np.float32)
     cdef float[:, ::1] out = products
-    cdef float[::1] total = np.zeros(n_topics, np.float32)
+    cdef float[::1] total = np.empty(n_topics, np.float32)
+    cdef float[::1] none = np.zeros(n_topics, np.float32)
     with nogil:
         for i in range(n_rows):
-            add_up(indptr, indices, data, i, starts, topics, values, total)
+            sparse_row_product(
+                &data[0] + indptr[i], &indices[0] + indptr[i], indptr[i + 1] - indptr[i],
+                &starts[0], &topics[0], &values[0], &none[0], n_topics, &total[0],
+            )
             for t in range(listed.shape[1]):
                 if listed[i, t] >= 0:
                     out[i, t] = total[listed[i, t]]
@@ -174,14 +163,17 @@ def scores_at(
     const int32_t[::1] topics, const float[::1] values, const float[::1] bias, const int32_t[:, ::1] listed, float other,
 ):
     """Return scores of rows for every topic, float32: product plus bias where it is listed, and one value elsewhere."""
-    cdef Py_ssize_t i, t, m = bias.shape[0], n_rows = indptr.shape[0] - 1
-    scores = np.full((n_rows, m), other, np.float32)
+    cdef Py_ssize_t i, t, n_topics = bias.shape[0], n_rows = indptr.shape[0] - 1
+    scores = np.full((n_rows, n_topics), other, np.float32)
     cdef float[:, ::1] out = scores
-    cdef float[::1] total = np.zeros(m, np.float32)
+    cdef float[::1] total = np.empty(n_topics, np.float32)
     with nogil:
         for i in range(n_rows):
-            add_up(indptr, indices, data, i, starts, topics, values, total)
+            sparse_row_product(
+                &data[0] + indptr[i], &indices[0] + indptr[i], indptr[i + 1] - indptr[i],
+                &starts[0], &topics[0], &values[0], &bias[0], n_topics, &total[0],
+            )
             for t in range(listed.shape[1]):
                 if listed[i, t] >= 0:
-                    out[i, listed[i, t]] = total[listed[i, t]] + bias[listed[i, t]]
+                    out[i, listed[i, t]] = total[listed[i, t]]
     return scores

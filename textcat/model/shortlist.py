@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from textcat.model._product import highest
 from textcat.model._shortlist import nearest, products_at, scores_at
 
 if TYPE_CHECKING:
@@ -57,12 +58,35 @@ class Shortlist:
         -------
         scores : ndarray of shape (n_rows, n_topics), float32
         """
+        return np.asarray(scores_at(*rows, *Parts.of(weights), bias, self._columns(rows), NOT_LISTED))
+
+    def top(self, rows: "Rows", weights: "csr_array", bias: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the n highest topics of each row and their scores: of no more than are listed.
+
+        Parameters
+        ----------
+        rows, weights, bias
+            As for `scores`.
+        n : int
+
+        Returns
+        -------
+        topics, scores : ndarray of shape (n_rows, at most n), int32, float32
+            The highest first; where fewer are listed, -1 and `NOT_LISTED` fill the row.
+        """
+        listed = self._columns(rows)
+        scores = np.where(listed < 0, np.float32(NOT_LISTED), self._products(rows, weights, listed) + bias[listed])
+        places, values = highest(scores, min(n, self.size))
+        return np.take_along_axis(listed, places, 1), values
+
+    def _columns(self, rows: "Rows") -> np.ndarray:
+        """Return the tagger's topics that are listed for each row; -1 for one that it does not have."""
         listed = self.topics(rows)
-        if self.columns is not None:
-            place = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
-            place[self.columns] = np.arange(len(self.columns))
-            listed = place[listed]
-        return np.asarray(scores_at(*rows, *Parts.of(weights), bias, listed, NOT_LISTED))
+        if self.columns is None:
+            return listed
+        place = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
+        place[self.columns] = np.arange(len(self.columns))
+        return place[listed]
 
     def _products(self, rows: "Rows", matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
         """Return the products of rows with a matrix of features and topics, at the topics listed for each."""

@@ -17,7 +17,7 @@ from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Zoned
 from textcat.model._product import highest, product, sparse_product
 from textcat.model._product import top as sparse_top
-from textcat.model.shortlist import Shortlist
+from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.progress import Stages, _counted
 
 if TYPE_CHECKING:
@@ -251,10 +251,13 @@ class Tagger:
         return chain.from_iterable(self._tags_of_rows(rows, top) for rows in blocks)
 
     def _tags_of_rows(self, rows: Rows, n: int | None) -> list[list[Tag]]:
-        all_scores = self.shortlist is not None or not self._sparse or not self._is_compiled(rows)
-        if n is None or self.single or all_scores:
+        if n is None or self.single or not self._sparse or not self._is_compiled(rows):
             return self.tags_of(self._product(rows), top=n)
-        columns, values = sparse_top(*rows, *self._parts, self.bias, min(n, len(self.topics)))
+        n = min(n, len(self.topics))
+        if self.shortlist is None:
+            columns, values = sparse_top(*rows, *self._parts, self.bias, n)
+        else:
+            columns, values = self.shortlist.top(rows, self.weights, self.bias, n)
         n_documents, n = columns.shape
         return self._tags(np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
 
@@ -269,7 +272,7 @@ class Tagger:
         top : int, optional
             Give each document that many topics, those of highest score (with one topic a document: probability).
         everything : bool, default=False
-            Give each document all topics.
+            Give each document all topics, with a shortlist all that are listed for it.
 
         Returns
         -------
@@ -279,6 +282,9 @@ class Tagger:
         return self._tags(rows, columns, scores[rows, columns], len(scores))
 
     def _tags(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int) -> list[list[Tag]]:
+        if self.shortlist is not None:  # how likely the others are, nobody knows
+            listed = values > NOT_LISTED
+            rows, columns, values = rows[listed], columns[listed], values[listed]
         probabilities: Iterable[float | None] = repeat(None)
         if self.calibration is not None:
             probabilities = self.calibration.of_topics(columns).probabilities(values).tolist()
