@@ -51,7 +51,7 @@ def nearest(
     whose product is not above 0 is none of them: where they are fewer, -1 fills the row.
     """
     cdef Py_ssize_t i, t, n, n_rows = indptr.shape[0] - 1, n_sampled, taken, ties
-    cdef Py_ssize_t rank = k // SAMPLED_ONE_OF + 3 * <Py_ssize_t>sqrt(k / SAMPLED_ONE_OF + 1.0)
+    cdef Py_ssize_t rank = k // SAMPLED_ONE_OF + 3 * <Py_ssize_t>sqrt(k // SAMPLED_ONE_OF + 1.0)
     cdef float bound, least
     listed = np.full((n_rows, k), -1, np.int32)
     cdef int32_t[:, ::1] out = listed
@@ -66,10 +66,9 @@ def nearest(
                 &starts[0], &topics[0], &values[0], &none[0], n_topics, &total[0],
             )
             # A value of a sample that most likely k others exceed spares looking at most of them again.
-            n_sampled = 0
-            for t in range(0, n_topics, SAMPLED_ONE_OF):
-                some[n_sampled] = total[t]
-                n_sampled += 1
+            n_sampled = (n_topics + SAMPLED_ONE_OF - 1) // SAMPLED_ONE_OF
+            for t in range(n_sampled):
+                some[t] = total[t * SAMPLED_ONE_OF]
             bound = nth_highest(&some[0], n_sampled, rank) if rank < n_sampled else 0
             n = 0
             if bound > 0:
