@@ -403,6 +403,7 @@ def cost(space: Space) -> str:
             "topics": f"{facts['topics']:,}",
             "non-zeros": f"{facts['entries']:,}",
             "seconds": f"{facts['seconds']:.1f}",
+            "seconds of processor": f"{facts['cpu_seconds']:.1f}",
             "ms a topic": f"{1e3 * facts['seconds'] / facts['topics']:.2f}",
             "ns per non-zero and topic": f"{_nanoseconds(facts):.4f}",
         }
@@ -411,7 +412,8 @@ def cost(space: Space) -> str:
     return f"""## Cost per topic
 
 The seconds of the stage "train topics", of so many topics, those of most documents, on all documents; divided by the
-number of non-zeros of all rows, and by that of topics.
+number of non-zeros of all rows, and by that of topics. A document is listed for so many topics as the recipe's
+`topics.shortlist` says, however many there are, and no others are shown it.
 
 {_table(rows, all_facts)}
 ![Nanoseconds per non-zero and topic, by the number of topics](many-topics-benchmark.svg)
