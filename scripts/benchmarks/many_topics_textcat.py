@@ -40,7 +40,8 @@ def _documents(test: str) -> list[dict[str, Any]]:
 
 def _tops(tagger: textcat.Tagger, documents: Any) -> np.ndarray:
     column = {topic: j for j, topic in enumerate(tagger.topics)}
-    return np.array([[column[tag.topic] for tag in tags] for tags in tagger.tag_stream(documents, top=RANKS)], np.int32)
+    columns = ([column[tag.topic] for tag in tags] for tags in tagger.tag_stream(documents, top=RANKS))
+    return np.array([row + [-1] * (RANKS - len(row)) for row in columns], np.int32)  # some get fewer
 
 
 def speed(test: str, model: str, n: str, out: str) -> None:
