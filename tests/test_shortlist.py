@@ -224,6 +224,12 @@ def test_with_many_topics_the_sample_is_measured_by_its_first_topics(untested, m
     assert measured.overall.ndcg[10] > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_weights_that_overflow_are_told_in_a_sentence(untested):
+    with pytest.raises(TextcatError, match="The weights of a topic overflowed: lower eta or the margins"):
+        textcat.train(untested, SUBJECTS.changed(eta=1e39))
+
+
 def test_too_few_documents_to_hold_some_out_are_told_in_a_sentence(untested):
     few = textcat.Corpus("few", untested.train[:9], [], untested.topics)
     with pytest.raises(TextcatError, match="few has 9 training documents, too few to hold one of 10 out"):

@@ -65,7 +65,7 @@ def train(
     as_json: common.AsJson = False,
     store: Annotated[Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")] = None,
 ) -> None:
-    """Train a ranker per topic, evaluate it on test documents or else by cross-validation, and save the model."""
+    """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
     from textcat.cli import _tables
     from textcat.cluster import on_cluster
     from textcat.model import storage

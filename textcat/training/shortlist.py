@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import PROPENSITY, _inverse_propensities
 from textcat.features.vectorizer import Rows
@@ -229,7 +230,10 @@ class _Topics:
             X = sp.csr_array((data, indices, indptr), shape=(len(chosen), len(features)))
             problem = Problem(np.searchsorted(chosen, positives).astype(np.int32), self._rules[topic], **self._settings)
             options: dict[str, Any] = {"keep": PackedWeights.of, "overwrite_X": True}
-            return features, solve(X, [problem], n_jobs=1, seed=self._seed, **options)[0]
+            solution = solve(X, [problem], n_jobs=1, seed=self._seed, **options)[0]
+            if not np.isfinite(solution.weights.values).all():
+                raise TextcatError("The weights of a topic overflowed: lower eta or the margins.")
+            return features, solution
 
         yield from _in_order(task, topics, self.jobs)
 
