@@ -236,6 +236,28 @@ def test_too_few_documents_to_hold_some_out_are_told_in_a_sentence(untested):
         _train_and_evaluate(few, SUBJECTS)
 
 
+def test_rows_of_float64_are_scored_too():
+    corpus = textcat.open_corpus("newswire")
+    recipe = textcat.read_recipe("subjects").with_settings(["topics.shortlist=8", 'features.dtype="float64"'])
+    texts = [document.zones["body"] for document in corpus.test[:20]]
+    of_double = textcat.train(corpus, recipe).scores(texts)
+    assert np.isfinite(of_double).all()
+    assert (of_double > NOT_LISTED).any(axis=1).tolist() == [bool(text) for text in texts]
+
+
+def test_strategies_that_need_all_scores_are_refused():
+    with pytest.raises(TextcatError, match="cannot be 'scut', which needs scores of all documents"):
+        textcat.read_recipe("subjects").with_settings(["tags.strategy=scut"])
+
+
+def test_topics_without_documents_are_found_by_their_names():
+    records = [{"text": f"alpha beta word{i % 7} common", "topics": [f"t{i % 5}"]} for i in range(60)]
+    descriptions = {"ghost town": "", "ghost ship": "", "town hall": ""}  # a word must be in two of them
+    corpus = textcat.Corpus.from_records(records, topic_rule="described", descriptions=descriptions)
+    recipe = textcat.read_recipe("subjects").with_settings(["topics.shortlist=3"])
+    assert textcat.train(corpus, recipe).tag(["a ghost town"], top=1)[0][0].topic == "ghost town"
+
+
 def test_a_recipe_without_a_shortlist_is_not_read_with_centroids(tagger, tmp_path):
     folder = textcat.save(tagger, tmp_path / "model")
     manifest = json.loads((folder / "manifest.json").read_text())

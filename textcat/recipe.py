@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from textcat.features.tokens import Tokens
     from textcat.margin.learners import MarginClassifier
 
+_OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
 _SECTIONS = ("tokens", "features", "topics", "learner", "tags")
 
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
@@ -235,7 +236,13 @@ class Recipe:
 
     def make_tags(self) -> _Tags:
         """Return how scores become decisions."""
-        return self._make("tags")
+        tags: _Tags = self._make("tags")
+        if self.shortlist and tags.strategy not in _OF_PROBABILITIES:
+            raise TextcatError(
+                f"Recipe {self.name}: with a shortlist, the strategy in [tags] cannot be {tags.strategy!r}, which "
+                f"needs scores of all documents; choose one of {', '.join(_OF_PROBABILITIES)}."
+            )
+        return tags
 
     def make_learner(self, **more: Any) -> "MarginClassifier":
         """Return the learner, with further keywords of it, such as `n_jobs`."""

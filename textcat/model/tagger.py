@@ -145,6 +145,7 @@ class Tagger:
 
     def _product(self, rows: Rows) -> np.ndarray:
         if self.shortlist is not None:
+            rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
             return self.shortlist.scores(rows, self.weights, self.bias)
         if not self._is_compiled(rows):
             product_ = self.features._matrix(rows) @ self.weights
