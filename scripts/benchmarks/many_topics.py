@@ -55,7 +55,7 @@ Facts = Mapping[str, Any]
 def main(arguments: Sequence[str]) -> None:
     options = _options(arguments)
     with tempfile.TemporaryDirectory() as temporary:
-        space = Space(options.keep or Path(temporary), options.documents, options.runs)
+        space = Space(options.keep or Path(temporary), options.documents, options.runs, options.peers.split(","))
         head = _head(space, arguments)
         parts = [part(space) for letter, part in PARTS.items() if letter in options.only]
         text = "\n".join([head, *parts])
@@ -74,6 +74,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one round, with 3,000 titles")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, made, and used again if it is there")
     parser.add_argument("--out", type=Path, help="write the page to this file, and its picture beside it")
+    parser.add_argument("--peers", default=",".join(PEERS.values()), help="settings of Omikuji (default: %(default)s)")
     options = parser.parse_args(arguments)
     if options.quick:
         options.documents, options.runs = 3_000, 1
@@ -92,7 +93,8 @@ class Space:
     What is measured of other documents lies in another folder.
     """
 
-    def __init__(self, folder: Path, documents: int | None, runs: int):
+    def __init__(self, folder: Path, documents: int | None, runs: int, settings: Sequence[str] = tuple(PEERS.values())):
+        self.peers = peers(settings)
         self.folder, self.documents, self.runs = (folder / str(documents or "all")).absolute(), documents, runs
         self.folder.mkdir(parents=True, exist_ok=True)
         self.name = titles.NAME if documents is None else str(sample(documents, self.folder / "titles"))
@@ -159,7 +161,7 @@ def _omikuji(task: str, *words: object) -> list[Any]:
 
 def _head(space: Space, arguments: Sequence[str]) -> str:
     corpus = space.corpus
-    omikuji = f"Omikuji {version('omikuji')}" if peers() else "Omikuji, which is not installed here"
+    omikuji = f"Omikuji {version('omikuji')}" if space.peers else "Omikuji, which is not installed here"
     source = titles.NAME if space.documents is None else f"the first titles of {titles.NAME}"
     return f"""# Benchmark of many topics
 
@@ -176,9 +178,9 @@ Written by `{shlex.join(["scripts/benchmark", "many-topics", *arguments])}` on {
 """
 
 
-def peers() -> Mapping[str, str]:
-    """Return what there is beside textcat: nothing where it is not installed."""
-    return PEERS if find_spec("omikuji") else {}
+def peers(settings: Sequence[str] = tuple(PEERS.values())) -> Mapping[str, str]:
+    """Return what there is beside textcat, of the settings asked for: nothing where it is not installed."""
+    return {name: kind for name, kind in PEERS.items() if kind in settings} if find_spec("omikuji") else {}
 
 
 def _conditions(all_facts: Sequence[Facts]) -> str:
@@ -197,9 +199,9 @@ def _table(rows: Sequence[Mapping[str, Any]], all_facts: Sequence[Facts]) -> str
 
 def quality(space: Space) -> str:
     """Train, measure what that takes, and how good the first topics are."""
-    facts = {name: _trained(space, name) for name in (*OURS, *peers())}
+    facts = {name: _trained(space, name) for name in (*OURS, *space.peers)}
     evaluations = {name: _evaluated(space, name) for name in facts}
-    if peers():
+    if space.peers:
         facts["rows for Omikuji: TfidfVectorizer, written as text"] = space.rows()
     costs = [_cost_row(name, of_it) for name, of_it in facts.items()]
     figures = [row for evaluation in evaluations.items() for row in _figures(*evaluation)]
@@ -337,7 +339,7 @@ def _rates(space: Space) -> dict[str, Any]:
     out, ours, n_test = space.folder / "speed.json", next(iter(OURS)), len(space.corpus.test)
     commands = {ours: _textcat("speed", space.test, space.path(ours), n_test, out)}
     n_peer = min(TAGGED_BY_PEER, n_test)
-    commands |= {name: _omikuji("speed", space.folder, space.path(name), n_peer, out) for name in peers()}
+    commands |= {name: _omikuji("speed", space.folder, space.path(name), n_peer, out) for name in space.peers}
     for name in commands:
         _trained(space, name)
     rates: dict[str, list[float]] = {name: [] for name in commands}
