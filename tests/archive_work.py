@@ -51,5 +51,9 @@ def fail_at_5(batch):
     return batch.start[0]
 
 
+def unpack_a_number(batch):
+    _, _, _ = batch.start[0]
+
+
 def sleep_long(batch):
     time.sleep(60)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from archive_work import batch
 from textcat.errors import TextcatError
 from textcat.reading.records import Batch
 from textcat.tagging import _workers as module
-from textcat.tagging._workers import open_workers, ordered_map
+from textcat.tagging._workers import _Workers, open_workers, ordered_map
 
 MUCH = 1 << 40  # bytes of input
 PREPARING = """
@@ -154,6 +155,42 @@ def test_what_a_lost_worker_was_doing_is_done_again(two_processes, flag, times, 
     assert [result for _, result in results] == list(range(20))
     assert flag.read_bytes() == b"x" * times
     assert [record.message for record in caplog.records] == ["A worker was lost; what it was doing is done again."]
+
+
+class Losing:
+    """An executor of one thread, of which Dask loses the first result right after it was read."""
+
+    def __init__(self, lost):
+        self.lost = lost
+
+    def submit(self, function, batch):
+        future = Future()
+        if self.lost:
+            self.lost.pop()
+            module = {"__name__": "distributed.cfexecutor"}
+            exec("def cascade(result):\n    typ, exc, tb = result", module)
+            try:
+                module["cascade"](3)
+            except TypeError as error:
+                future.set_exception(error)
+        else:
+            future.set_result(function(batch))
+        return future
+
+    def shutdown(self, wait=True):
+        pass
+
+
+def test_a_result_that_dask_loses_once_it_was_read_is_made_again():
+    lost = [1]
+    workers = _Workers(lambda jobs: Losing(lost), 2)
+    results = ordered_map(archive_work.number_of, map(batch, range(8)), workers)
+    assert [result for _, result in results] == list(range(8))
+
+
+def test_an_error_of_the_function_is_no_loss(workers):
+    with pytest.raises(TypeError, match="cannot unpack"):
+        list(ordered_map(archive_work.unpack_a_number, map(batch, range(2)), workers))
 
 
 def test_a_piece_that_kills_its_workers_is_named(two_processes, flag):

@@ -14,6 +14,7 @@ from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
+from traceback import walk_tb
 from typing import Any, Literal, NamedTuple
 
 from textcat.errors import TextcatError
@@ -123,7 +124,7 @@ class _Tasks:
     def is_first_lost(self) -> bool:
         """Return whether the first batch is done but for its worker, which was lost."""
         future = self._futures[0]
-        return future.cancelled() or isinstance(future.exception(), self._workers.lost)
+        return future.cancelled() or _is_loss(future.exception(), self._workers.lost)
 
     def pop(self) -> tuple[Batch, Any]:
         """Remove the first batch, and return it with its result; or raise what the function has raised."""
@@ -184,6 +185,17 @@ class _Tasks:
         except Exception as error:  # of the function; or workers are known to be lost
             future.set_exception(error)
             return future
+
+
+def _is_loss(error: BaseException | None, lost: tuple[type[BaseException], ...]) -> bool:
+    """Return whether an error says that a worker was lost.
+
+    Where a worker dies right after its result was read, distributed takes the result for an error, and fails at it.
+    """
+    if not isinstance(error, TypeError):
+        return isinstance(error, lost)
+    names = [frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__)]
+    return names[-1:] == ["distributed.cfexecutor"]
 
 
 @contextmanager
