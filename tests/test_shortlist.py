@@ -15,10 +15,10 @@ from textcat.features.vectorizer import Rows
 from textcat.margin._primal import subset
 from textcat.margin.learners import PAUM, Micra
 from textcat.model import MODEL, ModelError
-from textcat.model._shortlist import nearest, products_at, rows_by_topic, scores_at
-from textcat.model.shortlist import NOT_LISTED, Parts, Shortlist
+from textcat.model._shortlist import nearest, products_at, rows_by_topic
+from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.tagging._job import _restricted
-from textcat.training.shortlist import _side_by_side, train_shortlist
+from textcat.training.shortlist import _columns_in_rows, train_shortlist
 from textcat.training.train import _hold_out, _train_and_evaluate
 
 
@@ -36,13 +36,14 @@ def test_compiled_lists_and_products_are_those_of_the_naive_twin(seed, n_topics,
     random = np.random.default_rng(seed)
     values = (-1, 0.5, 1) if many else tuple(random.normal(size=9))  # few values: many equal products
     rows, centroids = matrix(random, 6, 8), matrix(random, 8, n_topics, values=values)
-    listed = nearest(*Parts.of(rows), *Parts.of(centroids), n_topics, k)
+    listed = nearest(*Rows.of(rows), *Rows.of(centroids), n_topics, k)
     assert listed.tolist() == naive.nearest(lines(rows), centroids, k).tolist()
-    products = products_at(*Parts.of(rows), *Parts.of(centroids), n_topics, listed)
+    products = products_at(*Rows.of(rows), *Rows.of(centroids), n_topics, listed)
     assert products.tolist() == np.array(naive.products_at(lines(rows), centroids, listed)).tolist()
     bias = random.normal(size=n_topics).astype(np.float32)
-    scores = scores_at(*Parts.of(rows), *Parts.of(centroids), bias, listed, -9.0)
-    assert scores.tolist() == naive.scores_at(lines(rows), centroids, bias, listed, -9.0).tolist()
+    weights = matrix(random, 8, n_topics)
+    scores = Shortlist(centroids, k).scores(Rows.of(rows), weights, bias)
+    assert scores.tolist() == naive.scores_at(lines(rows), weights, bias, listed, NOT_LISTED).tolist()
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_topics=st.integers(1, 9))
@@ -63,7 +64,7 @@ def test_a_subset_has_the_rows_and_the_columns_that_they_have(seed):
     rows = matrix(random, 9, 12, density=0.2)
     chosen = np.flatnonzero(random.random(9) < 0.5).astype(np.int32)
     position = np.full(12, -1, np.int32)
-    indptr, indices, data, columns = subset(*Parts.of(rows), chosen, position)
+    indptr, indices, data, columns = subset(*Rows.of(rows), chosen, position)
     assert (position == -1).all()
     assert columns.tolist() == np.unique(rows[chosen].indices).tolist()
     part = sp.csr_array((data, indices, indptr), shape=(len(chosen), len(columns)))
@@ -99,7 +100,7 @@ def train(many_topics, **options):
 def test_documents_get_their_topics(many_topics):
     rows, labels, _, n = many_topics
     trained = train(many_topics)
-    scores = trained.shortlist.scores(Rows(*Parts.of(rows[:n])), trained.weights, trained.bias)
+    scores = trained.shortlist.scores(Rows.of(rows[:n]), trained.weights, trained.bias)
     right = labels[:n].toarray()[np.arange(n), scores.argmax(axis=1)]
     assert right.mean() > 0.9
     assert ((scores == NOT_LISTED).sum(axis=1) >= 90).all()
@@ -118,8 +119,8 @@ def test_any_number_of_jobs_gives_the_same_bits(many_topics):
 def test_probabilities_are_as_often_right_as_they_say(many_topics):
     rows, labels, _, n = many_topics
     trained = train(many_topics)
-    listed = trained.shortlist.topics(Rows(*Parts.of(rows[:n])))
-    scores = trained.shortlist.scores(Rows(*Parts.of(rows[:n])), trained.weights, trained.bias)
+    listed = trained.shortlist.topics(Rows.of(rows[:n]))
+    scores = trained.shortlist.scores(Rows.of(rows[:n]), trained.weights, trained.bias)
     chosen = np.repeat(np.arange(n), listed.shape[1]), listed.ravel()
     probabilities, right = trained.calibration.probabilities(scores)[chosen], labels[:n].toarray()[chosen]
     assert probabilities.mean() == pytest.approx(right.mean(), rel=0.1)
@@ -129,7 +130,7 @@ def test_learners_of_free_length_are_measured_in_their_units(many_topics):
     rows, labels, names, n = many_topics
     learner = Micra(mini_epochs=5)
     trained = train_shortlist(rows, labels, names, learner, size=30, n_documents=n)
-    scores = trained.shortlist.scores(Rows(*Parts.of(rows[:n])), trained.weights, trained.bias)
+    scores = trained.shortlist.scores(Rows.of(rows[:n]), trained.weights, trained.bias)
     assert labels[:n].toarray()[np.arange(n), scores.argmax(axis=1)].mean() > 0.9
 
 
@@ -139,9 +140,9 @@ def test_progress_counts_every_topic_once(many_topics):
     assert sum(counted) == 120
 
 
-def test_columns_side_by_side_make_the_matrix():
+def test_columns_columns_in_rows_make_the_matrix():
     columns = [(np.array([0, 2]), np.array([1.0, 2.0])), (np.array([], int), np.array([])), (np.array([2]), [3.0])]
-    assert _side_by_side(columns, 3).toarray().tolist() == [[1, 0, 0], [0, 0, 0], [2, 0, 3]]
+    assert _columns_in_rows(columns, 3).toarray().tolist() == [[1, 0, 0], [0, 0, 0], [2, 0, 3]]
 
 
 @pytest.fixture(scope="module")
@@ -268,6 +269,6 @@ def test_a_recipe_without_a_shortlist_is_not_read_with_centroids(tagger, tmp_pat
 
 
 def test_a_shortlist_longer_than_the_topics_lists_all_that_share_a_term():
-    rows = Rows(*Parts.of(sp.csr_array(np.array([[1, 0], [0, 0]], np.float32))))
+    rows = Rows.of(sp.csr_array(np.array([[1, 0], [0, 0]], np.float32)))
     shortlist = Shortlist(sp.csr_array(np.array([[0.5, 0, 1], [1, 1, 0]], np.float32)), 9)
     assert shortlist.topics(rows).tolist() == [[0, 2, *[-1] * 7], [-1] * 9]

@@ -76,6 +76,11 @@ class Rows(NamedTuple):
     indices: np.ndarray  # shape (n_entries,), int32, sorted in each row
     data: np.ndarray  # shape (n_entries,), float32 or float64
 
+    @classmethod
+    def of(cls, matrix: Any) -> Rows:
+        """Return the arrays of a matrix in CSR form, as compiled code takes them."""
+        return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data)
+
 
 @dataclass(eq=False, repr=False)
 class Vectorizer:

@@ -1,4 +1,4 @@
-"""Compiled: the topics nearest to each document, and its scores for those alone."""
+"""Compiled: the topics nearest to each document, and its products with those alone."""
 
 from libc.math cimport sqrt
 from libc.stddef cimport ptrdiff_t
@@ -155,24 +155,3 @@ def rows_by_topic(const int32_t[:, ::1] listed, Py_ssize_t n_topics, const int64
                 rows[place[t]] = <int32_t>i
                 place[t] += 1
     return ends, np.asarray(place), of_topics
-
-
-def scores_at(
-    const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
-    const int32_t[::1] topics, const float[::1] values, const float[::1] bias, const int32_t[:, ::1] listed, float other,
-):
-    """Return scores of rows for every topic, float32: product plus bias where it is listed, and one value elsewhere."""
-    cdef Py_ssize_t i, t, n_topics = bias.shape[0], n_rows = indptr.shape[0] - 1
-    scores = np.full((n_rows, n_topics), other, np.float32)
-    cdef float[:, ::1] out = scores
-    cdef float[::1] total = np.empty(n_topics, np.float32)
-    with nogil:
-        for i in range(n_rows):
-            sparse_row_product(
-                &data[0] + indptr[i], &indices[0] + indptr[i], indptr[i + 1] - indptr[i],
-                &starts[0], &topics[0], &values[0], &bias[0], n_topics, &total[0],
-            )
-            for t in range(listed.shape[1]):
-                if listed[i, t] >= 0:
-                    out[i, listed[i, t]] = total[listed[i, t]]
-    return scores

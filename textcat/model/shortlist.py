@@ -1,34 +1,19 @@
 """The topics that a document is ranked for, of thousands: those whose centroids are nearest to it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from textcat.features.vectorizer import Rows
 from textcat.model._product import highest
-from textcat.model._shortlist import nearest, products_at, scores_at
+from textcat.model._shortlist import nearest, products_at
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from textcat.features.vectorizer import Rows
-
 #: The score of a topic that is not listed: log odds of one in 10^13.
 NOT_LISTED = -30.0
-
-
-class Parts(NamedTuple):
-    """A matrix of features and topics in CSR form, as compiled code takes it."""
-
-    indptr: np.ndarray  # int64
-    indices: np.ndarray  # int32
-    data: np.ndarray  # float32
-
-    @classmethod
-    def of(cls, matrix: "csr_array") -> "Parts":
-        """Return the parts of a matrix."""
-        arrays = zip((matrix.indptr, matrix.indices, matrix.data), (np.int64, np.int32, np.float32), strict=True)
-        return cls(*(array.astype(kind, copy=False) for array, kind in arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +27,11 @@ class Shortlist:
     size: int  # topics that are listed for a document
     columns: np.ndarray | None = None  # of the tagger's topics among those of the centroids; None: all
 
-    def topics(self, rows: "Rows") -> np.ndarray:
+    def topics(self, rows: Rows) -> np.ndarray:
         """Return the topics listed for each row, ascending: shape (n_rows, size), int32, -1 where there are fewer."""
-        return np.asarray(nearest(*rows, *Parts.of(self.centroids), self.centroids.shape[1], self.size))
+        return np.asarray(nearest(*rows, *Rows.of(self.centroids), self.centroids.shape[1], self.size))
 
-    def scores(self, rows: "Rows", weights: "csr_array", bias: np.ndarray) -> np.ndarray:
+    def scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> np.ndarray:
         """Return the scores of rows for every topic, those of topics that are not listed being `NOT_LISTED`.
 
         Parameters
@@ -58,9 +43,13 @@ class Shortlist:
         -------
         scores : ndarray of shape (n_rows, n_topics), float32
         """
-        return np.asarray(scores_at(*rows, *Parts.of(weights), bias, self._columns(rows), NOT_LISTED))
+        listed, values = self._listed(rows, weights, bias)
+        scores = np.full((len(listed), len(bias)), NOT_LISTED, np.float32)
+        documents, places = np.nonzero(listed >= 0)
+        scores[documents, listed[documents, places]] = values[documents, places]
+        return scores
 
-    def top(self, rows: "Rows", weights: "csr_array", bias: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def top(self, rows: Rows, weights: "csr_array", bias: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the n highest topics of each row and their scores: of no more than are listed.
 
         Parameters
@@ -74,20 +63,20 @@ class Shortlist:
         topics, scores : ndarray of shape (n_rows, at most n), int32, float32
             The highest first; where fewer are listed, -1 and `NOT_LISTED` fill the row.
         """
-        listed = self._columns(rows)
-        scores = np.where(listed < 0, np.float32(NOT_LISTED), self._products(rows, weights, listed) + bias[listed])
+        listed, scores = self._listed(rows, weights, bias)
         places, values = highest(scores, min(n, self.size))
         return np.take_along_axis(listed, places, 1), values
 
-    def _columns(self, rows: "Rows") -> np.ndarray:
-        """Return the tagger's topics that are listed for each row; -1 for one that it does not have."""
+    def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tagger's topics listed for each row, -1 for one that it does not have, and their scores."""
         listed = self.topics(rows)
-        if self.columns is None:
-            return listed
-        place = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
-        place[self.columns] = np.arange(len(self.columns))
-        return place[listed]
+        if self.columns is not None:
+            place = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
+            place[self.columns] = np.arange(len(self.columns))
+            listed = place[listed]
+        scores = self._products(rows, weights, listed) + bias[listed]
+        return listed, np.where(listed < 0, np.float32(NOT_LISTED), scores)
 
-    def _products(self, rows: "Rows", matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
+    def _products(self, rows: Rows, matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
         """Return the products of rows with a matrix of features and topics, at the topics listed for each."""
-        return np.asarray(products_at(*rows, *Parts.of(matrix), matrix.shape[1], listed))
+        return np.asarray(products_at(*rows, *Rows.of(matrix), matrix.shape[1], listed))

@@ -16,7 +16,7 @@ from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import TopEvaluation
 from textcat.features.tables import LanguageTables
-from textcat.features.vectorizer import Vectorizer
+from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.files import installed_version, sha256_of_file
 from textcat.model import (
     ARRAYS,
@@ -31,7 +31,7 @@ from textcat.model import (
     _check_entries,
 )
 from textcat.model._product import are_rows
-from textcat.model.shortlist import Parts, Shortlist
+from textcat.model.shortlist import Shortlist
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.recipe import Recipe
 
@@ -75,7 +75,7 @@ def _write(tagger: Tagger, folder: Path) -> None:
     arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
     arrays |= dict(zip(PARTS, tagger._parts, strict=True)) if tagger._sparse else {WEIGHTS: tagger.weights}
     if tagger.shortlist is not None:
-        arrays |= zip(CENTROIDS, Parts.of(tagger.shortlist.centroids), strict=True)
+        arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
     if tagger.calibration is not None:
         arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
     for name, array in arrays.items():

@@ -141,7 +141,7 @@ class Tagger:
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
     def _scores_of(self, rows: "csr_matrix") -> np.ndarray:
-        return self._product(Rows(rows.indptr.astype(np.int64), rows.indices, rows.data))
+        return self._product(Rows.of(rows))
 
     def _product(self, rows: Rows) -> np.ndarray:
         if self.shortlist is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
 
 import numpy as np
 
@@ -46,13 +45,13 @@ def _measure_held_out(
             "topic: draw others with --seed, or give it more documents that have one."
         )
     tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
-    for _, alike in groupby(recipes, key=_counted_alike):
-        counts: _CountedCorpus | None = None
-        for recipe in alike:
+    counts: _CountedCorpus | None = None
+    for recipe in recipes:
+        if counts is None or not counts.serves(recipe):
             key = json.dumps(recipe.tokens, sort_keys=True)
             tokens[key] = tokens.get(key) or recipe.make_tokens()
-            counts = counts or _CountedCorpus(sample, recipe, tokens[key])
-            yield _trial(counts, recipe, part, n_jobs, advance)
+            counts = _CountedCorpus(sample, recipe, tokens[key])
+        yield _trial(counts, recipe, part, n_jobs, advance)
 
 
 def _sample(corpus: Corpus, seed: int) -> tuple[Corpus, _Part]:
@@ -61,11 +60,6 @@ def _sample(corpus: Corpus, seed: int) -> tuple[Corpus, _Part]:
     chosen = np.sort(np.concatenate(part))
     sample = replace(corpus, train=[corpus.train[i] for i in chosen.tolist()], test=[], unused=[])
     return sample, _Part(*(np.searchsorted(chosen, positions) for positions in part))
-
-
-def _counted_alike(recipe: Recipe) -> str:
-    """Return a text that is the same for recipes by which the same is counted."""
-    return json.dumps([recipe.tokens, recipe.features, recipe.descriptions], sort_keys=True)
 
 
 def _trial(counts: _CountedCorpus, recipe: Recipe, part: _Part, n_jobs: int | None, advance: Advance) -> Trial:

@@ -21,7 +21,7 @@ from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import PackedWeights, Problem, Solution
 from textcat.margin.solve import solve
 from textcat.model._shortlist import rows_by_topic
-from textcat.model.shortlist import Parts, Shortlist
+from textcat.model.shortlist import Shortlist
 from textcat.progress import Advance
 
 # Of a topic's sum of rows: divided by its length to this power. With 1 frequent topics are listed too seldom, with 0
@@ -109,7 +109,7 @@ def train_shortlist(
     Trained
     """
     jobs = joblib.effective_n_jobs(n_jobs)
-    topics = _Topics(rows, labels, learner, size, n_documents, jobs)
+    topics = _Topics(rows.astype(np.float32, copy=False), labels, learner, size, n_documents, jobs)
     names_by_topic = sp.csc_array(names.T, dtype=np.float32)
     with one_blas_thread():
         evidence = _weigh(topics, names_by_topic, seed)
@@ -146,7 +146,7 @@ def train_shortlist(
     del topics, names_by_topic, centroids  # what follows takes as much memory again
     odds_of_score = np.full(n_topics, max(evidence.odds_of_score, 0.0))
     return Trained(
-        _side_by_side(columns, rows.shape[1]),
+        _columns_in_rows(columns, rows.shape[1]),
         bias,
         shortlist,
         Calibration(odds_of_score, evidence.odds_by_size * sizes + evidence.odds),
@@ -159,7 +159,7 @@ def _facts(solution: Solution) -> tuple[int, int, int, str]:
     return solution.n_epochs, solution.n_updates, len(solution.support), solution.stopped
 
 
-def _side_by_side(columns: Sequence[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
+def _columns_in_rows(columns: Sequence[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
     ends = np.cumsum([0] + [len(features) for features, _ in columns])
     indices, data = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     return sp.csc_array((data, indices, ends), shape=(n_features, len(columns))).tocsr()
@@ -187,7 +187,7 @@ class _Topics:
         n_documents: int,
         jobs: int,
     ):
-        self.rows, self.labels = Rows(*Parts.of(rows)), sp.csc_array(labels)
+        self.rows, self.labels = Rows.of(rows), sp.csc_array(labels)
         self.labels.sort_indices()
         self.matrix, self.size, self.n_documents, self.jobs = rows, min(size, labels.shape[1]), n_documents, jobs
         self.sizes = np.diff(self.labels[:n_documents].indptr)
@@ -211,7 +211,7 @@ class _Topics:
         return listed
 
     def _rows_of(self, documents: np.ndarray) -> Rows:
-        return Rows(*Parts.of(self.matrix[documents]))
+        return Rows.of(self.matrix[documents])
 
     def solve(
         self, topics: Sequence[int], is_held_out: np.ndarray | None = None
@@ -282,7 +282,7 @@ def _weigh(topics: _Topics, names: sp.csc_array, seed: int) -> _Evidence:
         bias[topic] = solution.bias / solution.unit
     documents, places = np.nonzero(listed >= 0)
     column = listed[documents, places]
-    matrices = (centroids, _side_by_side(columns, topics.matrix.shape[1]), names.tocsr())
+    matrices = (centroids, _columns_in_rows(columns, topics.matrix.shape[1]), names.tocsr())
     similarity, score, name = (
         shortlist._products(rows, matrix, listed)[documents, places].astype(float) for matrix in matrices
     )
