@@ -226,7 +226,7 @@ def test_contributions_and_the_bias_add_up_to_the_score(corpus, tagger):
             assert [abs(r.contribution) for r in reasons] == sorted(
                 (abs(r.contribution) for r in reasons), reverse=True
             )
-            assert tagger.explain(document, topic, n=3) == reasons[:3]
+            assert tagger.explain(document, topic, n=3).reasons == reasons[:3]
 
 
 def test_terms_are_those_of_largest_weight(tagger):

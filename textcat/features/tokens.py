@@ -47,6 +47,15 @@ class _Vocabulary(NamedTuple):
     columns: tuple[np.ndarray, np.ndarray] | None = None  # of both, if known: int32, -1 for what has none
 
 
+class Located(NamedTuple):
+    """A token of a text that is a term."""
+
+    term: str
+    start: int  # in the text, in characters
+    end: int
+    token: str
+
+
 @dataclass(eq=False, repr=False)
 class Tokens:
     """Tokenize with spaCy, and count the tokens that are terms.
@@ -132,6 +141,15 @@ class Tokens:
             if vocabulary is None and counter.cache.nbytes > self.memo_bytes * _KEPT:
                 counter.clear()  # so that it does not lie beside what is made of the counts
             return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
+
+    def _located(self, texts: Iterable[str]) -> list[list[Located]]:
+        """Return the tokens of every text that are terms, in order, and where they stand."""
+        counter, texts = self._prepared(), list(texts)
+        located: list[list[Located]] = []
+        with counter.lock:
+            for _, batch in zip(counter.batches(texts), _batched(texts), strict=True):
+                located += [counter.located(i, text) for i, text in enumerate(batch)]
+        return located
 
     def _prepared(self) -> _TermCounter:
         settings = self.get_params()
@@ -320,14 +338,35 @@ class _TermCounter:
     def _term_ids(self, tokens: list[str]) -> dict[str, int]:
         """Return the ids of the terms that tokens are; -1: none."""
         ids = dict.fromkeys(tokens, -1)
-        words: Iterable[str] = ids
+        terms = self._terms_of(ids)
+        ids.update(zip(terms, self._ids_of(list(terms.values())), strict=True))
+        return ids
+
+    def _terms_of(self, tokens: Iterable[str]) -> dict[str, str]:
+        """Return the terms of those tokens that are terms, each token once."""
+        words = tokens
         for holds in self._required:
             words = filter(holds, words)
         for holds in self._excluded:
             words = filterfalse(holds, words)
-        words = list(words)
-        ids.update(zip(words, self._ids_of([self._term(word) for word in words]), strict=True))
-        return ids
+        return {word: self._term(word) for word in words}
+
+    def located(self, i: int, text: str) -> list[Located]:
+        """Return where in a text, the i-th of the batch, which of its tokens are terms."""
+        tokens, text = [replace_surrogates(token) for token in self.cache.tokens(i)], replace_surrogates(text)
+        terms = self._terms_of(dict.fromkeys(tokens))
+        located = []
+        end = 0
+        for token in tokens:
+            # The one space that follows a word is no token.
+            start = end + (end > 0 and text.startswith(" ", end))
+            if not text.startswith(token, start):  # a tokenizer of whole texts may have left something out
+                start = text.find(token, end)
+            if start >= 0:
+                end = start + len(token)
+                if token in terms:
+                    located.append(Located(terms[token], start, end, token))
+        return located
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
         """Return the ids of terms, new ones for new terms unless a vocabulary is in use."""
@@ -362,6 +401,20 @@ def _has_letter_or_digit(token: str) -> bool:
 def _char_ngrams(term: str, n: int) -> list[str]:
     padded = f" {term.lower()} "
     return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
+
+
+def _padded_places(located: Located) -> list[tuple[int, int]]:
+    """Return where in its token each character of a term stands that n-grams of characters are made of.
+
+    The spaces around it are empty pieces at either end. What folding made of a plural's end stands where that stands.
+    """
+    token, term = located.token, located.term.lower()
+    of_lower = [(i, i + 1) for i, character in enumerate(token) for _ in character.lower()]
+    pairs = zip(token.lower(), term, strict=False)
+    same = next((i for i, (one, other) in enumerate(pairs) if one != other), min(len(of_lower), len(term)))
+    places = of_lower[: min(same, len(term) - 1)]
+    start = of_lower[len(places)][0] if len(places) < len(of_lower) else len(token)
+    return [(0, 0), *places, *[(start, len(token))] * (len(term) - len(places)), (len(token), len(token))]
 
 
 def _batched(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -23,6 +23,7 @@ from textcat.progress import Stages, _counted
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
 
+    from textcat.model.explain import Explanation
     from textcat.recipe import Recipe
 
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
@@ -37,15 +38,6 @@ class Tag(NamedTuple):
     topic: str
     score: float
     probability: float | None = None
-
-
-class Reason(NamedTuple):
-    """What one term adds to a document's score for a topic: its value in the row, its weight, and their product."""
-
-    term: str
-    value: float
-    weight: float
-    contribution: float
 
 
 @dataclass(eq=False, repr=False)
@@ -347,28 +339,46 @@ class Tagger:
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
 
-    def explain(self, document: str | Zoned | Mapping[str, Any], topic: str, n: int = 10) -> list[Reason]:
-        """Return the n terms that speak most for or against a topic in a document, the strongest first.
-
-        Their contributions over all terms, plus the topic's bias, add up to its score.
+    def explain(self, document: str | Zoned | Mapping[str, Any], topic: str, n: int | None = 10) -> "Explanation":
+        """Return why a document has, or has not, a topic: the terms that speak for or against it, and where they stand.
 
         Parameters
         ----------
         document : str, document with `zones`, or dict
         topic : str
-        n : int, default=10
+        n : int or None, default=10
+            How many terms are listed, those that add or take most; None: all.
 
         Returns
         -------
-        list of Reason
+        Explanation
+
+        Raises
+        ------
+        TextcatError
+            If the model has no such topic, or, with a shortlist, does not list it for the document.
         """
-        row = self.features.transform(_stream_of([document], "text"))
-        weights = self._weights_of(topic, row.indices)
-        contributions = row.data * weights
-        strongest = np.argsort(-np.abs(contributions), kind="stable")[:n]
-        terms = self.features.get_feature_names_out()[row.indices[strongest]]
-        values = (array[strongest].tolist() for array in (row.data, weights, contributions))
-        return list(map(Reason, terms, *values))
+        return self.explain_all(document, [topic], n)[0]
+
+    def explain_all(
+        self, document: str | Zoned | Mapping[str, Any], topics: Sequence[str] | None = None, n: int | None = 10
+    ) -> "list[Explanation]":
+        """Explain several topics of a document, which is read once.
+
+        Parameters
+        ----------
+        document, n
+            As for `explain`; so are the errors.
+        topics : sequence of str, optional
+            By default the tags of the document.
+
+        Returns
+        -------
+        list of Explanation
+        """
+        from textcat.model.explain import _explain  # here, so that tagging need not import it
+
+        return _explain(self, next(_stream_of([document], "text")), topics, n)
 
     def _weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
         """Return a topic's weights: of some features, or of all."""

@@ -1,0 +1,174 @@
+"""Why a document has a topic: the terms that speak for it, where they stand, and the least without which it falls."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from textcat.documents import _stream_of
+from textcat.errors import TextcatError
+from textcat.features.spans import Span, places
+from textcat.features.zones import Zoned, _zones
+from textcat.model.shortlist import NOT_LISTED
+
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+
+_STRENGTHS = 5  # steps in which marks are stronger or weaker
+
+
+class Reason(NamedTuple):
+    """What one term adds to a document's score for a topic: its value in the row, its weight, and their product."""
+
+    term: str
+    value: float
+    weight: float
+    contribution: float
+    spans: tuple[Span, ...] = ()  # where it stands
+
+
+class Neighbour(NamedTuple):
+    """A training document that the model keeps, and what it adds to a document's score for a topic."""
+
+    id: str
+    title: str
+    contribution: float
+    positive: bool  # whether it has the topic
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a document has, or has not, a topic. Contributions of all terms and the bias add up to the score."""
+
+    topic: str
+    score: float
+    bias: float
+    threshold: float  # a document has the topic if it scores above; of one topic a document: if none scores higher
+    probability: float | None
+    reasons: list[Reason]  # strongest first
+    documents: list[Neighbour]  # training documents that speak for or against it; empty where the model keeps none
+    without: list[str] | None  # the least set of terms without which the tag falls; None where it has no tag
+    rest: float  # the sum of the contributions of terms that are not listed
+
+    def __iter__(self) -> Iterator[Reason]:
+        return iter(self.reasons)
+
+    def __len__(self) -> int:
+        return len(self.reasons)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.reasons[i]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON can hold it."""
+        reasons = [{**each._asdict(), "spans": [span._asdict() for span in each.spans]} for each in self.reasons]
+        documents = [each._asdict() for each in self.documents]
+        finite = self.threshold if np.isfinite(self.threshold) else None
+        return {**vars(self), "threshold": finite, "reasons": reasons, "documents": documents}
+
+    def html(self, document: str | Zoned | Mapping[str, Any]) -> str:
+        """Return the texts of a document as HTML, in which marks show the terms.
+
+        Parameters
+        ----------
+        document : str, document with `zones`, or dict
+            That which was explained.
+
+        Returns
+        -------
+        str
+            A `div` with `data-zone` for each zone. A `mark` has the class `for` or `against`, a `data-strength` of 1 to
+            5, by its share of the strongest contribution, and as `title` its terms with what they add. Texts are
+            escaped.
+        """
+        texts = _zones(next(_stream_of([document], "text")), 0)
+        zones = ((zone, self._marked(zone, text)) for zone, text in texts.items() if text)
+        return "\n".join(f'<div class="zone" data-zone="{_escaped(zone)}">{marked}</div>' for zone, marked in zones)
+
+    def _marked(self, zone: str, text: str) -> str:
+        spans = [(span, reason) for reason in self.reasons for span in reason.spans if span.zone == zone]
+        edges = sorted({0, len(text), *(edge for span, _ in spans for edge in (span.start, span.end))})
+        begin: dict[int, list[Reason]] = {}
+        end: dict[int, list[Reason]] = {}
+        for span, reason in spans:
+            if span.end > span.start:
+                begin.setdefault(span.start, []).append(reason)
+                end.setdefault(span.end, []).append(reason)
+        strongest = max((abs(reason.contribution) for reason in self.reasons), default=0.0)
+        open_: list[Reason] = []
+        pieces = []
+        for start, stop in pairwise(edges):
+            for reason in end.get(start, ()):
+                open_.remove(reason)
+            open_ += begin.get(start, ())
+            pieces.append(_mark(text[start:stop], open_, strongest))
+        return "".join(pieces)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{_escaped(each.term)}</td><td>{each.contribution:+.4f}</td></tr>" for each in self.reasons
+        )
+        caption = f"{self.topic}: score {self.score:.4f}, threshold {self.threshold:.4f}, bias {self.bias:+.4f}"
+        head = "<tr><th>term</th><th>adds</th></tr>"
+        return f"<p>{_escaped(caption)}</p><table>{head}{rows}</table>"
+
+
+def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
+    if not reasons or not strongest:
+        return _escaped(text)
+    different = list(dict.fromkeys(reasons))
+    total = sum(reason.contribution for reason in different)
+    strength = min(_STRENGTHS, 1 + int(_STRENGTHS * min(abs(total) / strongest, 1)))
+    title = ", ".join(f"{reason.term} {reason.contribution:+.4f}" for reason in different)
+    side = "for" if total >= 0 else "against"
+    return f'<mark class="{side}" data-strength="{strength}" title="{_escaped(title)}">{_escaped(text)}</mark>'
+
+
+def _escaped(text: str) -> str:
+    """Return a text as HTML that can be written as UTF-8: no page can hold lone surrogates and NUL."""
+    return escape(text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _explain(tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: int | None) -> list[Explanation]:
+    """Explain topics of a document, by default its tags: see `Tagger.explain_all`."""
+    (row,) = tagger.features.row_blocks([document])
+    scores = tagger._product(row)
+    given = tagger.decide(scores)[0]
+    if topics is None:
+        topics = [tag.topic for tag in tagger._tags_of_rows(row, None)[0]]
+    explained = []
+    for topic in topics:
+        weights = tagger._weights_of(topic, row.indices)
+        column = tagger.topics.index(topic)
+        if tagger.shortlist is not None and scores[0, column] <= NOT_LISTED:
+            raise TextcatError(
+                f"The topic {topic!r} is none of the {tagger.shortlist.size} that the model lists for the document: "
+                "only these have a score that terms add up to."
+            )
+        explained.append((topic, column, weights, row.data * weights))
+    strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
+    found = places(tagger.features, document, {column for order in strongest for column in row.indices[order].tolist()})
+    return [
+        Explanation(
+            topic,
+            float(scores[0, column]),
+            float(tagger.bias[column]),
+            float(tagger.thresholds[column]),
+            None
+            if tagger.calibration is None
+            else float(tagger.calibration.of_topics(np.array([column])).probabilities(scores[:, column])[0]),
+            [
+                Reason(found[j].name, value, weight, contribution, found[j].spans)
+                for j, value, weight, contribution in zip(
+                    *(array[order].tolist() for array in (row.indices, row.data, weights, contributions)), strict=True
+                )
+            ],
+            [],
+            [] if given[column] else None,
+            float(np.delete(contributions, order).sum(dtype=np.float64)),
+        )
+        for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True)
+    ]
