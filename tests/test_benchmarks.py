@@ -157,6 +157,38 @@ def test_topics_are_taken_away_from_training_documents_alone():
     assert (len(changed.train), topic_counts(changed.test)) == (20, topic_counts(corpus.test))
 
 
+def test_annif_is_given_the_corpus_and_the_names_of_its_topics(tmp_path):
+    pytest.importorskip("rdflib")
+    from many_topics_annif import BASE, write_files
+
+    titles = {"train": ["Wood:\ta\nhouse", "A church", "Owners"], "test": ["Houses"]}
+    topics = {"Wood:\ta\nhouse": ("p1", "p2"), "A church": ("p2",), "Owners": ("p3",), "Houses": ("p1",)}
+    documents = [
+        Document(title, {"title": title}, topics[title], split=part) for part in titles for title in titles[part]
+    ]
+    names = {"p1": ('timber "raw"',), "p2": ("back\\slash", "äöå")}
+    corpus = Corpus.from_documents("titles", documents, names=names)
+    write_files(corpus, tmp_path / "annif")
+    given = open_corpus(tmp_path / "annif" / "train.tsv", vocabulary=tmp_path / "annif" / "yso.ttl")
+    assert given.topics == tuple(f"{BASE}{topic}" for topic in corpus.topics)
+    assert [each.topics for each in given.train] == [
+        tuple(f"{BASE}{topic}" for topic in each.topics) for each in corpus.train
+    ]
+    assert [each.zones["body"] for each in given.train] == ["Wood: a house", "A church", "Owners"]
+    assert given.names == {f"{BASE}{topic}": named for topic, named in (names | {"p3": ("p3",)}).items()}
+
+
+def test_annif_is_told_where_its_files_are_and_mllm_how_few_titles_it_takes(tmp_path, monkeypatch):
+    import many_topics_annif
+
+    monkeypatch.setenv("TEXTCAT_ANNIF", str(tmp_path / "bin" / "python"))
+    tfidf, mllm = (many_topics_annif.train_command(tmp_path, project) for project in ("tfidf", "mllm"))
+    assert f"ANNIF_DATADIR={tmp_path / 'data'}" in tfidf
+    assert tfidf[tfidf.index("train") - 1] == tmp_path / "bin" / "annif"
+    assert [mllm[i + 1] for i, word in enumerate(mllm) if word == "--docs-limit"] == [many_topics_annif.MLLM_TITLES]
+    assert "--docs-limit" not in tfidf
+
+
 @pytest.mark.long
 def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, monkeypatch, capfd):
     import many_topics
@@ -170,10 +202,12 @@ def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, mo
         "## Time and memory of training",
         "## Quality",
         "## Tagging",
+        "## Annif's own systems",
         "## Topics without a training document",
         "## Cost per topic",
     ]
     assert ("| Omikuji, Bonsai-like | ALL |" in written) == bool(many_topics.peers())
+    assert ("| Annif, tfidf | ALL |" in written) == bool(many_topics.many_topics_annif.python())
     kept, corpus = keep / "1000", many_topics.Space(keep, 1000, 1).corpus
     first = open_corpus("yso-finna-en", finna_titles.parent).train[:1100]
     assert [each.zones for each in (*corpus.train, *corpus.test)] == [each.zones for each in first]

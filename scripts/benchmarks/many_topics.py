@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import many_topics_annif
 import numpy as np
 import titles
 from machine import _load, commit, described
@@ -45,7 +46,7 @@ BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
 MEASURES = (("P@1", "precision@1"), ("P@3", "precision@3"), ("P@5", "precision@5"), ("nDCG@10", "ndcg@10"))
 MORE_MEASURES = (("recall@10", "recall@10"), ("PSP@5", "psp@5"))
 RESAMPLES = 1000
-TAGGED_BY_PEER = 5_000  # titles
+TAGGED_BY_PEER = 5_000  # titles; those, too, that Annif's systems are measured on
 HIDDEN, LEAST_TESTED = 300, 5  # topics, and the test documents that each of them has; of a sample, 1
 SIZES = (100, 1_000, 5_000, 25_062)  # topics
 TESTED = 50_000
@@ -270,16 +271,17 @@ def _cost_row(name: str, facts: Facts) -> dict[str, Any]:
     }
 
 
-def _evaluated(space: Space, name: str) -> TopEvaluation:
-    corpus = space.corpus
+def _evaluated(space: Space, name: str, first: int | None = None) -> TopEvaluation:
+    """Measure a ranking on the first test documents, or all."""
+    corpus, test = space.corpus, space.corpus.test[:first]
     labels, known = corpus.labels(corpus.train), set(corpus.topics)
     return evaluate_top(
-        np.load(space.path(name, ".npy")),
-        corpus.labels(corpus.test),
+        np.load(space.path(name, ".npy"))[:first],
+        corpus.labels(test),
         corpus.topics,
         np.asarray(labels.sum(axis=0)).ravel(),
         len(corpus.train),
-        n_unknown=[len({*document.topics} - known) for document in corpus.test],
+        n_unknown=[len({*document.topics} - known) for document in test],
         resamples=RESAMPLES,
     )
 
@@ -315,8 +317,19 @@ def _bounds(low: float | None, high: float | None) -> str:
 def tagging(space: Space) -> str:
     """Tag on one core, round by round."""
     facts = space.kept("tagging", lambda: _rates(space))
+    rounds = len(facts["rates"][0])
+    return f"""## Tagging
+
+The first {TAGGED} topics of titles, with the model loaded, on one core with one thread. Rounds: {rounds}, in each of
+which each ran once, in turn; medians, and in brackets least and most. textcat starts from texts. Omikuji starts from
+ready rows, which its Python takes one by one.
+
+{_table(_rate_rows(facts), [facts])}"""
+
+
+def _rate_rows(facts: Facts) -> list[dict[str, Any]]:
     ours = facts["rates"][0]
-    rows = [
+    return [
         {
             "what": name,
             "titles": f"{n:,}",
@@ -326,13 +339,6 @@ def tagging(space: Space) -> str:
         }
         for name, n, rates in zip(facts["names"], facts["titles"], facts["rates"], strict=True)
     ]
-    return f"""## Tagging
-
-The first {TAGGED} topics of titles, with the model loaded, on one core with one thread. Rounds: {len(ours)}, in each of
-which each ran once, in turn; medians, and in brackets least and most. textcat starts from texts. Omikuji starts from
-ready rows, which its Python takes one by one.
-
-{_table(rows, [facts])}"""
 
 
 def _rates(space: Space) -> dict[str, Any]:
@@ -342,12 +348,17 @@ def _rates(space: Space) -> dict[str, Any]:
     commands |= {name: _omikuji("speed", space.folder, space.path(name), n_peer, out) for name in space.peers}
     for name in commands:
         _trained(space, name)
+    return _rounds(space, commands, out) | {"titles": [n_test] + [n_peer] * len(space.peers)}
+
+
+def _rounds(space: Space, commands: Mapping[str, list[Any]], out: Path) -> dict[str, Any]:
+    """Run commands that each write a rate to the same file, in turn, on one core."""
     rates: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(space.runs):
         for name, command in commands.items():
             run(["env", *ONE_THREAD, *command], preexec_fn=_on_one_core)
             rates[name].append(json.loads(out.read_text())["rate"])
-    return {"names": list(rates), "titles": [n_test] + [n_peer] * (len(rates) - 1), "rates": list(rates.values())}
+    return {"names": list(rates), "rates": list(rates.values())}
 
 
 ONE_THREAD = [f"{name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON")]
@@ -356,6 +367,78 @@ ONE_THREAD = [f"{name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL", "RA
 def _on_one_core() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+# --- Annif -----------------------------------------------------------------------------------------------------------
+
+
+def annif(space: Space) -> str:
+    """Train Annif's own systems, and measure them on the first test documents."""
+    head = "## Annif's own systems\n\n"
+    if not many_topics_annif.python():
+        return head + "Annif is not installed here: `TEXTCAT_ANNIF` names the Python that has it.\n"
+    ours, n = next(iter(OURS)), min(TAGGED_BY_PEER, len(space.corpus.test))
+    facts = {name: _trained(space, name) for name in (ours, *space.peers)}
+    prepared = space.kept("annif", lambda: _prepare_annif(space))
+    facts |= {name: space.kept(name, lambda name=name: _train_annif(space, name, n)) for name in ANNIFS}
+    rates = space.kept("annif tagging", lambda: _annif_rates(space, n))
+    figures = [row for name in facts for row in _figures(name, _evaluated(space, name, n))]
+    shown = {name: facts[name] for name in (ours, *ANNIFS)}
+    versions = ", ".join(f"{name} {number}" for name, number in prepared["versions"].items())
+    return f"""{head}Of {versions}, trained by `annif train` with its default settings and the analyzer
+`{many_topics_annif.ANALYZER}`:
+
+- `tfidf` compares a text with all titles of a topic together; it has all training documents.
+- `mllm` finds names of topics in the text, and learns which of them to believe, on the first
+  {many_topics_annif.MLLM_TITLES:,} training documents; its draws have no seed.
+
+The vocabulary is the topics and their names; the synonyms and relations of topics, which `mllm` would use, too, are
+not in the corpus. What NLTK needs to cut texts into sentences it learns from the first {many_topics_annif.CUT_BY:,}
+training titles; Annif would download a model for it.
+
+Measured on the first {n:,} test documents, all rows alike, with 95 % intervals in brackets as above:
+
+{markdown_table(figures)}
+Training is the whole process, from the file of titles to the saved model. Before it, Annif loads the vocabulary once:
+{prepared["cpu_seconds"]:.1f} seconds of processor.
+
+{_table([_cost_row(name, of_it) for name, of_it in shown.items()], list(shown.values()))}
+The first {TAGGED} topics, from texts, as under "Tagging"; Annif in batches as `annif index` makes them. Rounds:
+{len(rates["rates"][0])}.
+
+{_table(_rate_rows(rates), [rates])}"""
+
+
+ANNIFS = many_topics_annif.PROJECTS
+
+
+def _annif(space: Space, task: str, *words: object) -> list[Any]:
+    folder = space.path("annif")
+    start = [*many_topics_annif.environment(folder), many_topics_annif.python()]
+    return [*start, HERE / "many_topics_annif.py", task, folder, *words]
+
+
+def _prepare_annif(space: Space) -> Facts:
+    folder = space.path("annif")
+    shutil.rmtree(folder, ignore_errors=True)
+    many_topics_annif.write_files(space.corpus, folder)
+    run(_annif(space, "sentences"))
+    taken = measured(many_topics_annif.load_command(folder))
+    return {**asdict(taken), "versions": json.loads((folder / "versions.json").read_text())}
+
+
+def _train_annif(space: Space, name: str, n: int) -> Facts:
+    project = ANNIFS[name]
+    taken = measured(many_topics_annif.train_command(space.path("annif"), project))
+    run(_annif(space, "tops", project, n, space.path(name, ".npy")))
+    return {**asdict(taken), "bytes": _size(many_topics_annif.model(space.path("annif"), project))}
+
+
+def _annif_rates(space: Space, n: int) -> Facts:
+    out, ours = space.folder / "annif-speed.json", next(iter(OURS))
+    commands = {ours: _textcat("speed", space.test, space.path(ours), n, out)}
+    commands |= {name: _annif(space, "speed", project, n, out) for name, project in ANNIFS.items()}
+    return _rounds(space, commands, out) | {"titles": [n] * len(commands)}
 
 
 # --- topics without a training document ------------------------------------------------------------------------------
@@ -441,5 +524,11 @@ def _draw(all_facts: Sequence[Facts], path: Path) -> None:
         print(error, file=sys.stderr)
 
 
-PARTS: dict[str, Callable[[Space], str]] = {"q": quality, "t": tagging, "z": unseen, "c": cost}
-NAMES = {"q": "quality, time and memory", "t": "tagging", "z": "topics without a training document", "c": "cost"}
+PARTS: dict[str, Callable[[Space], str]] = {"q": quality, "t": tagging, "a": annif, "z": unseen, "c": cost}
+NAMES = {
+    "q": "quality, time and memory",
+    "t": "tagging",
+    "a": "Annif's own systems",
+    "z": "topics without a training document",
+    "c": "cost",
+}
