@@ -18,6 +18,9 @@ import textcat
 from textcat import cli
 from textcat.cluster import connect, on_cluster
 from textcat.errors import TextcatError
+from textcat.training.shortlist import train_shortlist
+
+SHORTLIST = ["--recipe", "subjects", "--set", "topics.shortlist=10"]
 
 
 def rows_and_labels(n=2000, d=300, topics=8):
@@ -33,6 +36,40 @@ def learner(**settings):
 
 def facts(learner):
     return learner.coef_.tobytes(), learner.intercept_.tobytes(), learner.n_updates_.tolist(), learner.margin_.tobytes()
+
+
+def facts_of_listed(rows, labels, **settings):
+    """Return what comes of training with a shortlist on rows of which the last are topics' names."""
+    n_topics = labels.shape[1]
+    names = sp.csr_matrix((n_topics, rows.shape[1]), dtype=np.float32)
+    settings = {"tau_neg": 1, "tau_pos": 50, "lambda_": 0.0, **settings}
+    options = {"size": n_topics // 2, "n_documents": rows.shape[0] - n_topics, "n_jobs": -1}
+    trained = train_shortlist(rows, labels, names, textcat.PAUM(**settings), **options)
+    arrays = trained.weights.indptr, trained.weights.indices, trained.weights.data, trained.bias
+    return [array.tobytes() for array in arrays], trained.shortlist.centroids.data.tobytes(), trained[4:]
+
+
+@contextlib.contextmanager
+def killing_one(cluster):
+    """Kill a worker as soon as both have something to do; yield a function that says if that is still to come."""
+    killed = []
+
+    def kill_one():
+        client = connect(cluster.scheduler_address)
+        with client:
+            while not killed:
+                busy = [worker for worker, tasks in client.processing().items() if tasks]
+                if len(busy) == 2:
+                    pid = client.run(os.getpid, workers=busy[:1])[busy[0]]
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+                time.sleep(0.01)
+
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    yield killer.is_alive
+    killer.join()
+    assert len(killed) == 1
 
 
 @pytest.fixture(scope="module")
@@ -65,35 +102,44 @@ class TestOfACluster:
     def test_a_worker_that_is_killed_takes_nothing_with_it(self, cluster):
         X, Y = rows_and_labels()
         expected = facts(learner(max_epochs=1000).fit(X, Y))
-        killed = []
-
-        def kill_one():
-            client = connect(cluster.scheduler_address)
-            with client:
-                while not killed:
-                    busy = [worker for worker, tasks in client.processing().items() if tasks]
-                    if len(busy) == 2:
-                        pid = client.run(os.getpid, workers=busy[:1])[busy[0]]
-                        os.kill(pid, signal.SIGKILL)
-                        killed.append(pid)
-                    time.sleep(0.01)
-
-        killer = threading.Thread(target=kill_one, daemon=True)
-        killer.start()
-        with on_cluster(cluster.scheduler_address):
-            while killer.is_alive():  # a busy machine may have trained before it has looked
+        with killing_one(cluster) as to_come, on_cluster(cluster.scheduler_address):
+            while to_come():  # a busy machine may have trained before it has looked
                 assert facts(learner(max_epochs=1000).fit(X, Y)) == expected
-        killer.join()
-        assert len(killed) == 1
 
-    def test_the_command_gives_the_same_model(self, cluster, tmp_path, monkeypatch, capsys):
+    def test_training_with_a_shortlist_is_training_here_to_the_bit(self, cluster, tmp_path):
+        X, Y = rows_and_labels(topics=40)
+        expected = facts_of_listed(X, Y, max_epochs=20)
+        double = X.astype(np.float64)
+        stored, of_double = (textcat.write_rows(tmp_path / str(each.dtype), [each]) for each in (X, double))
+        with on_cluster(cluster.scheduler_address):
+            for rows in (X, double, stored, of_double):
+                assert facts_of_listed(rows, Y, max_epochs=20) == expected
+            with pytest.raises(TextcatError, match="The weights of a topic overflowed"):
+                facts_of_listed(X, Y, eta=1e39)
+            stored.folder = tmp_path / "only here"
+            with pytest.raises(TextcatError, match=r"cannot open the rows in .*only here.*: every machine must see"):
+                facts_of_listed(stored, Y)
+
+    def test_with_a_shortlist_too_a_worker_that_is_killed_takes_nothing_with_it(self, cluster):
+        X, Y = rows_and_labels(topics=40)
+        expected = facts_of_listed(X, Y, max_epochs=200)
+        with killing_one(cluster) as to_come, on_cluster(cluster.scheduler_address):
+            while to_come():
+                assert facts_of_listed(X, Y, max_epochs=200) == expected
+
+    @pytest.mark.parametrize(
+        "more", [[], SHORTLIST, [*SHORTLIST, "--store", "rows"]], ids=["best", "subjects", "stored"]
+    )
+    def test_the_command_gives_the_same_model(self, more, cluster, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
-        for name, more in (("here", []), ("there", ["--backend", "dask", "--scheduler", cluster.scheduler_address])):
-            monkeypatch.setattr(sys, "argv", ["textcat", "train", "newswire", "--out", name, *more])
+        for name, where in (("here", []), ("there", ["--backend", "dask", "--scheduler", cluster.scheduler_address])):
+            monkeypatch.setattr(sys, "argv", ["textcat", "train", "newswire", "--out", name, *more, *where])
             with contextlib.suppress(SystemExit):
                 cli.main()
         assert capsys.readouterr().err == ""
-        for name in ("weights.npy", "bias.npy", "thresholds.npy", "calibration.npy"):
+        names = sorted(path.name for path in (tmp_path / "here").glob("*.npy"))
+        assert {"bias.npy", "thresholds.npy", "calibration.npy"} < set(names)
+        for name in names:
             assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
     def test_a_worker_with_another_version_is_told_of(self, cluster, monkeypatch):

@@ -4,7 +4,7 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,8 @@ from textcat.margin import kernels, primal
 from textcat.margin.kernels import Kernel, _KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES, allocator
 from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control
+
+_AHEAD = 4  # tasks a worker has at hand: the first that is waited for may take longer than those behind it
 
 # A function of rows and numbered problems.
 _SolveBlock = Callable[[Any, Iterable[NumberedProblem]], list[tuple[int, Solution]]]
@@ -165,11 +167,8 @@ def _on_cluster(
     """
     from distributed import as_completed
 
-    if primal.is_on_disk(rows):  # opened by the task itself, so that an error reaches the caller as it is
-        solve_block, sent = partial(_solve_opened, solve_block), pickle.dumps(rows)
-    else:
-        sent = client.scatter(rows, broadcast=True, hash=False)
-    futures = [client.submit(solve_block, sent, block, pure=False) for block in blocks]
+    sent = _sent(rows, client)
+    futures = [client.submit(_solve_opened, solve_block, sent, block, pure=False) for block in blocks]
     try:
         parts = []
         for _, part in as_completed(futures, loop=client.loop, with_results=True):
@@ -181,8 +180,73 @@ def _on_cluster(
     return parts
 
 
-def _solve_opened(solve_block: _SolveBlock, rows: bytes, problems: list[NumberedProblem]) -> list[tuple[int, Solution]]:
-    return solve_block(pickle.loads(rows), problems)
+def _sent(rows: Any, client: Any) -> Any:
+    """Send rows to every worker of a cluster, or of those on disk what `opened` opens: return what stands for them.
+
+    Tasks open them themselves, so that an error reaches the caller as it is.
+    """
+    return pickle.dumps(rows) if primal.is_on_disk(rows) else client.scatter(rows, broadcast=True, hash=False)
+
+
+def opened(sent: Any) -> Any:
+    """Return what was sent to a task; rows on disk are opened."""
+    return pickle.loads(sent) if isinstance(sent, bytes) else sent
+
+
+def _solve_opened(solve_block: _SolveBlock, sent: Any, problems: list[NumberedProblem]) -> list[tuple[int, Solution]]:
+    return solve_block(opened(sent), problems)
+
+
+class Workers:
+    """Threads of this process or, if that is joblib's backend, of a Dask cluster: they run tasks over what they share.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        As for `solve`.
+    """
+
+    def __init__(self, n_jobs: int | None = None):
+        backend, jobs = get_active_backend(prefer="threads")
+        self.jobs: int = backend.effective_n_jobs(jobs if n_jobs is None else n_jobs)
+        self._client = getattr(backend, "client", None)
+
+    def share(self, thing: Any) -> Any:
+        """Return what stands for rows, or for a matrix, among the arguments of tasks: to be `opened` there.
+
+        Each worker of a cluster gets it once, so that it is not lost with one of them.
+        """
+        return thing if self._client is None else _sent(thing, self._client)
+
+    def in_order(self, task: Callable[..., Any], items: Iterable[Any], *shared: Any) -> Iterator[Any]:
+        """Yield what a task makes of each item, and of what is shared, in the order of the items; some are done ahead.
+
+        Parameters
+        ----------
+        task : callable
+            Is called with an item and what is shared. To a cluster nothing else is sent, so that others can do again
+            what was lost with a worker.
+        items : iterable
+        *shared
+            What `share` has returned.
+
+        Yields
+        ------
+        object
+        """
+        ahead = deque[Any]()
+        with nullcontext() if self._client else ThreadPoolExecutor(self.jobs) as pool:
+            submit = pool.submit if pool else partial(self._client.submit, pure=False)  # type: ignore[union-attr]
+            try:
+                for item in items:
+                    ahead.append(submit(task, item, *shared))
+                    if len(ahead) == _AHEAD * self.jobs:
+                        yield ahead.popleft().result()
+                while ahead:
+                    yield ahead.popleft().result()
+            finally:
+                for future in ahead:
+                    future.cancel()
 
 
 def _in_threads(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import local
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 
@@ -18,8 +16,9 @@ from textcat.features.vectorizer import Rows
 from textcat.margin._primal import subset
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
-from textcat.margin.problems import PackedWeights, Problem, Solution
-from textcat.margin.solve import solve
+from textcat.margin.problems import PackedWeights, Problem
+from textcat.margin.rules import Rule
+from textcat.margin.solve import Workers, opened, solve
 from textcat.model._shortlist import rows_by_topic
 from textcat.model.shortlist import Shortlist
 from textcat.progress import Advance
@@ -35,7 +34,9 @@ _LEAST = 0.2
 _HELD_OUT, _ONE_OF = 20_000, 10
 _SAMPLE = 2_500
 _FEWEST = 50  # topics listed rightly there without which nothing can be found: rankers then count alone
-_BLOCK = 20_000  # rows for which topics are listed together, by one thread
+# A task, of a thread or of a cluster's worker, lists topics for so many documents, or trains so many topics, of so many
+# rows on average: what is sent for it, and comes back, stays below some 4 MB.
+_DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
 
 
 class Trained(NamedTuple):
@@ -71,7 +72,7 @@ class _Evidence(NamedTuple):
 
 
 def train_shortlist(
-    rows: sp.csr_matrix,
+    rows: Any,
     labels: sp.csc_matrix,
     names: sp.csr_matrix,
     learner: MarginClassifier,
@@ -90,7 +91,7 @@ def train_shortlist(
 
     Parameters
     ----------
-    rows : csr_matrix of shape (n_rows, n_features), float32
+    rows : csr_matrix, or rows on disk, of shape (n_rows, n_features), float32
         Of documents, and behind these of descriptions, which are positives of their own topics alone.
     labels : csc_matrix of shape (n_rows, n_topics)
     names : csr_matrix of shape (n_topics, n_features)
@@ -100,7 +101,8 @@ def train_shortlist(
     size, n_documents : int
         Topics that are listed for a document, and how many documents there are.
     n_jobs, seed : int, optional
-        The result is the same to the bit for any number of jobs.
+        The result is the same to the bit for any number of jobs, in threads or on the Dask cluster that is joblib's
+        backend.
     progress : callable
         Called with 1 for each topic that has been trained.
 
@@ -108,8 +110,7 @@ def train_shortlist(
     -------
     Trained
     """
-    jobs = joblib.effective_n_jobs(n_jobs)
-    topics = _Topics(rows.astype(np.float32, copy=False), labels, learner, size, n_documents, jobs)
+    topics = _Topics(rows, labels, learner, size, n_documents, Workers(n_jobs))
     names_by_topic = sp.csc_array(names.T, dtype=np.float32)
     with one_blas_thread():
         evidence = _weigh(topics, names_by_topic, seed)
@@ -124,11 +125,10 @@ def train_shortlist(
     columns: list[tuple[np.ndarray, np.ndarray]] = []
     facts: dict[str, list[Any]] = {name: [] for name in ("epochs", "updates", "support", "stopped")}
     combined = np.zeros(rows.shape[1], np.float32)
-    for topic, (features, solution) in enumerate(topics.solve(range(n_topics))):
-        weights = solution.weights
-        used = [features[weights.features]]
-        factor_of_ranker = of_ranker[topic] / np.float32(solution.unit)
-        combined[used[0]] = factor_of_ranker * weights.values
+    for topic, ranker in enumerate(topics.train(range(n_topics))):
+        used = [ranker.features]
+        factor_of_ranker = of_ranker[topic] / np.float32(ranker.unit)
+        combined[used[0]] = factor_of_ranker * ranker.weights
         for matrix, factor in ((centroids, of_centroid[topic]), (names_by_topic, of_name[topic])):
             entries = slice(matrix.indptr[topic], matrix.indptr[topic + 1])
             combined[matrix.indices[entries]] += factor * matrix.data[entries]
@@ -138,8 +138,8 @@ def train_shortlist(
         combined[places] = 0
         kept = np.abs(values) >= _LEAST
         columns.append((places[kept], values[kept]))
-        bias[topic] = factor_of_ranker * solution.bias + evidence.size * sizes[topic] + evidence.constant
-        for name, value in zip(facts, _facts(solution), strict=True):
+        bias[topic] = factor_of_ranker * ranker.bias + evidence.size * sizes[topic] + evidence.constant
+        for name, value in zip(facts, ranker.facts, strict=True):
             facts[name].append(value)
         progress(1)
     shortlist = Shortlist(topics.centroids, size)
@@ -153,10 +153,6 @@ def train_shortlist(
         facts,
         evidence._asdict(),
     )
-
-
-def _facts(solution: Solution) -> tuple[int, int, int, str]:
-    return solution.n_epochs, solution.n_updates, len(solution.support), solution.stopped
 
 
 def _columns_in_rows(columns: Sequence[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
@@ -175,67 +171,65 @@ def _centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
     return sums.tocsr()
 
 
+class _Ranker(NamedTuple):
+    """What is kept of a topic's solution."""
+
+    features: np.ndarray  # int32
+    weights: np.ndarray  # of these features, all others being 0
+    bias: float
+    unit: float
+    facts: tuple[int, int, int, str]  # epochs, updates, support, stopped
+
+
 class _Topics:
     """The problem of each topic: its positives, and as negatives the other documents that it is listed for."""
 
     def __init__(
         self,
-        rows: sp.csr_matrix,
+        rows: Any,
         labels: sp.csc_matrix,
         learner: MarginClassifier,
         size: int,
         n_documents: int,
-        jobs: int,
+        workers: Workers,
     ):
-        self.rows, self.labels = Rows.of(rows), sp.csc_array(labels)
+        self.matrix, self.labels = _matrix(rows), sp.csc_array(labels)
         self.labels.sort_indices()
-        self.matrix, self.size, self.n_documents, self.jobs = rows, min(size, labels.shape[1]), n_documents, jobs
+        self.size, self.n_documents, self._workers = min(size, labels.shape[1]), n_documents, workers
+        self._shared = workers.share(self.matrix if rows.dtype != np.float32 else rows)
         self.sizes = np.diff(self.labels[:n_documents].indptr)
-        self.centroids = _centroids(rows, self.labels)
+        self.centroids = _centroids(self.matrix, self.labels)
         listed = self.listed(self.centroids, np.arange(n_documents))
         own = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
         self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *own)
         self._rules = learner.rules_for(self.sizes / n_documents)
-        self._settings, self._seed = learner._settings(rows), learner.random_state
+        self._settings, self._seed = learner._settings(self.matrix), learner.random_state
 
     def listed(self, centroids: sp.csr_array, documents: np.ndarray) -> np.ndarray:
-        """Return the topics listed for documents, given by their numbers, block by block in several threads."""
-        shortlist = Shortlist(centroids, self.size)
+        """Return the topics listed for documents, given by their numbers."""
         listed = np.empty((len(documents), self.size), np.int32)
-
-        def fill(start: int) -> None:
-            listed[start : start + _BLOCK] = shortlist.topics(self._rows_of(documents[start : start + _BLOCK]))
-
-        with ThreadPoolExecutor(self.jobs) as pool:
-            list(pool.map(fill, range(0, len(documents), _BLOCK)))  # raises what a task has raised
+        blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
+        shared = self._shared, self._workers.share(centroids)
+        done = self._workers.in_order(partial(_list_block, self.size), blocks, *shared)
+        for start, block in zip(range(0, len(documents), _DOCUMENTS), done, strict=True):
+            listed[start : start + _DOCUMENTS] = block
         return listed
 
-    def _rows_of(self, documents: np.ndarray) -> Rows:
-        return Rows.of(self.matrix[documents])
+    def train(self, topics: Sequence[int], is_held_out: np.ndarray | None = None) -> Iterator[_Ranker]:
+        """Yield the rankers of topics, in their order; held-out rows are left out."""
 
-    def solve(
-        self, topics: Sequence[int], is_held_out: np.ndarray | None = None
-    ) -> Iterator[tuple[np.ndarray, Solution]]:
-        """Yield the features and the solution of topics, in their order; held-out rows are left out."""
-        own = local()
-
-        def task(topic: int) -> tuple[np.ndarray, Solution]:
-            if not hasattr(own, "position"):
-                own.position = np.full(self.matrix.shape[1], -1, np.int32)
+        def problem(topic: int) -> _Listed:
             positives, negatives = self._positives(topic), self._negatives(topic)
             if is_held_out is not None:
                 positives, negatives = (rows[~is_held_out[rows]] for rows in (positives, negatives))
-            chosen = np.sort(np.concatenate([positives, negatives]))
-            indptr, indices, data, features = subset(*self.rows, chosen, own.position)
-            X = sp.csr_array((data, indices, indptr), shape=(len(chosen), len(features)))
-            problem = Problem(np.searchsorted(chosen, positives).astype(np.int32), self._rules[topic], **self._settings)
-            options: dict[str, Any] = {"keep": PackedWeights.of, "overwrite_X": True}
-            solution = solve(X, [problem], n_jobs=1, seed=self._seed, **options)[0]
-            if not np.isfinite(solution.weights.values).all():
-                raise TextcatError("The weights of a topic overflowed: lower eta or the margins.")
-            return features, solution
+            return positives, negatives, self._rules[topic]
 
-        yield from _in_order(task, topics, self.jobs)
+        most = _ROWS * len(self._rules) // max(1, len(self._listed_for))
+        size = max(1, min(_TOPICS, most, len(topics) // (2 * self._workers.jobs)))
+        blocks = (list(map(problem, topics[start : start + size])) for start in range(0, len(topics), size))
+        task = partial(_train_block, self._settings, self._seed)
+        for block in self._workers.in_order(task, blocks, self._shared):
+            yield from block
 
     def _positives(self, topic: int) -> np.ndarray:
         return self.labels.indices[self.labels.indptr[topic] : self.labels.indptr[topic + 1]].astype(np.int32)
@@ -244,19 +238,35 @@ class _Topics:
         return self._listed_for[self._starts[topic] : self._ends[topic]]
 
 
-def _in_order(task: Callable[[int], Any], items: Sequence[int], jobs: int) -> Iterator[Any]:
-    """Yield what tasks return, in the order of the items; some of them are done ahead, in several threads."""
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            ahead = [pool.submit(task, item) for item in items[: 64 * jobs]]
-            for place in range(len(items)):
-                yield ahead[place].result()
-                ahead[place] = None  # type: ignore[call-overload]
-                if len(ahead) < len(items):
-                    ahead.append(pool.submit(task, items[len(ahead)]))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+_Listed = tuple[np.ndarray, np.ndarray, Rule]  # the positives and the negatives of a topic, and its rule
+
+
+def _matrix(rows: Any) -> sp.csr_matrix:
+    return (rows if sp.issparse(rows) else rows[:]).astype(np.float32, copy=False)
+
+
+def _list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
+    return Shortlist(centroids, size).topics(Rows.of(_matrix(opened(sent))[documents]))
+
+
+def _train_block(settings: dict[str, Any], seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
+    """Train some topics, each over its own rows and the columns that they have."""
+    rows = opened(sent)
+    arrays, position = Rows.of(rows), np.full(rows.shape[1], -1, np.int32)
+    rankers = []
+    for positives, negatives, rule in block:
+        chosen = np.sort(np.concatenate([positives, negatives]))
+        indptr, indices, data, features = subset(*arrays, chosen, position)
+        X = sp.csr_array((data, indices, indptr), shape=(len(chosen), len(features)))
+        problem = Problem(np.searchsorted(chosen, positives).astype(np.int32), rule, **settings)
+        options: dict[str, Any] = {"keep": PackedWeights.of, "overwrite_X": True}
+        solution = solve(X, [problem], n_jobs=1, seed=seed, **options)[0]
+        weights = solution.weights
+        if not np.isfinite(weights.values).all():
+            raise TextcatError("The weights of a topic overflowed: lower eta or the margins.")
+        facts = solution.n_epochs, solution.n_updates, len(solution.support), solution.stopped
+        rankers.append(_Ranker(features[weights.features], weights.values, solution.bias, solution.unit, facts))
+    return rankers
 
 
 def _weigh(topics: _Topics, names: sp.csc_array, seed: int) -> _Evidence:
@@ -275,11 +285,11 @@ def _weigh(topics: _Topics, names: sp.csc_array, seed: int) -> _Evidence:
     is_sampled = np.zeros(n_topics + 1, bool)
     is_sampled[sample] = True
     listed[~is_sampled[listed]] = -1
-    rows, shortlist = topics._rows_of(held_out), Shortlist(centroids, topics.size)
+    rows, shortlist = Rows.of(topics.matrix[held_out]), Shortlist(centroids, topics.size)
     bias, columns = np.zeros(n_topics, np.float32), [(np.empty(0, np.int32), np.empty(0, np.float32))] * n_topics
-    for topic, (features, solution) in zip(sample.tolist(), topics.solve(sample.tolist(), is_held_out), strict=True):
-        columns[topic] = features[solution.weights.features], solution.weights.values / np.float32(solution.unit)
-        bias[topic] = solution.bias / solution.unit
+    for topic, ranker in zip(sample.tolist(), topics.train(sample.tolist(), is_held_out), strict=True):
+        columns[topic] = ranker.features, ranker.weights / np.float32(ranker.unit)
+        bias[topic] = ranker.bias / ranker.unit
     documents, places = np.nonzero(listed >= 0)
     column = listed[documents, places]
     matrices = (centroids, _columns_in_rows(columns, topics.matrix.shape[1]), names.tocsr())

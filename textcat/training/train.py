@@ -317,14 +317,13 @@ def _train_listed(
     """Train topics on the documents that they are listed for; return what a tagger is made of."""
     from textcat.training.shortlist import train_shortlist
 
-    rows = examples.rows if sparse.issparse(examples.rows) else examples.rows[:]
     options: dict[str, Any] = {
         "size": recipe.shortlist,
         "n_documents": n_documents,
         "n_jobs": n_jobs,
         "progress": advance,
     }
-    trained = train_shortlist(rows, examples.labels, described, recipe.make_learner(), **options)
+    trained = train_shortlist(examples.rows, examples.labels, described, recipe.make_learner(), **options)
     tags, calibration = recipe.make_tags(), trained.calibration
     probability = tags.probability if tags.strategy == "probability" else 0.5
     return {
