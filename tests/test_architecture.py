@@ -16,6 +16,7 @@ LAYERS = (
     {"model"},
     {"training"},
     {"papers", "tagging"},
+    {"report"},
     {"cli"},
     {"__main__"},
 )

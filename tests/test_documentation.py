@@ -32,6 +32,7 @@ COMMANDS = (
     "train",
     "evaluate",
     "compare",
+    "report",
     "tag",
     "topics",
     "show",

@@ -27,6 +27,7 @@ _NAMES_IN = {
     "recipe": "Recipe read_recipe",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",
+    "report.write": "write_report",
     "training.train": "train",
 }
 _HOMES = dict(sorted((name, module) for module, names in _NAMES_IN.items() for name in names.split()))

@@ -32,6 +32,7 @@ from textcat.model.tagger import Tagger as Tagger
 from textcat.reading.records import InputSettings as InputSettings
 from textcat.recipe import Recipe as Recipe
 from textcat.recipe import read_recipe as read_recipe
+from textcat.report.write import write_report as write_report
 from textcat.tagging.output import OutputSettings as OutputSettings
 from textcat.tagging.run import tag_archive as tag_archive
 from textcat.training.train import train as train

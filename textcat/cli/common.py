@@ -83,6 +83,7 @@ LabelledOnly = Annotated[
     bool, Option("--labelled-only", help="Leave out test documents that have none of the model's topics.")
 ]
 PerTopic = Annotated[bool, Option("--topics", help="Print a row per topic, too.")]
+ReportFile = Annotated[Path | None, Option("--report", help="Write a report to this file, as HTML.")]
 
 _input = functools.partial(Option, rich_help_panel="Input")
 
@@ -336,6 +337,11 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False)
+
+
+def _names_of(before: Path, now: Path) -> tuple[str, str]:
+    """Return what two models are called: by their folders, with the path where these have one name."""
+    return (before.name, now.name) if before.name != now.name else (str(before), str(now))
 
 
 def new_stages() -> "Stages":

@@ -121,6 +121,7 @@ def evaluate(
     bootstrap: Annotated[
         int, Option(min=0, help="Print 95 % intervals from that many resamples of the documents, such as 1000.")
     ] = 0,
+    report: common.ReportFile = None,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
     from textcat.cli import _tables
@@ -142,6 +143,10 @@ def evaluate(
     if bootstrap:
         with_intervals = top._with_intervals if of_tops else significance._with_intervals
         evaluation = with_intervals(evaluation, n_resamples=bootstrap)
+    if report:
+        from textcat.report.write import write_report
+
+        write_report(report, tagger, documents, bands=band, resamples=bootstrap or 1000, stages=stages)
     form = "json" if as_json else "csv" if as_csv else ""
     if (evaluation.values if of_tops else evaluation.scores) is None and not form:
         common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
@@ -161,6 +166,7 @@ def compare(
     as_json: common.AsJson = False,
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
+    report: common.ReportFile = None,
 ) -> None:
     """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
     from textcat.cli import _tables
@@ -169,6 +175,8 @@ def compare(
 
     if not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
+    if report and len(models) != 2:
+        raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
     taggers, stages = [storage.load(model) for model in models], common.new_stages()
     first = taggers[0]
     for tagger, model in zip(taggers, models, strict=True):
@@ -178,6 +186,11 @@ def compare(
     evaluations: Any = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
     compare_all = top.compare_tops if isinstance(evaluations[0], top.TopEvaluation) else significance._compare
     compared = compare_all(evaluations, n_resamples=bootstrap)
+    if report:
+        from textcat.report.write import write_report
+
+        of: dict[str, Any] = {"before": first, "names": common._names_of(*models), "resamples": bootstrap}
+        write_report(report, taggers[1], documents, bands=band, stages=stages, **of)
     _tables.comparison(common.console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
 
 

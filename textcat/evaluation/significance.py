@@ -228,6 +228,33 @@ def _sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
     return _p_value(np.abs(sums), abs(float(known.sum())), rounding=_ROUNDING * np.abs(known).sum())
 
 
+def _mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]:
+    """Return the exact two-sided p-value of McNemar's test, elementwise.
+
+    Of documents that exactly one of two models decides on rightly, `only_first` and `only_other` are counted. If the
+    models are equally good, each of these is as likely the one's as the other's: ``p = min(1, 2·P(X ≤ min(b, c)))``, X
+    being binomial with b + c throws of a coin (McNemar, "Note on the sampling error of the difference between
+    correlated proportions or percentages", 1947; exact as in Edwards, 1948).
+    """
+    from scipy.special import bdtr
+
+    b, c = np.asarray(only_first, np.float64), np.asarray(only_other, np.int64)
+    return np.asarray(np.minimum(1.0, 2 * bdtr(np.minimum(b, c), (b + c).astype(np.int64), 0.5)))
+
+
+def _holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """Return p-values corrected for their number.
+
+    As Holm ("A simple sequentially rejective multiple test procedure", 1979) does: the k-th smallest of n becomes the
+    largest ``(n - i + 1)·p_i`` of those up to it, counted from 1, and at most 1.
+    """
+    p = np.asarray(p_values, np.float64)
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    return corrected
+
+
 def _p_value(extremes: NDArray[np.float64], measured: float, rounding: float) -> float:
     return (1 + int(np.count_nonzero(extremes >= measured - rounding))) / (1 + len(extremes))
 

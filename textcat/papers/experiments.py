@@ -365,7 +365,7 @@ def _drawing(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[An
         from matplotlib.figure import Figure
     except ImportError as error:
         raise TextcatError(f"A picture needs matplotlib: {install_hint('pictures')}.") from error
-    axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
-    yield axes
+    figure = Figure(figsize=(width, height), layout="constrained")
+    yield figure.add_subplot()
     with matplotlib.rc_context({"svg.hashsalt": "textcat", "svg.fonttype": "none"}):
-        axes.figure.savefig(path, format="svg", metadata={"Date": None})
+        figure.savefig(path, format="svg", metadata={"Date": None})

@@ -1,0 +1,100 @@
+"""Two models on the same documents → what changed per topic, whether that may be chance, and why single ones did."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.evaluation.significance import _holm, _mcnemar
+from textcat.report import figures
+from textcat.report.contents import _NAMED, Measured, _excerpt, _spans
+from textcat.report.figures import _rounded
+
+_EXAMPLES = 3  # of documents that became right, and of those that became wrong, of a topic
+_TERMS = 12  # whose weights differ most
+_MANY = 120  # from so many topics on, each has fewer examples
+
+
+def _changes(before: Measured, after: Measured) -> dict[str, Any]:
+    """Return by topic how a model decides on the documents, beside another one that came before it."""
+    labels = after.evaluation.relevant.toarray() > 0
+    right = [of.given == labels for of in (before, after)]
+    gained, lost = right[1] & ~right[0], right[0] & ~right[1]
+    p_values = _mcnemar(lost.sum(axis=0), gained.sum(axis=0))
+    corrected = _holm(p_values)
+    # Models have scales of their own: weights and scores of the earlier one are shown on that of the other.
+    spread = [of.scores.std(axis=0, dtype=np.float64) for of in (before, after)]
+    scales = np.divide(spread[1], spread[0], out=np.ones_like(spread[1]), where=spread[0] > 0)
+    topics = []
+    for j, (was, now) in enumerate(zip(before.evaluation.topics, after.evaluation.topics, strict=True)):
+        topics.append(
+            {
+                "ap": was.average_precision,
+                "f1": was.f1,
+                "given": [int(before.given[:, j].sum()), int((before.given[:, j] & labels[:, j]).sum())],
+                "curve": _curve(before, j, labels[:, j]),
+                "better": int(gained[:, j].sum()),
+                "worse": int(lost[:, j].sum()),
+                "p": _rounded([p_values[j], corrected[j]], 3),
+                "terms": _terms(before, after, now.topic, scales[j]),
+                "examples": [_examples(before, after, j, of[:, j], scales[j]) for of in (gained, lost)],
+            }
+        )
+    return {"topics": topics, "better": int(gained.sum()), "worse": int(lost.sum())}
+
+
+def _curve(measured: Measured, j: int, is_positive: NDArray[np.bool_]) -> list[list[Any]]:
+    """Return how many documents, and how many positives, pass each of some thresholds."""
+    cuts = figures._cuts(measured.scores[:, j], is_positive, most=80)
+    return [cuts.retrieved.tolist(), cuts.hits.tolist()]
+
+
+def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[list[Any]]:
+    """Return the terms whose weights differ most, with both; a term that a model does not know weighs 0 there."""
+    weights = []
+    for of, times in ((before.tagger, scale), (after.tagger, 1.0)):
+        values = of._weights_of(topic) * times
+        places = np.flatnonzero(values)
+        weights.append(dict(zip(of.features.get_feature_names_out()[places], values[places].tolist(), strict=True)))
+    was, now = weights
+    differing = sorted(was.keys() | now.keys(), key=lambda term: (-abs(now.get(term, 0) - was.get(term, 0)), term))
+    return [[str(term), *_rounded([was.get(term, 0), now.get(term, 0)], 4)] for term in differing[:_TERMS]]
+
+
+def _examples(
+    before: Measured, after: Measured, j: int, changed: NDArray[np.bool_], scale: float
+) -> list[dict[str, Any]]:
+    documents = np.flatnonzero(changed)
+    n = max(int(_EXAMPLES * _MANY / max(len(after.tagger.topics), _MANY)), 1)
+    margins = np.abs(_margins(after, documents, j)) + scale * np.abs(_margins(before, documents, j))
+    surest: Sequence[int] = documents[np.argsort(-margins, kind="stable")[:n]].tolist()
+    return [_example(before, after, i, j, scale) for i in surest]
+
+
+def _margins(measured: Measured, documents: NDArray[np.intp], j: int) -> NDArray[np.float64]:
+    """Return by how much documents pass the threshold of a topic."""
+    threshold = np.broadcast_to(np.asarray(measured.evaluation.threshold), measured.scores.shape)[documents, j]
+    return np.nan_to_num(measured.scores[documents, j].astype(np.float64) - threshold, posinf=1e9, neginf=-1e9)
+
+
+def _example(before: Measured, after: Measured, i: int, j: int, scale: float) -> dict[str, Any]:
+    """Return a document on which the models differ, and the terms by which they do."""
+    document, topic = after.documents[i], after.tagger.topics[j]
+    explained = [list(of.tagger.explain(document, topic, None)) for of in (before, after)]
+    was, now = (
+        {reason.term: reason.contribution * times for reason in reasons}
+        for reasons, times in zip(explained, (scale, 1.0), strict=True)
+    )
+    spans = {reason.term: _spans(reason) for reasons in explained for reason in reasons}
+    change = {term: now.get(term, 0.0) - was.get(term, 0.0) for term in spans}
+    strongest = sorted(change, key=lambda term: (-abs(change[term]), term))
+    return {
+        "id": document.id,
+        "topics": list(document.topics),
+        "margins": [
+            _rounded(times * _margins(of, np.array([i]), j), 3)[0] for of, times in ((before, scale), (after, 1.0))
+        ],
+        "text": _excerpt(document.zones, [(span, change[term]) for term in strongest[:12] for span in spans[term]]),
+        "reasons": [[term, *_rounded([was.get(term, 0), now.get(term, 0)], 3)] for term in strongest[:_NAMED]],
+    }

@@ -1,0 +1,181 @@
+"""A tagger, documents and an evaluation → what the script of a report draws, as JSON has it."""
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.documents import Document
+from textcat.evaluation.metrics import _columns
+from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.thresholds import Calibration
+from textcat.model.tagger import Tagger
+from textcat.report import figures
+from textcat.report.figures import _rounded
+
+_EXAMPLES = 3  # of false positives, and of false negatives, of a topic
+_TERMS = 12  # of largest weight
+_AGAINST = 6  # of lowest weight
+_REASONS = 12  # that are highlighted in a document
+_NAMED = 5  # of these, with numbers
+_CONFUSED = 200  # pairs of topics
+_EXCERPT, _AROUND, _HEAD = 420, 50, 140  # characters of a document: in all, on each side of what is highlighted, first
+# From so many topics on, each gets fewer thresholds and examples, so that the file stays small.
+_MANY = 120
+
+
+class Measured(NamedTuple):
+    """What a report is about: documents, their scores by a tagger, and how good these are."""
+
+    tagger: Tagger
+    documents: Sequence[Document]
+    evaluation: Evaluation
+    calibration: Calibration | None
+
+    @property
+    def scores(self) -> NDArray[Any]:
+        """The scores of the documents, of shape (n_documents, n_topics)."""
+        assert self.evaluation.scores is not None
+        return self.evaluation.scores
+
+    @property
+    def given(self) -> NDArray[np.bool_]:
+        """Which document gets which topic."""
+        return np.asarray(self.scores > self.evaluation.threshold)
+
+
+def _contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
+    """Return topics, curves of bands and pairs of topics that are mistaken."""
+    evaluation, names = measured.evaluation, measured.tagger.topics
+    mistaken = figures._mistaken(evaluation.relevant, measured.given)
+    topics = []
+    for j, column in enumerate(_columns(evaluation.relevant)):
+        topics.append(_topic(measured, j, column))
+        advance(1)
+    calibrated = None
+    if measured.calibration is not None:
+        probabilities = measured.calibration.probabilities(measured.scores).ravel()
+        labels = evaluation.relevant.toarray().ravel() > 0
+        calibrated = [_rounded(row, 4) for row in figures._reliability(probabilities, labels)]
+    return {
+        "names": list(names),
+        "documents": evaluation.test_documents,
+        "bands": {name: _rounded(curve, 3) for name, curve in figures._band_curves(evaluation).items()},
+        "in_bands": {band.name: sorted(band.topics) for band in evaluation.band_topics or ()},
+        "calibration": calibrated,
+        "topics": topics,
+        "confusion": mistaken[:_CONFUSED],
+        "n_confusion": len(mistaken),
+    }
+
+
+def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, Any]:
+    tagger, evaluation = measured.tagger, measured.evaluation
+    row, scores, given = evaluation.topics[j], measured.scores[:, j], measured.given[:, j]
+    is_positive = np.zeros(len(scores), bool)
+    is_positive[places] = True
+    assert evaluation.threshold is not None
+    threshold = None if tagger.single else float(evaluation.threshold[j])
+    share = max(len(tagger.topics) / _MANY, 1)
+    cuts = figures._cuts(scores, is_positive, threshold, most=max(int(160 / share), 24))
+    histogram = figures._histogram(scores, is_positive)
+    calibration = None
+    if measured.calibration is not None:
+        p = measured.calibration.of_topics(np.array([j])).probabilities(scores[:, np.newaxis])[:, 0]
+        calibration = [_rounded(one, 4) for one in figures._reliability(p, is_positive)]
+    wrong = figures._errors(scores, is_positive, given, max(int(_EXAMPLES / share), 1))
+    return {
+        "train": row.train_positives,
+        "n": row.test_positives,
+        "ap": row.average_precision,
+        "given": [int(given.sum()), int((given & is_positive).sum())],
+        "cuts": [_rounded(cuts.thresholds), cuts.retrieved.tolist(), cuts.hits.tolist()],
+        "chosen": cuts.chosen,
+        "histogram": [*_rounded(histogram[:2]), histogram.positives.tolist(), histogram.negatives.tolist()],
+        "calibration": calibration,
+        "terms": _terms(tagger, row.topic),
+        "wrong": [[_example(measured, i, j) for i in documents] for documents in wrong],
+    }
+
+
+def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
+    """Return the terms of largest weight, and those of lowest if that is below 0, with their weights."""
+    weights = tagger._weights_of(topic)
+    names = tagger.features.get_feature_names_out()
+    order = np.argsort(-weights, kind="stable")
+    chosen = [*order[:_TERMS], *(k for k in order[max(len(order) - _AGAINST, _TERMS) :] if weights[k] < 0)]
+    return [[str(names[k]), *_rounded([weights[k]], 4)] for k in chosen if weights[k]]
+
+
+def _example(measured: Measured, document: int, topic: int) -> dict[str, Any]:
+    """Return a document with its score for a topic, its own topics, and an excerpt with the evidence in it."""
+    of, name = measured.documents[document], measured.tagger.topics[topic]
+    reasons = list(measured.tagger.explain(of, name, _REASONS))
+    probability = None
+    if measured.calibration is not None:
+        curve = measured.calibration.of_topics(np.array([topic]))
+        probability = _rounded(curve.probabilities(measured.scores[document, [topic]]), 3)[0]
+    return {
+        "id": of.id,
+        "topics": list(of.topics),
+        "score": _rounded(measured.scores[document, [topic]], 4)[0],
+        "p": probability,
+        "text": _excerpt(of.zones, [(span, reason.contribution) for reason in reasons for span in _spans(reason)]),
+        "reasons": [[reason.term, *_rounded([reason.contribution], 3)] for reason in reasons[:_NAMED]],
+    }
+
+
+def _spans(reason: Any) -> Iterable[tuple[str, int, int]]:
+    return getattr(reason, "spans", ())
+
+
+def _excerpt(
+    texts: Mapping[str, str], marks: Sequence[tuple[tuple[str, int, int], float]]
+) -> list[str | tuple[int, str]]:
+    """Return parts of a text, those that are highlighted as (strength, text), the strength from -3 to 3.
+
+    The beginning, and what stands around the evidence, the strongest first, until the excerpt is long enough.
+    """
+    # Lines as they are broken in the source waste room; what stands where must not change.
+    zones = {"": "", **{zone: re.sub(r"\s", " ", part) for zone, part in texts.items()}}
+    text = "\n".join(part for part in zones.values() if part)
+    start_of, start = {}, 0
+    for zone, part in zones.items():
+        start_of[zone] = start
+        start += len(part) + 1 if part else 0
+    worth, known = np.zeros(len(text)), [(abs(value), value, *span) for span, value in marks if span[0] in zones]
+    kept = np.zeros(len(text), bool)
+    kept[:_HEAD] = True
+    for _, value, zone, first, last in sorted(known, key=lambda mark: -mark[0]):
+        here = slice(start_of[zone] + first, start_of[zone] + last)
+        worth[here] += value
+        if kept.sum() < _EXCERPT:
+            kept[max(here.start - _AROUND, 0) : here.stop + _AROUND] = True
+    if not known:
+        kept[:_EXCERPT] = True
+    for edge in np.flatnonzero(kept[1:] != kept[:-1]).tolist():  # no word is cut in two
+        while kept[edge + 1] and not text[edge].isspace() and edge >= 0 and not kept[edge]:
+            kept[edge] = True
+            edge -= 1
+        while kept[edge] and edge + 1 < len(text) and not kept[edge + 1] and not text[edge + 1].isspace():
+            kept[edge + 1] = True
+            edge += 1
+    strongest = np.abs(worth).max(initial=0) or 1
+    levels = (np.sign(worth) * np.ceil(np.abs(worth) / strongest * 3)).astype(int)
+    parts: list[Any] = []
+    if not text:
+        return []
+    runs = np.flatnonzero(np.r_[True, (levels[1:] != levels[:-1]) | (kept[1:] != kept[:-1]), True]).tolist()
+    for first, last in itertools.pairwise(runs):
+        level = int(levels[first])
+        piece = text[first:last] if kept[first] else " … "
+        if kept[first] and level:
+            parts.append((level, piece))
+        elif parts and isinstance(parts[-1], str):
+            parts[-1] += piece if not (piece == " … " and parts[-1].endswith(" … ")) else ""
+        else:
+            parts.append(piece)
+    return parts

@@ -1,0 +1,167 @@
+"""Scores and labels of documents → what a report draws of a topic: thresholds, curves, histograms, calibration."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from textcat.evaluation.metrics import _columns, _Places
+from textcat.evaluation.ranking import Evaluation
+
+LEVELS = np.linspace(0, 1, 101)  # of recall, at which the topics of a band are averaged
+
+
+class _Cuts(NamedTuple):
+    """Thresholds of one topic, the highest first; how many documents pass each, and how many of these are positive."""
+
+    thresholds: NDArray[np.float64]
+    retrieved: NDArray[np.intp]
+    hits: NDArray[np.intp]
+    chosen: int | None  # the place of the threshold that the model has, if it has one
+
+
+def _cuts(
+    scores: NDArray[Any], is_positive: NDArray[np.bool_], threshold: float | None = None, most: int = 160
+) -> _Cuts:
+    """Return the thresholds at which something changes: under each positive, and ever fewer of those between.
+
+    Retrieved is what has ``score > threshold``. No document passes the first one, and all pass the last. If there are
+    more than so many, they are thinned out evenly; that of the model always stays.
+    """
+    values, inverse, counts = np.unique(-scores.astype(np.float64), return_inverse=True, return_counts=True)
+    values = -values
+    retrieved = np.r_[0, np.cumsum(counts)]
+    hits = np.r_[0, np.cumsum(np.bincount(inverse[is_positive], minlength=len(values)))].astype(np.intp)
+    between = values.copy()
+    between[:-1] = values[1:] + (values[:-1] - values[1:]) / 2
+    beyond = np.ptp(values) / 100 or 1.0  # so far from the ends that rounding does not matter
+    between[-1:] -= beyond
+    thresholds = np.r_[values[:1] + beyond, between]
+    ranks = np.unique(np.geomspace(1, max(len(scores), 1), 40).astype(int))
+    wanted = np.unique(np.r_[0, inverse[is_positive] + 1, np.searchsorted(retrieved, ranks), len(values)])
+    chosen = None
+    if threshold is not None:
+        chosen = int(np.count_nonzero(values > threshold))
+        thresholds[chosen] = threshold
+    if len(wanted) > most:
+        wanted = wanted[np.unique(np.linspace(0, len(wanted) - 1, most).astype(int))]
+    if chosen is not None:
+        wanted = np.union1d(wanted, [chosen])
+    place = None if chosen is None else int(np.searchsorted(wanted, chosen))
+    return _Cuts(thresholds[wanted], retrieved[wanted], hits[wanted], place)
+
+
+def _reliability(
+    probabilities: NDArray[np.float64], is_positive: NDArray[np.bool_], n_bins: int = 10
+) -> list[tuple[float, float, int]]:
+    """Return of each bin of probabilities that has documents: their mean, the fraction of positives, how many."""
+    bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], probabilities)
+    counts = np.bincount(bins, minlength=n_bins)
+    total = np.bincount(bins, weights=probabilities, minlength=n_bins)
+    positives = np.bincount(bins, weights=is_positive, minlength=n_bins)
+    return [(total[k] / counts[k], positives[k] / counts[k], int(counts[k])) for k in np.flatnonzero(counts).tolist()]
+
+
+class _Histogram(NamedTuple):
+    """How many positives and negatives have scores in each of bins of equal width."""
+
+    low: float
+    high: float
+    positives: NDArray[np.intp]
+    negatives: NDArray[np.intp]
+
+
+def _histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins: int = 30) -> _Histogram:
+    low, high = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 1.0)
+    high = high if high > low else low + 1
+    counted = [np.histogram(scores[of], n_bins, (low, high))[0] for of in (is_positive, ~is_positive)]
+    return _Histogram(low, high, *counted)
+
+
+def _interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the precision of a topic at the `LEVELS` of recall: the highest that is had at this recall or a higher."""
+    places = _Places.of(at_positives, scores)  # from the lowest score up: recall falls
+    n = len(at_positives)
+    precision = np.maximum.accumulate(places.hits / places.retrieved)
+    # The last place, the one of highest precision so far, whose recall is enough.
+    enough = n - np.searchsorted(places.hits[::-1], np.ceil(LEVELS * n - 1e-9), side="left") - 1
+    return np.asarray(precision[np.maximum(enough, 0)])
+
+
+def _band_curves(evaluation: Evaluation) -> dict[str, NDArray[np.float64]]:
+    """Return by band the mean of its topics' precision at the `LEVELS` of recall; bands without a positive are absent.
+
+    Topics without a positive are left out.
+    """
+    assert evaluation.scores is not None
+    of_topics = [
+        _interpolated(column[places], column) if len(places) else np.full(len(LEVELS), np.nan)
+        for column, places in zip(evaluation.scores.T, _columns(evaluation.relevant), strict=True)
+    ]
+    curves = {}
+    for band in evaluation.band_topics or ():
+        known = [of_topics[topic] for topic in band.topics if not np.isnan(of_topics[topic][0])]
+        if known:
+            curves[band.name] = np.mean(known, axis=0)
+    return curves
+
+
+def _mistaken(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
+    """Return pairs of topics, one that documents have and do not get, one they get and do not have: the most first."""
+    from scipy import sparse
+
+    own, got = sparse.csr_array(labels > 0, dtype=np.int64), sparse.csr_array(given, dtype=np.int64)
+    hits = own * got
+    counts = sparse.coo_array((own - hits).T @ (got - hits))
+    cells = sorted(zip((-counts.data).tolist(), counts.row.tolist(), counts.col.tolist(), strict=True))
+    return [(topic, other, -n) for n, topic, other in cells if n]
+
+
+class _Suspect(NamedTuple):
+    """A document, by its place, that has a topic or lacks it, while its score says the opposite, confidently."""
+
+    document: int
+    topic: int
+    has_it: bool
+    probability: float
+    limit: float  # the probability from which on, or down to which, a score is confident
+
+
+def _suspects(probabilities: NDArray[np.float64], labels: Any) -> list[_Suspect]:
+    """Return labels that are probably wrong, the surest first.
+
+    Confident learning (Northcutt, Jiang & Chuang, "Confident learning: estimating uncertainty in dataset labels", 2021,
+    section 3.1), each topic by itself: a document without the topic is a suspect if its probability is at least the
+    mean one of those that have the topic, and one that has it if its probability is at most the mean one of those that
+    lack it; as means of rare topics are low, the probability must be more than 1/2, or less, too. `probabilities` are
+    those of scores by rankers that were not trained on the document. Surest is what has the largest distance between
+    its probability and its label.
+    """
+    found = []
+    for topic, (column, places) in enumerate(zip(probabilities.T, _columns(labels), strict=True)):
+        has = np.zeros(len(column), bool)
+        has[places] = True
+        if not has.any() or has.all():
+            continue
+        high, low = max(float(column[has].mean()), 0.5), min(float(column[~has].mean()), 0.5)
+        for wrong, limit in ((~has & (column >= high) & (column > 0.5), high), (has & (column <= low), low)):
+            documents = np.flatnonzero(wrong).tolist()
+            found += [_Suspect(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
+    return sorted(found, key=lambda one: (one.probability if one.has_it else 1 - one.probability, one[:2]))
+
+
+def _rounded(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
+    """Return numbers with so many digits that count, to be short; infinities and nan as None."""
+    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in np.asarray(values).tolist()]
+
+
+def _errors(
+    scores: NDArray[Any], is_positive: NDArray[np.bool_], given: NDArray[np.bool_], n: int
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the places of the n worst false positives, of the highest scores, and false negatives, of the lowest."""
+    wrongly, missed = np.flatnonzero(given & ~is_positive), np.flatnonzero(is_positive & ~given)
+    return (
+        wrongly[np.argsort(-scores[wrongly], kind="stable")[:n]].tolist(),
+        missed[np.argsort(scores[missed], kind="stable")[:n]].tolist(),
+    )

@@ -1,0 +1,373 @@
+"""A tagger and a corpus → a report of how good it is, as one HTML file, and labels that are probably wrong."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from textcat.documents import Corpus, Document
+from textcat.errors import TextcatError
+from textcat.evaluation import significance, top
+from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.thresholds import Calibration
+from textcat.evaluation.top import TopEvaluation
+from textcat.files import _write_atomically
+from textcat.model.tagger import Tagger
+from textcat.progress import Stages
+from textcat.recipe import Recipe
+from textcat.report import figures
+from textcat.report.changes import _changes
+from textcat.report.contents import Measured, _contents, _example
+from textcat.report.figures import _rounded
+from textcat.report.page import _page, _table, _text
+
+_N_SUSPECTS = 60  # that the page shows; a file has all
+_TITLE = 90  # characters of a document by which it is shown
+_OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"
+_BY_THE_MODEL = "the model, which was not trained on it"
+_BAND_LINES = {
+    "macro_average_precision": "Macro-averaged precision (MAP)",
+    "macro_f1": "Macro F1",
+    "micro_f1": "Micro F1",
+    "macro_precision": "Macro precision",
+    "macro_recall": "Macro recall",
+    "micro_precision": "Micro precision",
+    "micro_recall": "Micro recall",
+    "macro_r_precision": "Macro R-precision",
+    "macro_ndcg": "Macro nDCG",
+    "label_ranking_average_precision": "Label ranking average precision",
+    "top_1_accuracy": "Top-1 accuracy",
+}
+
+
+@dataclass
+class _Scored:
+    """Documents of one part, scores of rankers that were not trained on them, curves, labels and who scored."""
+
+    documents: Sequence[Document]
+    scores: np.ndarray
+    calibration: Calibration
+    labels: Any
+    by: str
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    tagger: Tagger,
+    corpus: Corpus,
+    *,
+    before: Tagger | None = None,
+    bands: str | Iterable[str] | None = None,
+    folds: int = 5,
+    resamples: int = 1000,
+    suspects: str | os.PathLike[str] | None = None,
+    title: str = "",
+    names: tuple[str, str] = ("before", "now"),
+    n_jobs: int | None = None,
+    stages: Stages | None = None,
+) -> Path:
+    """Write how good a tagger is, topic by topic, as one HTML file that needs no network.
+
+    It shows a corpus' test documents. If there are none, and the tagger was trained on the corpus, those of training
+    are scored by cross-validation. A tagger of 1,000 topics or more has its bands in the report, and no topics.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; one that is there is replaced.
+    tagger, corpus : Tagger, Corpus
+    before : Tagger, optional
+        A tagger of the same topics: the report shows what changed since, and why.
+    bands : str or iterable of str, optional
+        As `spec` in `textcat.evaluate`.
+    folds : int, default=5
+        Parts of the training documents, each of which is scored by rankers trained on the others, to find labels that
+        are probably wrong; 0 looks at test documents only. Training documents are looked at only if the tagger was
+        trained on them.
+    resamples : int, default=1000
+        Of the documents, for 95 % intervals of the bands; 0 for none.
+    suspects : path, optional
+        Another file to write: of every label that is probably wrong a line of JSON.
+    title : str, optional
+        The heading.
+    names : (str, str)
+        What the taggers are called, where there are two.
+    n_jobs : int, optional
+        Blocks of topics trained at the same time.
+    stages : Stages, optional
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TextcatError
+        If the corpus has nothing to measure on, the taggers have other topics, or a file cannot be written.
+    """
+    stages = stages or Stages()
+    if folds == 1:
+        raise TextcatError("One part leaves no document to train on: give folds=2 or more, or 0.")
+    if before is not None and before.topics != tagger.topics:
+        raise TextcatError("The two models do not have the same topics: a report compares models of one corpus.")
+    title = title or f"{tagger.corpus or 'Model'}: how well {len(tagger.topics):,} topics are found"
+    sections: list[tuple[str, str, str]]
+    data: dict[str, Any]
+    if len(tagger.topics) >= top.MANY_TOPICS:
+        if suspects is not None:
+            raise TextcatError(
+                f"Labels that are probably wrong are not looked for in models of {top.MANY_TOPICS:,} topics or more: "
+                "leave out the file for them."
+            )
+        sections, data = _of_tops(tagger, before, corpus, bands, resamples, names, stages)
+    else:
+        scored = _out_of_fold(tagger, corpus, folds, n_jobs, stages)
+        measured = _measured(tagger, corpus, scored, bands, resamples, stages)
+        parts = [scored] if scored else []
+        if measured.documents is corpus.test and tagger.calibration is not None:
+            evaluation = measured.evaluation
+            parts.append(_Scored(corpus.test, measured.scores, tagger.calibration, evaluation.relevant, _BY_THE_MODEL))
+        found = _suspects(parts, tagger)
+        if suspects is not None:
+            _write_atomically(suspects, (json.dumps(one, ensure_ascii=False) + "\n" for _, _, one in found))
+        with stages._stage("report", len(tagger.topics)) as advance:
+            data = _contents(measured, advance)
+            data["suspects"] = [_shown(one, part, place, measured) for part, place, one in found[:_N_SUSPECTS]]
+            data["n_suspects"] = len(found)
+            if before is not None:
+                earlier = _earlier(before, measured, bands, resamples)
+                data["changes"] = _changes(earlier, measured) | {"names": list(names)}
+        sections = _sections(measured, data, parts, names)
+    path = Path(path)
+    _write_atomically(path, _page(title, sections, data))
+    return path
+
+
+def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
+    """Score the training documents by rankers trained on others; None if the tagger was trained on others itself."""
+    from textcat.training.examples import _CountedCorpus
+    from textcat.training.train import _out_of_fold_scores
+
+    known = (tagger.corpus, tagger.topics, tagger.train_documents) == (corpus.name, corpus.topics, len(corpus.train))
+    recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
+    if not known or not folds or recipe is None or recipe.shortlist or len(corpus.train) < 2:
+        return None
+    with stages._stage("cross-validate", folds * len(corpus.topics)) as advance:
+        counted = _CountedCorpus(corpus, recipe)
+        scores = _out_of_fold_scores(counted, recipe, folds, n_jobs=n_jobs, advance=advance)
+        calibration = Calibration._fit(scores, counted.labels)
+    return _Scored(corpus.train, scores, calibration, counted.labels, _OUT_OF_FOLD.format(folds))
+
+
+def _measured(
+    tagger: Tagger, corpus: Corpus, scored: _Scored | None, bands: Any, resamples: int, stages: Stages
+) -> Measured:
+    if corpus.test:
+        evaluation, documents = tagger.evaluate(corpus, bands=bands, stages=stages), corpus.test
+        calibration = tagger.calibration
+    elif scored is None:
+        raise TextcatError(
+            f"Corpus {corpus.name} has no test documents, and its training documents are scored by cross-validation "
+            "only for a model that was trained on them, without a shortlist: give it a split in its card."
+        )
+    else:
+        documents, calibration = list(scored.documents), scored.calibration
+        with stages._stage("evaluate"):
+            by = "training documents, by cross-validation"
+            evaluation = tagger._measure(scored.scores, scored.labels, bands=bands, measured_on=by)
+    assert isinstance(evaluation, Evaluation)
+    if resamples:
+        with stages._stage("intervals"):
+            evaluation = significance._with_intervals(evaluation, n_resamples=resamples)
+    return Measured(tagger, documents, evaluation, calibration)
+
+
+def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> Measured:
+    if measured.evaluation.measured_on != "test documents":
+        raise TextcatError("Two models are compared on test documents, and the corpus has none.")
+    evaluation = before._measure(before.scores(measured.documents), measured.evaluation.relevant, bands=bands)
+    assert isinstance(evaluation, Evaluation)
+    if resamples:
+        evaluation = significance._with_intervals(evaluation, n_resamples=resamples)
+    return Measured(before, measured.documents, evaluation, before.calibration)
+
+
+def _suspects(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures._Suspect, dict[str, Any]]]:
+    """Return labels that are probably wrong: of which part, which they are, and as a line of JSON has them."""
+    found = []
+    for part in parts:
+        split = "test" if part.by == _BY_THE_MODEL else "train"
+        for one in figures._suspects(part.calibration.probabilities(part.scores), part.labels):
+            document = part.documents[one.document]
+            entry = {
+                "id": document.id,
+                "split": split,
+                "topic": tagger.topics[one.topic],
+                "labelled": one.has_it,
+                "probability": round(one.probability, 6),
+                "limit": round(one.limit, 6),
+                "score": float(f"{part.scores[one.document, one.topic]:.6g}"),
+                "scored_by": part.by,
+                "topics": list(document.topics),
+                "title": _heading(document),
+            }
+            found.append((part, one, entry))
+    return sorted(found, key=lambda each: each[2]["probability"] if each[1].has_it else 1 - each[2]["probability"])
+
+
+def _heading(document: Document) -> str:
+    text = document.zones.get("title", "").strip() or " ".join(document.zones.values())
+    words = " ".join(text[: 4 * _TITLE].split())
+    return words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"
+
+
+def _shown(entry: Mapping[str, Any], part: _Scored, one: figures._Suspect, measured: Measured) -> dict[str, Any]:
+    """Return a suspect with the evidence in its text."""
+    evaluation = replace(measured.evaluation, scores=part.scores)
+    seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
+    example = _example(seen, one.document, one.topic)
+    known = {"p": entry["probability"], "split": entry["split"], "title": entry["title"]}
+    return {**example, **known, "t": one.topic, "has": one.has_it}
+
+
+def _sections(
+    measured: Measured, data: Mapping[str, Any], parts: Sequence[_Scored], names: tuple[str, str]
+) -> list[tuple[str, str, str]]:
+    evaluation, tagger = measured.evaluation, measured.tagger
+    overview = (
+        f"<p>{_text(_about(tagger, evaluation))}</p>{_bands(evaluation)}"
+        '<div class="plots" id="plots"></div><p id="moved" aria-live="polite"></p>'
+    )
+    topics = (
+        '<p class="tools"><label>Show topics whose name has <input type="search" id="filter"></label> '
+        '<label>in band <select id="band"></select></label> <span id="shown" aria-live="polite"></span></p>'
+        f"{_topics(measured, data)}"
+    )
+    sections = [("overview", "Overview", overview), ("topics", "Topics", topics)]
+    sections.append(("topic", "One topic", '<div id="one"></div>'))
+    if "changes" in data:
+        changed = data["changes"]
+        text = (
+            f"{names[1]} beside {names[0]}: {changed['better']:,} decisions became right and "
+            f"{changed['worse']:,} wrong. p is that of McNemar’s exact test per topic, and corrected for "
+            "the number of topics (Holm)."
+        )
+        sections.append(("changes", "What changed", f"<p>{_text(text)}</p>{_changed(measured, data)}"))
+    sections.append(("labels", "Labels that are probably wrong", _about_suspects(parts) + '<div id="suspects"></div>'))
+    pairs = (
+        "<p>Documents that have a topic and do not get it, and get another one that they do not have.</p>"
+        '<div id="pairs"></div>'
+    )
+    return [*sections, ("confusion", "Topics that are mistaken for each other", pairs)]
+
+
+def _about(tagger: Tagger, evaluation: Evaluation | TopEvaluation) -> str:
+    learner = tagger.recipe.get("learner", {}).get("name", "paum")
+    where = f" of {tagger.corpus}" if tagger.corpus else ""
+    return (
+        f"{len(tagger.topics):,} topics, trained on {tagger.train_documents:,} documents{where} by {learner}; "
+        f"measured on {evaluation.test_documents:,} {evaluation.measured_on}."
+    )
+
+
+def _bands(evaluation: Evaluation) -> str:
+    rows: list[list[Any]] = []
+    for measure, name in _BAND_LINES.items():
+        cells = [_with_bounds(getattr(row, measure), row.intervals.get(measure)) for row in evaluation.bands]
+        rows.append([name, *cells])
+    rows.append(["Topics with a positive", *(row.topics for row in evaluation.bands)])
+    if any(row.left_out for row in evaluation.bands):
+        rows.append(["Topics without one, left out", *(row.left_out for row in evaluation.bands)])
+    intervals = ", with 95 % intervals by the bootstrap" * any(row.intervals for row in evaluation.bands)
+    return _table(
+        "bands", f"Quality by bands of topics{intervals}", ["", *(row.band for row in evaluation.bands)], rows
+    )
+
+
+def _with_bounds(value: float | None, bounds: tuple[float, float] | None) -> str | float | None:
+    return value if value is None or bounds is None else f"{value:.3f} ({bounds[0]:.3f} to {bounds[1]:.3f})"
+
+
+def _topics(measured: Measured, data: Mapping[str, Any]) -> str:
+    titles = ["Topic", "Training", "Test", "AP", "Precision", "Recall", "F1", "Wrongly given", "Missed"]
+    order = sorted(range(len(data["topics"])), key=lambda j: (-data["topics"][j]["train"], data["names"][j]))
+    rows: list[list[Any]] = []
+    for j in order:
+        row, (given, hits) = measured.evaluation.topics[j], data["topics"][j]["given"]
+        numbers = (row.train_positives, row.test_positives, row.average_precision, row.precision, row.recall, row.f1)
+        rows.append([_link(j, row.topic), *numbers, given - hits, row.test_positives - hits])
+    hint = {"AP": "average precision", "Training": "training documents", "Test": "documents measured on"}
+    return _table("table", f"{len(rows):,} topics, the largest first", titles, rows, hint=hint)
+
+
+def _changed(measured: Measured, data: Mapping[str, Any]) -> str:
+    before, after = data["changes"]["names"]
+    titles = ["Topic", f"AP {before}", f"AP {after}", "Difference", f"F1 {before}", f"F1 {after}"]
+    titles += ["Became right", "Became wrong", "p", "p corrected"]
+    rows: list[list[Any]] = []
+    for j, one in enumerate(data["changes"]["topics"]):
+        row = measured.evaluation.topics[j]
+        ap = None if row.average_precision is None else row.average_precision - one["ap"]
+        p = [f"{value:.3g}" for value in one["p"]]
+        difference = None if ap is None else f"{ap:+.3f}"
+        cells = (one["ap"], row.average_precision, difference, one["f1"], row.f1, one["better"], one["worse"], *p)
+        rows.append([-abs(ap or 0), [_link(j, row.topic), *cells]])
+    rows = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+    return _table("changed", "Topics, the largest difference first", titles, rows)
+
+
+def _link(j: int, topic: str) -> str:
+    return f'<a href="#topic-{j}">{_text(topic)}</a>'
+
+
+def _about_suspects(parts: Sequence[_Scored]) -> str:
+    if not parts:
+        return "<p>None were looked for: the model has no probabilities, or folds were not asked for.</p>"
+    who = " and ".join(f"{len(part.documents):,} documents, each scored by {part.by}" for part in parts)
+    return (
+        f"<p>{_text(who)}. A label is listed if the score says the opposite as confidently as it does, on average, "
+        "of documents that bear the opposite label, the surest first. Look at them: the model may be wrong, too.</p>"
+    )
+
+
+def _of_tops(
+    tagger: Tagger,
+    before: Tagger | None,
+    corpus: Corpus,
+    bands: Any,
+    resamples: int,
+    names: tuple[str, str],
+    stages: Stages,
+) -> tuple[list[tuple[str, str, str]], dict[str, Any]]:
+    """Return the sections of a model of many topics: measures of documents' first topics, by bands."""
+    sections: list[tuple[str, str, str]] = []
+    for of, name in ((tagger, names[1]), (before, names[0])):
+        if of is None:
+            continue
+        evaluation = of.evaluate(corpus, bands=bands, stages=stages)
+        assert isinstance(evaluation, TopEvaluation)
+        if resamples and evaluation.values is not None:
+            evaluation = top._with_intervals(evaluation, n_resamples=resamples)
+        rows: list[list[Any]] = []
+        for shown, measure, k in (line for line in top.SHOWN if line[2] in evaluation.ks):
+            cells = (
+                _with_bounds(getattr(row, measure)[k], row.intervals.get(f"{measure}@{k}")) for row in evaluation.bands
+            )
+            rows.append([shown, *cells])
+        rows += [
+            [what.capitalize(), *(getattr(row, what) for row in evaluation.bands)] for what in ("documents", "topics")
+        ]
+        table = _table(
+            f"bands-{len(sections)}", "Quality by bands of topics", ["", *(row.band for row in evaluation.bands)], rows
+        )
+        why = "With so many topics the first ones of each document are measured, and not each topic."
+        heading = "Overview" if before is None else f"Overview: {name}"
+        sections.append((f"overview-{len(sections)}", heading, f"<p>{_text(_about(of, evaluation))} {why}</p>{table}"))
+    order = np.argsort(-tagger.train_sizes, kind="stable")[:200].tolist()
+    rows = [[_text(tagger.topics[j]), int(tagger.train_sizes[j]), *_rounded([tagger.thresholds[j]])] for j in order]
+    largest = _table("table", f"The {len(rows)} largest topics", ["Topic", "Training", "Threshold"], rows)
+    return [*sections, ("topics", "Topics", largest)], {}
