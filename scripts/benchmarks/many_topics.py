@@ -327,13 +327,13 @@ ready rows, which its Python takes one by one.
 {_table(_rate_rows(facts), [facts])}"""
 
 
-def _rate_rows(facts: Facts) -> list[dict[str, Any]]:
+def _rate_rows(facts: Facts, second: str = "second") -> list[dict[str, Any]]:
     ours = facts["rates"][0]
     return [
         {
             "what": name,
             "titles": f"{n:,}",
-            "titles a second": f"{median(rates):,.0f}"
+            f"titles a {second}": f"{median(rates):,.0f}"
             + f" ({min(rates):,.0f} to {max(rates):,.0f})" * (len(rates) > 1),
             "times slower": f"{median(mine / its for mine, its in zip(ours, rates, strict=True)):.3g}",
         }
@@ -351,13 +351,13 @@ def _rates(space: Space) -> dict[str, Any]:
     return _rounds(space, commands, out) | {"titles": [n_test] + [n_peer] * len(space.peers)}
 
 
-def _rounds(space: Space, commands: Mapping[str, list[Any]], out: Path) -> dict[str, Any]:
-    """Run commands that each write a rate to the same file, in turn, on one core."""
+def _rounds(space: Space, commands: Mapping[str, list[Any]], out: Path, rate: str = "rate") -> dict[str, Any]:
+    """Run commands that each write their rates to the same file, in turn, on one core."""
     rates: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(space.runs):
         for name, command in commands.items():
             run(["env", *ONE_THREAD, *command], preexec_fn=_on_one_core)
-            rates[name].append(json.loads(out.read_text())["rate"])
+            rates[name].append(json.loads(out.read_text())[rate])
     return {"names": list(rates), "rates": list(rates.values())}
 
 
@@ -384,8 +384,8 @@ def annif(space: Space) -> str:
     rates = space.kept("annif tagging", lambda: _annif_rates(space, n))
     figures = [row for name in facts for row in _figures(name, _evaluated(space, name, n))]
     shown = {name: facts[name] for name in (ours, *ANNIFS)}
-    versions = ", ".join(f"{name} {number}" for name, number in prepared["versions"].items())
-    return f"""{head}Of {versions}, trained by `annif train` with its default settings and the analyzer
+    versions = "Annif {annif}, with scikit-learn {scikit-learn} and NLTK {nltk}".format(**prepared["versions"])
+    return f"""{head}{versions}, trained by `annif train` with its default settings and the analyzer
 `{many_topics_annif.ANALYZER}`:
 
 - `tfidf` compares a text with all titles of a topic together; it has all training documents.
@@ -403,10 +403,10 @@ Training is the whole process, from the file of titles to the saved model. Befor
 {prepared["cpu_seconds"]:.1f} seconds of processor.
 
 {_table([_cost_row(name, of_it) for name, of_it in shown.items()], list(shown.values()))}
-The first {TAGGED} topics, from texts, as under "Tagging"; Annif in batches as `annif index` makes them. Rounds:
-{len(rates["rates"][0])}.
+The first {TAGGED} topics, from texts, as under "Tagging", but by seconds of the processor; Annif in batches as
+`annif index` makes them. Rounds: {len(rates["rates"][0])}.
 
-{_table(_rate_rows(rates), [rates])}"""
+{_table(_rate_rows(rates, "second of processor"), [rates])}"""
 
 
 ANNIFS = many_topics_annif.PROJECTS
@@ -438,7 +438,7 @@ def _annif_rates(space: Space, n: int) -> Facts:
     out, ours = space.folder / "annif-speed.json", next(iter(OURS))
     commands = {ours: _textcat("speed", space.test, space.path(ours), n, out)}
     commands |= {name: _annif(space, "speed", project, n, out) for name, project in ANNIFS.items()}
-    return _rounds(space, commands, out) | {"titles": [n] * len(commands)}
+    return _rounds(space, commands, out, "cpu_rate") | {"titles": [n] * len(commands)}
 
 
 # --- topics without a training document ------------------------------------------------------------------------------

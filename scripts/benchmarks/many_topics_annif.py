@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from many_topics_omikuji import JOBS, RANKS, TAGGED, WARM_UP
+from many_topics_omikuji import JOBS, RANKS, TAGGED, write_rates
 
 PROJECTS = {"Annif, tfidf": "tfidf", "Annif, mllm": "mllm"}
 MLLM_TITLES = 10_000  # MLLM learns from few documents when a word means a topic
@@ -122,11 +121,8 @@ def tops(folder: str, project: str, n: str, out: str) -> None:
 
 def speed(folder: str, project: str, n: str, out: str) -> None:
     """Tag documents, from their texts, in the batches of `annif index`, and write how many a second."""
-    loaded, titles = _project(folder, project), _titles(folder, n)
-    list(_suggested(loaded, titles[:WARM_UP], TAGGED))
-    started = time.perf_counter()
-    list(_suggested(loaded, titles, TAGGED))
-    Path(out).write_text(json.dumps({"rate": len(titles) / (time.perf_counter() - started)}))
+    loaded = _project(folder, project)
+    write_rates(lambda some: list(_suggested(loaded, some, TAGGED)), _titles(folder, n), out)
 
 
 def _titles(folder: str, n: str) -> list[str]:

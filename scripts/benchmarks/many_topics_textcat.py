@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from many_topics_omikuji import JOBS, RANKS, TAGGED, WARM_UP
+from many_topics_omikuji import JOBS, RANKS, TAGGED, write_rates
 
 import textcat
 from textcat.documents import Corpus, topic_counts
@@ -46,11 +46,8 @@ def _tops(tagger: textcat.Tagger, documents: Any) -> np.ndarray:
 
 def speed(test: str, model: str, n: str, out: str) -> None:
     """Tag documents, from their texts, and write how many a second."""
-    tagger, documents = textcat.load(model), _documents(test)[: int(n)]
-    tagger.tag(documents[:WARM_UP], top=TAGGED)
-    started = time.perf_counter()
-    tagger.tag(documents, top=TAGGED)
-    Path(out).write_text(json.dumps({"rate": len(documents) / (time.perf_counter() - started)}))
+    tagger = textcat.load(model)
+    write_rates(lambda some: tagger.tag(some, top=TAGGED), _documents(test)[: int(n)], out)
 
 
 def unseen(corpus_name: str, n: str, least: str, *rest: str) -> None:
