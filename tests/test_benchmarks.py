@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -189,6 +190,26 @@ def test_annif_is_told_where_its_files_are_and_mllm_how_few_titles_it_takes(tmp_
     assert "--docs-limit" not in tfidf
 
 
+def test_the_cost_model_foretells_what_is_made_by_it(monkeypatch):
+    import many_topics
+
+    powers = {name: (0.5, 1 + k / 10, k / 20) for k, name in enumerate(many_topics.COUNTED)}
+    rates = {step: dict.fromkeys(names, 1e-7) for step, (_, names) in many_topics.STEPS.items()}
+
+    def steps(space, size):
+        guesses = many_topics._guessed(powers, *size)
+        seconds = many_topics._predicted(rates, guesses)
+        facts = {"documents": size[0], "topics": size[1], "counts": {name: guesses[name] for name in powers}}
+        named = {function: seconds[step] for step, (function, _) in many_topics.STEPS.items()}
+        return {**facts, "seconds": named, "commit": "c", "date": "d", "load": [1, 1]}
+
+    monkeypatch.setattr(many_topics, "_steps", steps)
+    text = many_topics.cost_model(SimpleNamespace(documents=None))
+    assert "300,000 × 25,062, 603,485 × 5,000, 603,485 × 25,062 (documents" in text
+    assert {line.split("|")[-2].strip() for line in text.splitlines() if line.count("|") == 9} >= {"+0%", "its error"}
+    assert "%" not in text.replace("+0%", "").replace("-0%", "")
+
+
 @pytest.mark.long
 def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, monkeypatch, capfd):
     import many_topics
@@ -216,6 +237,8 @@ def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, mo
     own = textcat.load(kept / "textcat").evaluation
     assert evaluation.overall.ndcg == pytest.approx(own.overall.ndcg)
     assert [row.psp for row in evaluation.bands] == [pytest.approx(row.psp) for row in own.bands]
+    many_topics.main([*words[:-2], "--only", "m"])
+    assert "## Cost model" in capfd.readouterr().out
     for name in ("run", "measured"):
         monkeypatch.setattr(many_topics, name, None)  # nothing is measured twice
     many_topics.main(words)

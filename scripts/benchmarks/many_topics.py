@@ -30,6 +30,7 @@ import titles
 from machine import _load, commit, described
 from many_topics_omikuji import JOBS, SETTINGS, TAGGED
 from many_topics_textcat import RECIPE, SEED
+from scipy.optimize import nnls
 from workspace import HERE, measured, run
 
 from textcat.corpus.catalogue import open_corpus
@@ -71,7 +72,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/benchmark many-topics", description=__doc__.partition("\n")[0])
     parser.add_argument("--documents", type=int, help="train on the first titles only, and test on a tenth as many")
     parser.add_argument("--runs", type=int, default=5, help="rounds of tagging (default: %(default)s)")
-    parser.add_argument("--only", default="".join(PARTS), help=f"parts: {', '.join(map('='.join, NAMES.items()))}")
+    parser.add_argument(
+        "--only", default=PAGE, help=f"parts: {', '.join(map('='.join, NAMES.items()))} (default: %(default)s)"
+    )
     parser.add_argument("--quick", action="store_true", help="one round, with 3,000 titles")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, made, and used again if it is there")
     parser.add_argument("--out", type=Path, help="write the page to this file, and its picture beside it")
@@ -524,11 +527,174 @@ def _draw(all_facts: Sequence[Facts], path: Path) -> None:
         print(error, file=sys.stderr)
 
 
-PARTS: dict[str, Callable[[Space], str]] = {"q": quality, "t": tagging, "a": annif, "z": unseen, "c": cost}
+# --- the cost model --------------------------------------------------------------------------------------------------
+
+FITTED = ((50_000, 1_000), (150_000, 5_000), (75_000, 25_062))  # documents, topics: what the model is made from
+CHECKED = ((300_000, 25_062), (603_485, 5_000), (603_485, 25_062))
+PLANNED = (10_000_000, 500_000)
+LISTED, HELD_OUT, SAMPLED = 200, 20_000, 2_500  # of the recipe, and of training/shortlist.py
+# Steps, with the functions of training/shortlist.py they are, and what their seconds are a sum of.
+STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "rows": ("rows", ("entries",)),
+    "centroids": ("_centroids", ("label entries",)),
+    "listing": ("_list_block", ("postings", "cells")),
+    "rows of topics": ("rows_by_topic", ("listed",)),
+    "solving": ("_train_block", ("entries of pairs", "topics")),
+    "weighing": ("_weigh", ("held-out cells", "held-out pairs")),  # beside centroids, listing and solving of a sample
+    "merging, pruning": ("merge", ("weights", "topics")),
+    "saving": ("save", ("kept", "topics")),
+}
+COUNTED = ("entries", "label entries", "postings", "entries of pairs", "weights", "kept", "in centroids")
+
+
+def cost_model(space: Space) -> str:
+    """Measure the steps of training at some sizes, and predict those of others."""
+    fitted, checked = ([_steps(space, size) for size in _sizes(space, sizes)] for sizes in (FITTED, CHECKED))
+    powers = {name: _powers(fitted, name) for name in COUNTED}
+    rates = _rates_of_steps(fitted)
+    n, m = PLANNED
+    rows, planned = [], _predicted(rates, _guessed(powers, n, m))
+    for facts in checked:
+        guesses = _predicted(rates, _guessed(powers, facts["documents"], facts["topics"]))
+        predictions = _predicted(rates, _counts(facts))
+        seconds = {step: facts["seconds"][name] for step, (name, _) in STEPS.items()}
+        for step in (*STEPS, "all"):
+            taken, from_counts, from_size = (
+                of[step] if step in of else sum(of.values()) for of in (seconds, predictions, guesses)
+            )
+            rows.append(
+                {
+                    "documents": f"{facts['documents']:,}",
+                    "topics": f"{facts['topics']:,}",
+                    "step": step,
+                    "measured, s": f"{taken:.1f}",
+                    "from what is counted, s": f"{from_counts:.1f}",
+                    "error": f"{from_counts / taken - 1:+.0%}",
+                    "from the size alone, s": f"{from_size:.1f}",
+                    "its error": f"{from_size / taken - 1:+.0%}",
+                }
+            )
+    constants = [
+        {"step": step, "count": name, "ns for each": f"{1e9 * rate:,.2f}"}
+        for step in STEPS
+        for name, rate in rates[step].items()
+    ]
+    counts = [
+        {"documents": f"{facts['documents']:,}", "topics": f"{facts['topics']:,}"}
+        | {name: f"{_counts(facts)[name]:,.0f}" for name in COUNTED}
+        for facts in (*fitted, *checked)
+    ]
+    counts.append(
+        {"documents": f"{n:,}", "topics": f"{m:,}"}
+        | {name: f"{value:,.0f}" for name, value in _guessed(powers, n, m).items() if name in COUNTED}
+    )
+    growth = [
+        {"count": name, "grows with documents to the power": f"{a:.2f}", "with topics": f"{b:.2f}"}
+        for name, (_, a, b) in powers.items()
+    ]
+    hours = [
+        {"step": step, "hours of processor": f"{seconds / 3600:,.2f}"}
+        for step, seconds in {**planned, "all": sum(planned.values())}.items()
+    ]
+    return f"""## Cost model
+
+Seconds of the processor, of the thread that runs a step. The model is made from {_written(fitted)}, and checked on
+{_written(checked)} (documents × topics: the first documents, and their most frequent topics).
+
+{_conditions([*fitted, *checked])}
+
+{markdown_table(constants)}
+{markdown_table(rows)}
+What is counted; the last line is what the others foretell of the size planned:
+
+{markdown_table(counts)}
+{markdown_table(growth)}
+Hours that {n:,} documents × {m:,} topics would take of one such core:
+
+{markdown_table(hours)}"""
+
+
+def _sizes(space: Space, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    if space.documents is None:
+        return list(sizes)
+    n, m = len(space.corpus.train), len(space.corpus.topics)  # of a sample, as large a share
+    return [(max(200, n * a // 603_485), max(20, m * b // 25_062)) for a, b in sizes]
+
+
+def _steps(space: Space, size: tuple[int, int]) -> Facts:
+    out, (n, m) = space.folder / "steps.json", size
+    return space.kept(f"steps {n} {m}", lambda: _printed(_textcat("steps", space.name, n, m, out), out))
+
+
+def _written(all_facts: Sequence[Facts]) -> str:
+    return ", ".join(f"{facts['documents']:,} × {facts['topics']:,}" for facts in all_facts)
+
+
+def _counts(facts: Facts) -> dict[str, float]:
+    return _with_products(facts["counts"], facts["documents"], facts["topics"])
+
+
+def _with_products(counts: Facts, n: int, m: int) -> dict[str, float]:
+    held_out, sampled = min(HELD_OUT, n // 10), min(SAMPLED, m)
+    listed = min(LISTED, m)
+    of_held_out = {"held-out cells": held_out * m, "held-out pairs": held_out * listed * sampled / m}
+    shares = {"held out": held_out / n, "sampled": sampled / m}
+    return {**counts, "topics": m, "cells": n * m, "listed": n * listed, **of_held_out, **shares}
+
+
+def _powers(all_facts: Sequence[Facts], name: str) -> tuple[float, float, float]:
+    """Return the powers of documents and of topics that a count grows with, behind its logarithm at 1 and 1."""
+    sizes = np.log([[np.e, facts["documents"], facts["topics"]] for facts in all_facts])
+    counts = np.log([max(facts["counts"][name], 1) for facts in all_facts])
+    constant, of_documents, of_topics = np.linalg.lstsq(sizes, counts, rcond=None)[0]
+    return float(constant), float(of_documents), float(of_topics)
+
+
+def _guessed(powers: Mapping[str, tuple[float, float, float]], n: int, m: int) -> dict[str, float]:
+    guesses = {name: float(np.exp(c) * n**a * float(m) ** b) for name, (c, a, b) in powers.items()}
+    return _with_products(guesses, n, m)
+
+
+def _rates_of_steps(all_facts: Sequence[Facts]) -> dict[str, dict[str, float]]:
+    """Return the seconds for each of what is counted, not negative, by least squares of the relative errors."""
+    rates: dict[str, dict[str, float]] = {}
+    for step, (function, names) in STEPS.items():
+        counts = np.array([[_counts(facts)[name] for name in names] for facts in all_facts], float)
+        seconds = np.array([facts["seconds"][function] for facts in all_facts])
+        if step == "weighing":
+            known = np.array([_sampled_seconds(rates, _counts(facts)) for facts in all_facts])
+            found, _ = nnls(counts / seconds[:, None], np.maximum(1 - known / seconds, 0))
+        else:
+            found, _ = nnls(counts / seconds[:, None], np.ones(len(seconds)))
+        rates[step] = dict(zip(names, found.tolist(), strict=True))
+    return rates
+
+
+def _predicted(rates: Mapping[str, Mapping[str, float]], counts: Facts) -> dict[str, float]:
+    seconds = {step: sum(rate * counts[name] for name, rate in of_step.items()) for step, of_step in rates.items()}
+    return {**seconds, "weighing": seconds["weighing"] + _sampled_seconds(rates, counts)}
+
+
+def _sampled_seconds(rates: Mapping[str, Mapping[str, float]], counts: Facts) -> float:
+    """Return what weighing takes for centroids, for shortlists of documents held out, and for a sample of topics."""
+    parts = {"centroids": 1.0, "listing": counts["held out"], "solving": counts["sampled"]}
+    return sum(share * sum(rate * counts[name] for name, rate in rates[step].items()) for step, share in parts.items())
+
+
+PARTS: dict[str, Callable[[Space], str]] = {
+    "q": quality,
+    "t": tagging,
+    "a": annif,
+    "z": unseen,
+    "c": cost,
+    "m": cost_model,
+}
 NAMES = {
     "q": "quality, time and memory",
     "t": "tagging",
     "a": "Annif's own systems",
     "z": "topics without a training document",
     "c": "cost",
+    "m": "the cost model",
 }
+PAGE = "qtazc"  # the parts of docs/many-topics-benchmark.md; docs/many-topics-plan.md has the other

@@ -4,14 +4,19 @@ many_topics_textcat.py tops TEST.json MODEL OUT.npy      # the first 20 topics o
 many_topics_textcat.py speed TEST.json MODEL N OUT.json  # titles a second
 many_topics_textcat.py unseen CORPUS N LEAST [SETTING ...] OUT.json  # topics taken away from training documents
 many_topics_textcat.py cost CORPUS N_TOPICS OUT.json     # train the most frequent topics
+many_topics_textcat.py steps CORPUS N_DOCUMENTS N_TOPICS OUT.json  # the same, step by step, of the first documents
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +28,7 @@ from many_topics_omikuji import JOBS, RANKS, TAGGED, write_rates
 import textcat
 from textcat.documents import Corpus, topic_counts
 from textcat.progress import Bar, Stages
+from textcat.training import shortlist
 
 RECIPE = "subjects"
 SEED = 0
@@ -111,5 +117,76 @@ def cost(corpus_name: str, n_topics: str, out: str) -> None:
     Path(out).write_text(json.dumps(facts))
 
 
+class _Steps:
+    """Seconds of processor of the steps of training with a shortlist, and what of each there is to be done.
+
+    A function's seconds are those of the thread that runs it. What `_weigh` does, also by others, is weighing.
+    """
+
+    def __init__(self) -> None:
+        self.seconds, self.counts, self._lock, self._weighing = Counter[str](), Counter[str](), threading.Lock(), False
+        for name in ("_centroids", "_list_block", "rows_by_topic", "_weigh", "_train_block"):
+            setattr(shortlist, name, self._timed(name, getattr(shortlist, name)))
+        whole = self._timed("", shortlist.train_shortlist)
+
+        def counted(rows: Any, labels: Any, *others: Any, n_documents: int, **options: Any) -> shortlist.Trained:
+            trained: shortlist.Trained = whole(rows, labels, *others, n_documents=n_documents, **options)
+            postings = np.diff(trained.shortlist.centroids.indptr)
+            lengths = np.diff(rows.indptr)
+            self.counts |= {
+                "entries": int(rows.indptr[n_documents]),
+                "label entries": int(np.asarray(labels.sum(axis=1)).ravel() @ lengths),
+                "postings": int(postings[rows.indices[: rows.indptr[n_documents]]].sum()),
+                "in centroids": trained.shortlist.centroids.nnz,
+                "kept": trained.weights.nnz,
+            }
+            return trained
+
+        shortlist.train_shortlist = counted
+
+    def _timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **options: Any) -> Any:
+            self._weighing |= name == "_weigh"
+            step, is_main = "_weigh" if self._weighing else name, threading.current_thread() is threading.main_thread()
+            started = time.thread_time()
+            result = function(*arguments, **options)
+            seconds = time.thread_time() - started
+            with self._lock:
+                if step == name or not is_main:  # else a part of what `_weigh` takes
+                    self.seconds[step] += seconds
+                if is_main and name in ("_centroids", "rows_by_topic", "_weigh") and step == name:
+                    self.seconds["merge"] -= seconds
+                if step == "_train_block":
+                    block, lengths = arguments[2], np.diff(arguments[3].indptr)
+                    of_topics = [np.concatenate(each[:2]) for each in block]
+                    self.counts["pairs"] += sum(map(len, of_topics))
+                    self.counts["entries of pairs"] += sum(int(lengths[of_topic].sum()) for of_topic in of_topics)
+                    self.counts["weights"] += sum(len(ranker.features) for ranker in result)
+            self._weighing &= name != "_weigh"
+            return result
+
+        return timed
+
+
+def steps(corpus_name: str, n_documents: str, n_topics: str, out: str) -> None:
+    """Train the first documents on their most frequent topics, and write what each step took of the processor."""
+    corpus = textcat.open_corpus(corpus_name, download=False)
+    documents = corpus.train[: int(n_documents)]
+    counts = topic_counts(documents)
+    topics = sorted(sorted(corpus.topics, key=lambda topic: (-counts[topic], topic))[: int(n_topics)])
+    chosen, measured, stages = replace(corpus, train=documents, topics=tuple(topics)), _Steps(), _Stages()
+    tagger = textcat.train(chosen, textcat.read_recipe(RECIPE), n_jobs=JOBS, stages=stages)
+    seconds = {**measured.seconds, "rows": stages.cpu_seconds["tokens to rows"]}
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.process_time()
+        textcat.save(tagger, Path(folder, "model"))
+        seconds["save"] = time.process_time() - started
+        n_bytes = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+    seconds["merge"] += seconds.pop("")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    facts = {"documents": len(documents), "topics": len(topics), "counts": measured.counts, "seconds": seconds}
+    Path(out).write_text(json.dumps({**facts, "bytes": n_bytes, "rss_bytes": peak}))
+
+
 if __name__ == "__main__":
-    {"tops": tops, "speed": speed, "unseen": unseen, "cost": cost}[sys.argv[1]](*sys.argv[2:])
+    {"tops": tops, "speed": speed, "unseen": unseen, "cost": cost, "steps": steps}[sys.argv[1]](*sys.argv[2:])
