@@ -161,7 +161,7 @@ def test_an_unknown_option_is_wrong_use(run, command):
         (["tune", "newswire", "--seed", "-1"], "--seed"),
         (["train", "newswire", "--recipe", "paum-2002", "--set", "learner.kappa=-5"], "here τ₊ is fixed"),
         (["train", "newswire", "--set", "learner.tau_pos=50", "--set", "learner.kappa=-5"], "here τ₊ is fixed"),
-        (["evaluate", "model", "--json", "--csv"], "choose one of --json and --csv"),
+        (["evaluate", "model", "--json", "--csv"], "choose one of --json, --csv, --markdown and --latex"),
         (["compare", "model"], "give 2 to 26 models"),
         (["compare", *27 * ["model"]], "give 2 to 26 models"),
         (["compare", "model", "model", "--bootstrap", "5"], "--bootstrap"),

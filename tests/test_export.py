@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import ir_measures
 import numpy as np
@@ -88,3 +89,30 @@ def test_document_ids_that_trec_eval_could_not_tell_apart_are_refused(tmp_path, 
     with pytest.raises(TextcatError, match=f"every document, but {wrong} is empty or occurs twice"):
         export._write_trec(tmp_path, [[1.0], [2.0]], [[1], [0]], ids, ["t"])
     assert not list(tmp_path.iterdir())
+
+
+NAMES = st.text(alphabet='ab |*_[]<>&%$#{}~^\\"`\n', max_size=8)
+
+
+@given(st.lists(st.tuples(NAMES, st.floats(-9, 9)), min_size=1, max_size=4))
+def test_a_table_in_markdown_has_its_cells_whatever_names_there_are(rows):
+    text = export._written_tables([[{"name": name, "value": value} for name, value in rows]], "markdown")
+    lines = [re.split(r"(?<!\\)(?:\\\\)*\|", line) for line in text.splitlines()]
+    assert {len(line) for line in lines} == {4}
+    assert lines[1][2] == " ---: "
+    for line, (name, _) in zip(lines[2:], rows, strict=True):
+        assert " ".join(re.sub(r"\\(.)", r"\1", line[1]).split()) in " ".join(name.split()) + "\\"
+
+
+def test_a_table_in_latex_says_names_as_they_are():
+    rows = [{"topic": r"R&D_50% \ [a]", "AP": 0.5}, {"topic": "b", "AP": None}]
+    assert export._written_tables([rows], "latex").splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"topic & AP \\",
+        r"\midrule",
+        r"R\&D\_50\% \textbackslash{} {[}a{]} & 0.5 \\",
+        r"b & - \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]

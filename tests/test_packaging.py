@@ -115,7 +115,7 @@ def wheel(sdist):
 def test_the_published_sources_are_those_that_are_written_by_hand(sdist):
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    written = ("textcat", "py pyi pyx pxd h typed"), ("corpora", "toml sgm"), ("tests", "py"), ("scripts", "py")
+    written = ("textcat", "py pyi pyx pxd h typed css js"), ("corpora", "toml sgm"), ("tests", "py"), ("scripts", "py")
     for folder, kinds in written:
         for kind in kinds.split():
             for path in ROOT.glob(f"{folder}/**/*.{kind}"):
@@ -132,7 +132,7 @@ def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
             assert f"textcat/_shipped/{folder}/{path.name}" in inside
     assert "textcat/_shipped/corpora/newswire/newswire.sgm" in inside
     assert any(name.endswith("licenses/LICENSE") for name in inside)
-    for kind in ("py", "pyi", "typed"):
+    for kind in ("py", "pyi", "typed", "css", "js"):
         for path in ROOT.glob(f"textcat/**/*.{kind}"):
             assert path.relative_to(ROOT).as_posix() in inside
     assert not [name for name in inside if name.endswith((".c", ".h", ".pxd", ".pyx"))]

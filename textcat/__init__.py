@@ -27,6 +27,7 @@ _NAMES_IN = {
     "recipe": "Recipe read_recipe",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",
+    "report.displays": "CalibrationBands PrecisionBySize PrecisionRecallBands ScoreHistogram",
     "report.write": "write_report",
     "training.train": "train",
 }

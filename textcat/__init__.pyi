@@ -32,6 +32,10 @@ from textcat.model.tagger import Tagger as Tagger
 from textcat.reading.records import InputSettings as InputSettings
 from textcat.recipe import Recipe as Recipe
 from textcat.recipe import read_recipe as read_recipe
+from textcat.report.displays import CalibrationBands as CalibrationBands
+from textcat.report.displays import PrecisionBySize as PrecisionBySize
+from textcat.report.displays import PrecisionRecallBands as PrecisionRecallBands
+from textcat.report.displays import ScoreHistogram as ScoreHistogram
 from textcat.report.write import write_report as write_report
 from textcat.tagging.output import OutputSettings as OutputSettings
 from textcat.tagging.run import tag_archive as tag_archive

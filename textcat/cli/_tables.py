@@ -203,7 +203,14 @@ def quality(
     per_topic: bool = False,
     every_measure: bool = False,
 ) -> None:
-    """Print an evaluation: as tables, or as JSON or CSV for programs."""
+    """Print an evaluation: as tables, also in Markdown or LaTeX, or as JSON or CSV for programs."""
+    if form in ("markdown", "latex"):
+        if isinstance(evaluation, TopEvaluation):
+            tables: list[Any] = [top_rows(evaluation)]
+        else:
+            tables = [topic_rows(evaluation)] * per_topic + [band_rows(evaluation, every_measure=every_measure)]
+        console.file.write(export._written_tables(tables, form))  # type: ignore[arg-type]
+        return
     if form:
         console.file.write(export._to_json(evaluation) if form == "json" else export._to_csv(evaluation))
         return
@@ -305,13 +312,19 @@ def _short(fact: Any) -> Any:
 
 
 def comparison(
-    console: Console, compared: Comparison, folders: Sequence[Path], corpus: str, *, as_json: bool, per_topic: bool
+    console: Console, compared: Comparison, folders: Sequence[Path], corpus: str, *, form: str = "", per_topic: bool
 ) -> None:
     """Print models side by side, named A, B and so on, and the topics they differ in most; or JSON for programs."""
-    if as_json:
+    if form == "json":
         console.file.write(export._to_json(compared, models=list(map(str, folders)), corpus=corpus))
         return
     names = [string.ascii_uppercase[place] for place in range(len(folders))]
+    if form:
+        tables: list[Any] = [_named(("model", "folder"), zip(names, folders, strict=True))]
+        tables += (measure_rows(compared, names, other) for other in range(1, len(names)))
+        tables.append(difference_rows(compared, names, None if per_topic else _LARGEST))
+        console.file.write(export._written_tables(tables, form))  # type: ignore[arg-type]
+        return
     _facts(console, dict(zip(names, folders, strict=True)))
     _say(console, f"\n{corpus}, {compared.test_documents} test documents\n")
     for other in range(1, len(names)):

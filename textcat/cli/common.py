@@ -79,6 +79,8 @@ Bands = Annotated[
     Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+AsMarkdown = Annotated[bool, Option("--markdown", help="Print Markdown tables.")]
+AsLatex = Annotated[bool, Option("--latex", help="Print LaTeX tables, for the package booktabs.")]
 LabelledOnly = Annotated[
     bool, Option("--labelled-only", help="Leave out test documents that have none of the model's topics.")
 ]
@@ -337,6 +339,14 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False)
+
+
+def _form_of(**asked: bool) -> str:
+    """Return the form of output that was asked for, "" if none; wrong usage if several were."""
+    if sum(asked.values()) > 1:
+        *others, last = (f"--{form}" for form in asked)
+        raise BadParameter(f"choose one of {', '.join(others)} and {last}")
+    return next((form for form, is_asked in asked.items() if is_asked), "")
 
 
 def _names_of(before: Path, now: Path) -> tuple[str, str]:

@@ -116,6 +116,8 @@ def evaluate(
     band: common.Bands = None,
     as_json: common.AsJson = False,
     as_csv: Annotated[bool, Option("--csv", help="Print a row per topic as CSV.")] = False,
+    markdown: common.AsMarkdown = False,
+    latex: common.AsLatex = False,
     trec: Annotated[Path | None, Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[
@@ -128,8 +130,7 @@ def evaluate(
     from textcat.evaluation import export, significance, top
     from textcat.model import storage
 
-    if as_json and as_csv:
-        raise BadParameter("choose one of --json and --csv")
+    form = common._form_of(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
     tagger, stages = storage.load(model), common.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation: Any = tagger.evaluate(documents, bands=band, stages=stages)
@@ -147,7 +148,6 @@ def evaluate(
         from textcat.report.write import write_report
 
         write_report(report, tagger, documents, bands=band, resamples=bootstrap or 1000, stages=stages)
-    form = "json" if as_json else "csv" if as_csv else ""
     if (evaluation.values if of_tops else evaluation.scores) is None and not form:
         common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
     _tables.quality(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
@@ -164,6 +164,8 @@ def compare(
     topics: common.PerTopic = False,
     band: common.Bands = None,
     as_json: common.AsJson = False,
+    markdown: common.AsMarkdown = False,
+    latex: common.AsLatex = False,
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
     report: common.ReportFile = None,
@@ -175,6 +177,7 @@ def compare(
 
     if not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
+    form = common._form_of(json=as_json, markdown=markdown, latex=latex)
     if report and len(models) != 2:
         raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
     taggers, stages = [storage.load(model) for model in models], common.new_stages()
@@ -191,7 +194,7 @@ def compare(
 
         of: dict[str, Any] = {"before": first, "names": common._names_of(*models), "resamples": bootstrap}
         write_report(report, taggers[1], documents, bands=band, stages=stages, **of)
-    _tables.comparison(common.console(), compared, models, documents.name, as_json=as_json, per_topic=topics)
+    _tables.comparison(common.console(), compared, models, documents.name, form=form, per_topic=topics)
 
 
 @common.with_options(read=common.corpus_to_train_on)

@@ -1,14 +1,14 @@
-"""Evaluations → JSON, CSV, Markdown and TREC files for programs."""
+"""Evaluations → JSON, CSV and TREC files for programs, Markdown and LaTeX for papers."""
 
 import csv
 import io
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import numpy as np
@@ -22,6 +22,14 @@ from textcat.files import _write_atomically
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
+
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>|~#&$]")  # what is no text there
+_LATEX_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"}
+_LATEX_SIGNS |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+_LATEX_SIGNS |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
+_LATEX_SIGNS |= {"[": "{[}", "]": "{]}"}  # behind the end of a line they would be an argument
+_LATEX = re.compile("[" + re.escape("".join(_LATEX_SIGNS)) + "]")
+_NUMERIC = re.compile(r"[-+]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
 
 
 def _to_json(evaluation: "Evaluation | TopEvaluation | Comparison", **others: Any) -> str:
@@ -63,6 +71,41 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows that all have the same keys as a Markdown table."""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *([cell_text(value) for value in row.values()] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _written_tables(tables: Iterable[Sequence[Mapping[str, Any]]], form: Literal["markdown", "latex"]) -> str:
+    """Return tables, each as rows that have the same keys, as Markdown or as LaTeX, in which any name may stand.
+
+    Columns of numbers stand right. What LaTeX needs is the package booktabs.
+    """
+    return "\n".join((_as_latex if form == "latex" else _as_markdown)(rows) for rows in tables if rows)
+
+
+def _as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return f"| {' | '.join(cells)} |\n"
+
+    head = line(_MARKDOWN.sub(r"\\\g<0>", " ".join(title.split())) for title in rows[0])
+    rule = line("---:" if _is_numeric(rows, title) else "---" for title in rows[0])
+    cells = ([_MARKDOWN.sub(r"\\\g<0>", " ".join(cell_text(cell).split())) for cell in row.values()] for row in rows)
+    return head + rule + "".join(map(line, cells))
+
+
+def _as_latex(rows: Sequence[Mapping[str, Any]]) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return (
+            " & ".join(_LATEX.sub(lambda sign: _LATEX_SIGNS[sign[0]], " ".join(cell.split())) for cell in cells)
+            + r" \\"
+        )
+
+    columns = "".join("r" if _is_numeric(rows, title) else "l" for title in rows[0])
+    body = [line(map(cell_text, row.values())) for row in rows]
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", line(rows[0]), r"\midrule", *body]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _is_numeric(rows: Sequence[Mapping[str, Any]], title: str) -> bool:
+    return all(_NUMERIC.fullmatch(cell_text(row[title])) for row in rows)
 
 
 def cell_text(value: Any) -> str:

@@ -1,0 +1,307 @@
+"""Pictures of an evaluation by matplotlib, in the manner of scikit-learn's displays.
+
+A display is made by `from_evaluation`, or by `from_predictions` of scores and labels, which both draw it: the axes are
+its `ax_`, the figure its `figure_`. Its numbers are its attributes, and `plot` draws them again, on other axes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from textcat.errors import TextcatError, install_hint
+from textcat.evaluation.ranking import Evaluation, evaluate
+from textcat.evaluation.thresholds import Calibration
+from textcat.report import figures
+
+_Display = TypeVar("_Display", bound="_OfTopics")
+
+
+class _OfTopics:
+    """What the displays share: axes, and how one is made of scores and labels."""
+
+    ax_: Any = None  # the axes of matplotlib it was drawn on
+    figure_: Any = None
+    _measured: Callable[..., dict[str, Any]]  # an evaluation and options → the arguments of a display
+    plot: Callable[..., Any]
+
+    @classmethod
+    def from_evaluation(cls: type[_Display], evaluation: Evaluation, *, ax: Any = None, **options: Any) -> _Display:
+        """Draw an evaluation.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            With the scores it was made from, as `Tagger.evaluate` returns it.
+        ax : matplotlib axes, optional
+            By default those of a new figure.
+        **options
+            What the display asks for else, as it says.
+
+        Returns
+        -------
+        display
+        """
+        if not isinstance(evaluation, Evaluation) or evaluation.scores is None:
+            raise TextcatError(
+                "Pictures of topics are drawn from their scores, and this evaluation has none: "
+                "evaluate on test documents a model of fewer than 1,000 topics."
+            )
+        display = cls(**cls._measured(evaluation, **options))
+        display.plot(ax)
+        return display
+
+    @classmethod
+    def from_predictions(
+        cls: type[_Display],
+        Y: Any,
+        scores: ArrayLike,
+        topics: Sequence[str],
+        train_sizes: ArrayLike,
+        *,
+        bands: str | Iterable[str] | None = None,
+        threshold: ArrayLike = 0.0,
+        ax: Any = None,
+        **options: Any,
+    ) -> _Display:
+        """Draw scores and labels of documents.
+
+        Parameters
+        ----------
+        Y, scores, topics, train_sizes, threshold
+            As in `textcat.evaluate`.
+        bands : str or iterable of str, optional
+            As `spec` there.
+        ax, **options
+            As for `from_evaluation`.
+
+        Returns
+        -------
+        display
+        """
+        measured = evaluate(scores, Y, topics, train_sizes, int(np.sum(train_sizes)), spec=bands, threshold=threshold)
+        return cls.from_evaluation(measured, ax=ax, **options)
+
+    def _axes(self, ax: Any) -> Any:
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError as error:
+                raise TextcatError(f"A picture needs matplotlib: {install_hint('pictures')}.") from error
+            ax = pyplot.subplots(layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+
+class PrecisionRecallBands(_OfTopics):
+    """Precision against recall by band: at each recall the mean over topics of the highest precision it can have.
+
+    Parameters
+    ----------
+    recall : ndarray of shape (n_levels,)
+    precision : mapping of str to ndarray of shape (n_levels,)
+        By band, largest first at each recall.
+    average_precision : mapping of str to float
+        The macro-averaged precision of each band, for the legend.
+    """
+
+    def __init__(
+        self,
+        recall: NDArray[np.float64],
+        precision: Mapping[str, NDArray[np.float64]],
+        average_precision: Mapping[str, float],
+    ):
+        self.recall, self.precision, self.average_precision = recall, precision, average_precision
+
+    @classmethod
+    def _measured(cls, evaluation: Evaluation) -> dict[str, Any]:
+        means = {row.band: row.macro_average_precision for row in evaluation.bands}
+        curves = figures._band_curves(evaluation)
+        return {
+            "recall": figures.LEVELS,
+            "precision": curves,
+            "average_precision": {band: means[band] for band in curves},
+        }
+
+    def plot(self, ax: Any = None, **line: Any) -> "PrecisionRecallBands":
+        """Draw a line per band.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default those of a new figure.
+        **line
+            Options of matplotlib's lines.
+
+        Returns
+        -------
+        PrecisionRecallBands
+        """
+        ax = self._axes(ax)
+        for band, precision in self.precision.items():
+            ax.plot(self.recall, precision, **{"label": f"{band} (MAP {self.average_precision[band]:.3f})", **line})
+        ax.set(xlabel="Recall", ylabel="Precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        ax.legend(loc="lower left")
+        return self
+
+
+class CalibrationBands(_OfTopics):
+    """How often topics are right, against the probability that a model gives them, by band.
+
+    `from_evaluation` and `from_predictions` have the option `calibration`, the `Tagger.calibration`, and `n_bins`.
+
+    Parameters
+    ----------
+    predicted, right, documents : mapping of str to ndarray of shape (n_bins,)
+        By band, of each bin of probabilities that has any: their mean, the fraction of them that are right, their
+        number.
+    """
+
+    def __init__(
+        self,
+        predicted: Mapping[str, NDArray[np.float64]],
+        right: Mapping[str, NDArray[np.float64]],
+        documents: Mapping[str, NDArray[np.intp]],
+    ):
+        self.predicted, self.right, self.documents = predicted, right, documents
+
+    @classmethod
+    def _measured(
+        cls, evaluation: Evaluation, *, calibration: Calibration | None = None, n_bins: int = 10
+    ) -> dict[str, Any]:
+        if calibration is None:
+            raise TextcatError("Calibration is drawn of probabilities: give calibration=tagger.calibration.")
+        probabilities, labels = calibration.probabilities(evaluation.scores), evaluation.relevant.toarray() > 0
+        columns: dict[str, dict[str, Any]] = {"predicted": {}, "right": {}, "documents": {}}
+        for band in evaluation.band_topics or ():
+            of = list(band.topics)
+            bins = figures._reliability(probabilities[:, of].ravel(), labels[:, of].ravel(), n_bins)
+            for column, values in zip(columns.values(), zip(*bins, strict=True), strict=True):
+                column[band.name] = np.array(values)
+        return columns
+
+    def plot(self, ax: Any = None, **line: Any) -> "CalibrationBands":
+        """Draw a line per band, and that of perfect calibration.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default those of a new figure.
+        **line
+            Options of matplotlib's lines.
+
+        Returns
+        -------
+        CalibrationBands
+        """
+        ax = self._axes(ax)
+        ax.plot([0, 1], [0, 1], ":", color="grey", label="perfectly calibrated")
+        for band, predicted in self.predicted.items():
+            ax.plot(predicted, self.right[band], **{"marker": "o", "label": band, **line})
+        ax.set(xlabel="Mean predicted probability", ylabel="Fraction of positives")
+        ax.legend(loc="upper left")
+        return self
+
+
+class ScoreHistogram(_OfTopics):
+    """How many documents have which scores for a topic: those that have it, and those that do not.
+
+    `from_evaluation` and `from_predictions` have the options `topic`, a name, and `n_bins`.
+
+    Parameters
+    ----------
+    topic : str
+    edges : ndarray of shape (n_bins + 1,)
+    positives, negatives : ndarray of shape (n_bins,)
+    threshold : float or None
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        edges: NDArray[np.float64],
+        positives: NDArray[np.intp],
+        negatives: NDArray[np.intp],
+        threshold: float | None = None,
+    ):
+        self.topic, self.edges, self.threshold = topic, edges, threshold
+        self.positives, self.negatives = positives, negatives
+
+    @classmethod
+    def _measured(cls, evaluation: Evaluation, *, topic: str = "", n_bins: int = 30) -> dict[str, Any]:
+        names = [row.topic for row in evaluation.topics]
+        if topic not in names:
+            raise TextcatError(f"The evaluation has no topic {topic!r}: give topic=, one of {', '.join(names[:9])}, …")
+        j = names.index(topic)
+        assert evaluation.scores is not None
+        is_positive = evaluation.relevant[:, [j]].toarray()[:, 0] > 0
+        drawn = figures._histogram(evaluation.scores[:, j], is_positive, n_bins)
+        edges, counts = np.linspace(drawn.low, drawn.high, n_bins + 1), drawn._asdict()
+        known = {"topic": topic, "edges": edges, "threshold": evaluation.topics[j].threshold}
+        return known | {name: counts[name] for name in ("positives", "negatives")}
+
+    def plot(self, ax: Any = None, **bar: Any) -> "ScoreHistogram":
+        """Draw two histograms, their counts on a logarithmic scale, and the threshold.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default those of a new figure.
+        **bar
+            Options of matplotlib's `stairs`.
+
+        Returns
+        -------
+        ScoreHistogram
+        """
+        ax = self._axes(ax)
+        for counts, label in ((self.negatives, f"not {self.topic}"), (self.positives, self.topic)):
+            ax.stairs(counts, self.edges, **{"fill": True, "alpha": 0.6, "label": label, **bar})
+        if self.threshold is not None:
+            ax.axvline(self.threshold, color="black", linestyle="--", label="threshold")
+        ax.set(xlabel="Score", ylabel="Documents", yscale="symlog")
+        ax.legend()
+        return self
+
+
+class PrecisionBySize(_OfTopics):
+    """The average precision of each topic against its number of training documents.
+
+    Parameters
+    ----------
+    topics : sequence of str
+        Those that have a positive.
+    train_sizes, average_precision : ndarray of shape (n_topics,)
+    """
+
+    def __init__(self, topics: Sequence[str], train_sizes: NDArray[Any], average_precision: NDArray[np.float64]):
+        self.topics, self.train_sizes, self.average_precision = topics, train_sizes, average_precision
+
+    @classmethod
+    def _measured(cls, evaluation: Evaluation) -> dict[str, Any]:
+        known = [row for row in evaluation.topics if row.average_precision is not None]
+        return {
+            "topics": [row.topic for row in known],
+            "train_sizes": np.array([row.train_positives for row in known]),
+            "average_precision": np.array([row.average_precision for row in known], np.float64),
+        }
+
+    def plot(self, ax: Any = None, **points: Any) -> "PrecisionBySize":
+        """Draw a point per topic, training documents on a logarithmic scale.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default those of a new figure.
+        **points
+            Options of matplotlib's `scatter`.
+
+        Returns
+        -------
+        PrecisionBySize
+        """
+        ax = self._axes(ax)
+        ax.scatter(np.maximum(self.train_sizes, 1), self.average_precision, **{"alpha": 0.6, **points})
+        ax.set(xlabel="Training documents", ylabel="Average precision", xscale="log", ylim=(-0.02, 1.02))
+        return self
