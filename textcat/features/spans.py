@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from textcat.features.tokens import Located, _char_ngrams, _padded_places
 from textcat.features.vectorizer import Vectorizer
-from textcat.features.zones import _SHARED, Zoned, _names_of, _plan, _zones
-
-_Key = tuple[str, ...]  # the terms that an n-gram consists of, or one
+from textcat.features.zones import _SHARED, Zoned, _hashes_of, _names_of, _plan, _zones
 
 
 class Span(NamedTuple):
@@ -32,7 +30,7 @@ class _Found(NamedTuple):
     name: str
     start: int
     end: int
-    words: tuple[int, ...]  # its terms, by their positions in the text
+    words: tuple[str, ...]  # the terms of the words that it consists of, or that it is a part of
 
 
 def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
@@ -53,13 +51,15 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
     -------
     dict of int to Place
     """
-    texts, wanted = _zones(document, 0), set(wanted)
-    zones, parts = _spaces_of(features, tuple(texts))
-    found: list[tuple[str, str, _Found]] = []
-    for zone, located in zip(zones, features.tokens_._located([texts[zone] for zone in zones]), strict=True):
-        for space in parts[zone]:
-            found += [(zone, space, each) for each in _found(features, located, space) if each.column in wanted]
-    spans = _standing(features, texts, found)
+    texts = _zones(document, 0)
+    column_of = _ColumnOf(features, wanted)
+    found = [
+        (zone, space, each)
+        for zone, spaces, located in _located(features, texts)
+        for space in spaces
+        for each in _found(features, column_of, located, space)
+    ]
+    spans = _standing(features, column_of, texts, found)
     names: dict[int, dict[str, None]] = {}
     spans_of: dict[int, dict[Span, None]] = {}
     for (_, _, each), span in zip(found, spans, strict=True):
@@ -68,82 +68,102 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
     return {column: Place(" | ".join(names[column]), tuple(spans_of[column])) for column in names}
 
 
-def _spaces_of(features: Vectorizer, names: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, list[str]]]:
-    """Return the zones that are read, of those of a document, and the spaces that the terms of each belong to."""
-    spaces: dict[str, int] = {} if features.apart is True else {_SHARED: 0}
-    plan = _plan(names, features.zones, features.apart, spaces)
-    of_zone: dict[str, list[str]] = {zone: [] for zone in plan.zones}
-    for offset, space in zip(plan.offsets, plan.spaces, strict=True):
-        of_zone[plan.zones[offset]].append(list(spaces)[space])
-    return plan.zones, of_zone
+def _located(features: Vectorizer, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
+    """Yield each zone that is read, the spaces that its terms belong to, and where they stand."""
+    numbers: dict[str, int] = {} if features.apart is True else {_SHARED: 0}
+    plan = _plan(tuple(texts), features.zones, features.apart, numbers)
+    spaces = list(numbers)
+    of_zone: list[list[str]] = [[] for _ in plan.zones]
+    for offset, number in zip(plan.offsets, plan.spaces, strict=True):
+        of_zone[offset].append(spaces[number])
+    located = features.tokens_._located([texts[zone] for zone in plan.zones])
+    return zip(plan.zones, of_zone, located, strict=True)
 
 
-def _found(features: Vectorizer, located: Sequence[Located], space: str) -> Iterator[_Found]:
+class _ColumnOf:
+    """Finds the column of a term or n-gram: by name or by hash; -1 for none, or one that is not wanted."""
+
+    def __init__(self, features: Vectorizer, wanted: Iterable[int]):
+        self._mask = 2 ** (features.hash_bits or 0) - 1
+        self._wanted = set(wanted)
+        self._by_name: dict[str, int] | None = None
+        self._firsts: set[str] = set()  # what the names of n-grams may begin with
+        if features.vocabulary_ is not None:
+            names = features._listed_names()
+            self._by_name = {names[column]: column for column in self._wanted}
+            for name in self._by_name:
+                for i, character in enumerate(name):
+                    if character == " ":
+                        self._firsts.add(name[:i])
+        self._hashes: dict[str, int] = {}
+
+    def may_begin(self, name: str) -> bool:
+        """Return whether there may be longer n-grams that begin with a term."""
+        return self._by_name is None or name in self._firsts
+
+    def __call__(self, space: str, *terms: str) -> int:
+        if self._by_name is not None:
+            name = " ".join(terms) if len(terms) > 1 else terms[0]
+            return self._by_name.get(f"{space}:{name}" if space else name, -1)
+        column = self._hash_of(space, terms) & self._mask
+        return column if column in self._wanted else -1
+
+    def _hash_of(self, space: str, terms: tuple[str, ...]) -> int:
+        from sklearn.utils import murmurhash3_32
+
+        (name,) = _names_of(space, terms[-1:])
+        if name not in self._hashes:
+            self._hashes[name] = int(_hashes_of([name])[0])
+        if len(terms) == 1:
+            return self._hashes[name]
+        mixed = 31 * self._hash_of(space, terms[:-1]) + self._hashes[name]
+        return int(murmurhash3_32((mixed + 2**31) % 2**32 - 2**31))
+
+
+def _found(features: Vectorizer, column_of: _ColumnOf, located: Sequence[Located], space: str) -> Iterator[_Found]:
     """Yield the terms and n-grams of a text that have a column, given where its terms stand."""
-    column_of = (
-        _columns_by_name(features.vocabulary_) if features.vocabulary_ is not None else _columns_by_hash(features)
-    )
-    known: dict[_Key, tuple[int, str]] = {}
-
-    def look_up(key: _Key) -> tuple[int, str]:
-        if key not in known:
-            named = _names_of(space, key[:1])[0], *key[1:]
-            known[key] = column_of(space, key), " ".join(named)
-        return known[key]
-
+    n_terms, prefix = len(located), f"{space}:" if space else ""
     for i, (term, start, end, _) in enumerate(located):
-        column, name = look_up((term,))
+        column = column_of(space, term)
         if column >= 0:
-            yield _Found(column, name, start, end, (i,))
-        for n in range(2, min(features.ngrams, len(located) - i) + 1):
-            column, name = look_up(tuple([each.term for each in located[i : i + n]]))
-            if column >= 0:
-                yield _Found(column, name, start, located[i + n - 1].end, tuple(range(i, i + n)))
-    for i, each in enumerate(located if features.chars else ()):
+            yield _Found(column, prefix + term, start, end, (term,))
+        if features.ngrams > 1 and column_of.may_begin(prefix + term):
+            for n in range(2, min(features.ngrams, n_terms - i) + 1):
+                terms = tuple([each.term for each in located[i : i + n]])
+                column = column_of(space, *terms)
+                if column >= 0:
+                    yield _Found(column, prefix + " ".join(terms), start, located[i + n - 1].end, terms)
+    for each in located if features.chars else ():
         around = _padded_places(each)
         for k, chars in enumerate(_char_ngrams(each.term, features.chars)):
-            column, name = look_up((f"~{chars}~",))
+            column = column_of(space, f"~{chars}~")
             if column >= 0:
                 covered = around[k : k + len(chars)]
-                yield _Found(column, name, each.start + covered[0][0], each.start + covered[-1][1], (i,))
+                start, end = each.start + covered[0][0], each.start + covered[-1][1]
+                yield _Found(column, f"{prefix}~{chars}~", start, end, (each.term,))
 
 
-def _columns_by_name(vocabulary: Mapping[str, int]) -> Callable[[str, _Key], int]:
-    get = vocabulary.get
-    return lambda space, key: get(f"{space}:{' '.join(key)}" if space else " ".join(key), -1)
-
-
-def _columns_by_hash(features: Vectorizer) -> Callable[[str, _Key], int]:
-    from sklearn.utils import murmurhash3_32
-
-    from textcat.features.zones import _hashes_of
-
-    def hash_of(space: str, key: _Key) -> int:
-        last = int(_hashes_of(_names_of(space, key[-1:]))[0])
-        if len(key) == 1:
-            return last
-        mixed = (31 * hash_of(space, key[:-1]) + last + 2**31) % 2**32 - 2**31
-        return int(murmurhash3_32(mixed))
-
-    mask = 2 ** (features.hash_bits or 0) - 1
-    return lambda space, key: hash_of(space, key) & mask
-
-
-def _standing(features: Vectorizer, texts: Mapping[str, str], found: list[tuple[str, str, _Found]]) -> list[Span]:
+def _standing(
+    features: Vectorizer, column_of: _ColumnOf, texts: Mapping[str, str], found: list[tuple[str, str, _Found]]
+) -> list[Span]:
     """Return a span for each thing found whose text gives its column by itself: the narrowest that is tried."""
     spans = [Span(zone, each.start, each.end) for zone, _, each in found]
+    unsure = list(range(len(found)))
     for widen in (_to_white_space, lambda text, start, end: (0, len(text))):
-        pieces = dict.fromkeys(texts[zone][start:end] for zone, start, end in spans)
-        located = dict(zip(pieces, features.tokens_._located(pieces), strict=True))
+        piece_of = {k: texts[spans[k].zone][spans[k].start : spans[k].end] for k in unsure}
+        pieces = dict.fromkeys(piece_of.values())
+        located = dict(zip(pieces, features.tokens_._located_alone(pieces), strict=True))
         columns: dict[tuple[str, str], set[int]] = {}
-        failed = False
-        for k, ((zone, space, each), span) in enumerate(zip(found, spans, strict=True)):
-            piece = texts[zone][span.start : span.end]
+        failed = []
+        for k in unsure:
+            (_, space, each), piece, (zone, start, end) = found[k], piece_of[k], spans[k]
             if (piece, space) not in columns:
-                columns[piece, space] = {one.column for one in _found(features, located[piece], space)}
+                alone = _found(features, column_of, located[piece], space)
+                columns[piece, space] = {one.column for one in alone}
             if each.column not in columns[piece, space]:
-                spans[k], failed = Span(zone, *widen(texts[zone], span.start, span.end)), True
-        if not failed:
+                spans[k] = Span(zone, *widen(texts[zone], start, end))
+                failed.append(k)
+        if not (unsure := failed):
             break
     return spans
 

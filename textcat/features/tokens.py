@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, fields
 from itertools import count, filterfalse, repeat
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ _BATCH_CHARACTERS = 4_000_000
 _BATCH_TEXTS = 20_000
 _KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts are counted
 _BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
+_MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # that are kept with what they hold
 _CREATING = threading.Lock()
 _NO_IDS = np.zeros(0, np.int32)
 _NO_NGRAMS = np.zeros((0, 2), np.int32)
@@ -151,6 +152,19 @@ class Tokens:
                 located += [counter.located(i, text) for i, text in enumerate(batch)]
         return located
 
+    def _located_alone(self, pieces: Collection[str]) -> list[list[Located]]:
+        """Return what `_located` does, for pieces of texts, many of which come again: these are kept."""
+        kept = self._prepared().pieces
+        if len(kept) > _MOST_PIECES:
+            kept.clear()
+        located = {piece: kept.get(piece) for piece in pieces}
+        new = [piece for piece, known in located.items() if known is None]
+        for piece, of_piece in zip(new, self._located(new), strict=True):
+            located[piece] = of_piece
+            if len(piece) <= _LONGEST_PIECE:
+                kept[piece] = of_piece
+        return [located[piece] or [] for piece in pieces]
+
     def _prepared(self) -> _TermCounter:
         settings = self.get_params()
         with _CREATING:
@@ -213,6 +227,8 @@ class _TermCounter:
         self._stops = (get.stop_words if settings["remove_stop_words"] else ()) if usual else None
         self._vocabulary: _Vocabulary | None = None
         self._words: WordTable | None = None
+        self._term_of: dict[str, str | None] = {}  # of tokens
+        self.pieces: dict[str, list[Located]] = {}
         self.clear()
 
     def clear(self) -> None:
@@ -353,8 +369,14 @@ class _TermCounter:
 
     def located(self, i: int, text: str) -> list[Located]:
         """Return where in a text, the i-th of the batch, which of its tokens are terms."""
-        tokens, text = [replace_surrogates(token) for token in self.cache.tokens(i)], replace_surrogates(text)
-        terms = self._terms_of(dict.fromkeys(tokens))
+        tokens = self.cache.tokens(i)
+        if not text.isascii():
+            tokens, text = [replace_surrogates(token) for token in tokens], replace_surrogates(text)
+        if len(self._term_of) > _MOST_PIECES:
+            self._term_of = {}
+        terms = self._term_of
+        if new := [token for token in tokens if token not in terms]:
+            terms.update(dict.fromkeys(new), **self._terms_of(dict.fromkeys(new)))
         located = []
         end = 0
         for token in tokens:
@@ -364,8 +386,8 @@ class _TermCounter:
                 start = text.find(token, end)
             if start >= 0:
                 end = start + len(token)
-                if token in terms:
-                    located.append(Located(terms[token], start, end, token))
+                if (term := terms[token]) is not None:
+                    located.append(Located(term, start, end, token))
         return located
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:

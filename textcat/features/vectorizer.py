@@ -143,14 +143,11 @@ class Vectorizer:
         """Yield the rows of documents as `transform` returns them, but as bare arrays, some thousand rows at a time."""
         stream = _checked(documents)
         while block := list(islice(stream, _DOCUMENTS_PER_BLOCK)):
-            texts = _ZoneTexts(block, self.zones, self.apart)
-            counts = self._count(texts, self._known_terms())
-            yield self._rows(texts.parts(), counts, text_lengths(counts.ends, counts.counts))
+            yield self._rows(*self._counted_texts(block))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
-        names = [f"#{i}" for i in range(len(self.idf_))] if self.vocabulary_ is None else list(self.vocabulary_)
-        return np.array(names, dtype=object)
+        return np.array(self._listed_names(), dtype=object)
 
     def _keep(
         self,
@@ -165,6 +162,13 @@ class Vectorizer:
         self.idf_ = np.ascontiguousarray(idf, np.float64)
         self._columns: _Columns | None = columns
         self._terms: _Vocabulary | None = None
+        self._name_list: list[str] | None = None
+
+    def _listed_names(self) -> list[str]:
+        """Return the names of the columns: those of a vocabulary, in a list that is kept."""
+        if self._name_list is None:
+            self._name_list = list(self.vocabulary_ or (f"#{i}" for i in range(len(self.idf_))))
+        return self._name_list
 
     def _known_terms(self) -> _Vocabulary | None:
         """Return what can have a column, so that the rest is passed over; None where that may be any term."""
@@ -195,18 +199,34 @@ class Vectorizer:
         weights[counts.chars] = self.char_weight
         return weights
 
-    def _rows(self, parts: _Parts, counts: TermCounts, lengths: np.ndarray) -> Rows:
+    def _counted_texts(self, documents: Documents) -> tuple[_Parts, TermCounts, np.ndarray]:
+        """Return the parts, counts and lengths of documents, of which `_rows` makes rows."""
+        texts = _ZoneTexts(documents, self.zones, self.apart)
+        counts = self._count(texts, self._known_terms())
+        return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
+
+    def _columns_of(self, parts: _Parts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of terms and n-grams, by space and id: see `_Columns.of`."""
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
             known = self._terms is not None and self._terms.terms is counts.terms and self._terms.columns
             keys = {_SHARED: known} if known else None
             columns = self._columns = _Columns(counts.terms, self.vocabulary_, self.hash_bits or 0, keys)
+        return columns.of(parts.names, counts)
+
+    def _weights_of(
+        self, parts: _Parts, counts: TermCounts, lengths: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+        """Return what occurrences count: by part, how they saturate there, for n-grams, and by term."""
+        return parts.weights, self._saturation(parts, lengths), self.ngram_weight, self._term_weights(counts)
+
+    def _rows(self, parts: _Parts, counts: TermCounts, lengths: np.ndarray) -> Rows:
+        columns = self._columns_of(parts, counts)
         sizes = np.diff(counts.ends, prepend=0)
         n_entries = int(sizes[parts.sources].sum())
         data = np.empty(n_entries, self.dtype)
         indices = np.empty(n_entries, np.int32)
-        weights = parts.weights, self._saturation(parts, lengths), self.ngram_weight, self._term_weights(counts)
-        weighed = *weights, *columns.of(parts.names, counts), self.idf_, self.sublinear_tf
+        weighed = *self._weights_of(parts, counts, lengths), *columns, self.idf_, self.sublinear_tf
         ends = rows(*parts.arguments(counts, counts.counts), *weighed, data, indices)
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
         for array in (indices, data):  # made shorter where they lie: nothing else refers to them
@@ -239,7 +259,7 @@ class Vectorizer:
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(getattr(super(), "__getstate__", self.__dict__.copy)())  # object has one since Python 3.11
-        state.update((name, None) for name in ("_columns", "_terms") if name in state)
+        state.update((name, None) for name in ("_columns", "_terms", "_name_list") if name in state)
         return state
 
 

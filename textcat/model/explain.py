@@ -1,7 +1,8 @@
 """Why a document has a topic: the terms that speak for it, where they stand, and the least without which it falls."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from textcat.model.shortlist import NOT_LISTED
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
+    from textcat.model.without import Without
 
 _STRENGTHS = 5  # steps in which marks are stronger or weaker
 
@@ -50,8 +52,26 @@ class Explanation:
     probability: float | None
     reasons: list[Reason]  # strongest first
     documents: list[Neighbour]  # training documents that speak for or against it; empty where the model keeps none
-    without: list[str] | None  # the least set of terms without which the tag falls; None where it has no tag
     rest: float  # the sum of the contributions of terms that are not listed
+    _without: "Callable[[], Without] | None" = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def _fall(self) -> "Without | None":
+        return None if self._without is None else self._without()
+
+    @property
+    def without(self) -> list[str] | None:
+        """The least set of words without which the tag falls, looked for when it is first asked for; None: no tag.
+
+        A word is left out wherever it stands, as if an unknown word stood there: n-grams with it go, too, and the row
+        gets its unit length anew. It is empty if the tag stays even without all words.
+        """
+        return None if self._fall is None else self._fall.words
+
+    @property
+    def least(self) -> bool | None:
+        """Whether no smaller set does what `without` does; else the search was given up, and no word can be spared."""
+        return None if self._fall is None else self._fall.least
 
     def __iter__(self) -> Iterator[Reason]:
         return iter(self.reasons)
@@ -67,7 +87,9 @@ class Explanation:
         reasons = [{**each._asdict(), "spans": [span._asdict() for span in each.spans]} for each in self.reasons]
         documents = [each._asdict() for each in self.documents]
         finite = self.threshold if np.isfinite(self.threshold) else None
-        return {**vars(self), "threshold": finite, "reasons": reasons, "documents": documents}
+        plain = {name: getattr(self, name) for name in ("topic", "score", "bias", "probability", "rest")}
+        found = {"without": self.without, "least": self.least}
+        return {**plain, "threshold": finite, "reasons": reasons, "documents": documents, **found}
 
     def html(self, document: str | Zoned | Mapping[str, Any]) -> str:
         """Return the texts of a document as HTML, in which marks show the terms.
@@ -134,7 +156,8 @@ def _escaped(text: str) -> str:
 
 def _explain(tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: int | None) -> list[Explanation]:
     """Explain topics of a document, by default its tags: see `Tagger.explain_all`."""
-    (row,) = tagger.features.row_blocks([document])
+    counted = tagger.features._counted_texts([document])
+    row = tagger.features._rows(*counted)
     scores = tagger._product(row)
     given = tagger.decide(scores)[0]
     if topics is None:
@@ -151,24 +174,21 @@ def _explain(tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: i
         explained.append((topic, column, weights, row.data * weights))
     strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
     found = places(tagger.features, document, {column for order in strongest for column in row.indices[order].tolist()})
-    return [
-        Explanation(
-            topic,
-            float(scores[0, column]),
-            float(tagger.bias[column]),
-            float(tagger.thresholds[column]),
-            None
-            if tagger.calibration is None
-            else float(tagger.calibration.of_topics(np.array([column])).probabilities(scores[:, column])[0]),
-            [
-                Reason(found[j].name, value, weight, contribution, found[j].spans)
-                for j, value, weight, contribution in zip(
-                    *(array[order].tolist() for array in (row.indices, row.data, weights, contributions)), strict=True
-                )
-            ],
-            [],
-            [] if given[column] else None,
-            float(np.delete(contributions, order).sum(dtype=np.float64)),
-        )
-        for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True)
-    ]
+    explanations = []
+    for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
+        arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
+        entries = zip(*arrays, strict=True)
+        reasons = [Reason(found[j].name, x, weight, sum_, found[j].spans) for j, x, weight, sum_ in entries]
+        score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
+        numbers = float(score[0]), float(tagger.bias[column]), float(tagger.thresholds[column])
+        calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
+        probability = float(calibration.probabilities(score)[0]) if calibration else None
+        fall = partial(_fall, tagger, counted, column) if given[column] else None
+        explanations.append(Explanation(topic, *numbers, probability, reasons, [], float(rest), fall))
+    return explanations
+
+
+def _fall(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> "Without":
+    from textcat.model.without import without  # here, as it is looked for only if asked for
+
+    return without(tagger, counted, column)

@@ -1,0 +1,284 @@
+"""The least set of words without which a document's tag falls.
+
+Without a word, a document is what it would be if an unknown word stood in each of its places: what has no column has no
+influence, n-grams with it are gone, all others stay, and the row gets its unit length anew. So with a row ``x(W)`` that
+is not yet of unit length, the tag falls where ``F(W) = w·x(W) - c·|x(W)| ≤ 0``, with ``c = threshold - bias``.
+
+``|x(W)| = sqrt(Q - q)``, where q is what the squares lose, lies under its tangents and over its chord, so F lies over a
+function that is linear in what each word takes away at most. By that bound, sizes are ruled out, and among the sets of
+a size those that may do.
+"""
+
+from collections.abc import Iterator
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from textcat.features.tokens import OTHER, TermCounts, _char_ngrams
+from textcat.features.vectorizer import Rows, Vectorizer
+from textcat.features.zones import _Parts
+
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+
+_MOST_SETS, _AT_ONCE = 500, 50  # that are tried before the smallest set found so far is taken
+_ROUNDINGS = 1e-6, 1e-5, 1e-4  # of scores: what falls by less may stay in the tagger's own numbers
+
+
+class Without(NamedTuple):
+    """Words without which a tag falls."""
+
+    words: list[str]  # those that take most first; none if the tag does not fall even without all
+    least: bool  # whether there is no smaller set; else there may be, and only none of these can be spared
+
+
+class Remainders:
+    """What is left of a document's row without some of its words."""
+
+    def __init__(self, features: Vectorizer, parts: _Parts, counts: TermCounts, lengths: np.ndarray):
+        self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
+        self._find_words()
+        self._find_cells()
+
+    def _find_words(self) -> None:
+        """Count how often each word is in each entry: shape (n_words, n_entries)."""
+        counts, words = self._counts, dict[int, int]()
+        text_of = np.repeat(np.arange(len(counts.ends)), np.diff(counts.ends, prepend=0)).tolist()
+        ids, occurrences, is_chars = counts.ids.tolist(), counts.counts.tolist(), set(counts.chars.tolist())
+        members = [() if id_ in is_chars else self._members(id_) for id_ in ids]
+        for member in (member for each in members for member in each):
+            words.setdefault(member, len(words))
+        taken = np.zeros((len(words), len(ids)))
+        entry_of: dict[tuple[int, str], int] = {}
+        for i, id_ in enumerate(ids):
+            if id_ in is_chars:
+                entry_of[text_of[i], counts.terms[id_]] = i
+            for member in members[i]:
+                taken[words[member], i] = occurrences[i]
+        for i, id_ in enumerate(ids if is_chars else ()):
+            if id_ >= 0 and id_ not in is_chars:
+                for chars in _char_ngrams(counts.terms[id_], self._features.chars):
+                    taken[words[id_], entry_of[text_of[i], f"~{chars}~"]] += occurrences[i]
+        self.words, self._taken = [counts.terms[id_] for id_ in words], taken
+
+    def _members(self, id_: int) -> tuple[int, ...]:
+        members: list[int] = []
+        while id_ < 0:
+            id_, right = self._counts.ngrams[~id_].tolist()
+            members.append(right)
+        return tuple(member for member in (*members, id_) if self._counts.terms[member] != OTHER)
+
+    def _find_cells(self) -> None:
+        """Find the cells: an entry of the counts as a part has it, its column, and what its occurrences count."""
+        features, parts, counts = self._features, self._parts, self._counts
+        terms, ngrams = features._columns_of(parts, counts)
+        weights, halves, ngram_weight, term_weights = features._weights_of(parts, counts, self._lengths)
+        entries, columns, factors, half = [], [], [], []
+        for p, (text, space) in enumerate(zip(parts.sources.tolist(), parts.spaces.tolist(), strict=True)):
+            of_text = np.arange(counts.ends[text - 1] if text else 0, counts.ends[text])
+            ids = counts.ids[of_text]
+            is_ngram = ids < 0
+            column, factor = np.empty(len(ids), np.int32), np.full(len(ids), weights[p])
+            column[~is_ngram], column[is_ngram] = terms[space, ids[~is_ngram]], ngrams[space, ~ids[is_ngram]]
+            factor[is_ngram] *= ngram_weight
+            if len(term_weights):
+                factor[~is_ngram] *= term_weights[ids[~is_ngram]]
+            known = column >= 0
+            entries.append(of_text[known])
+            columns.append(column[known])
+            factors.append(factor[known] * features.idf_[column[known]])
+            half.append(np.full(known.sum(), halves[p] if len(halves) else 0.0))
+        column = np.concatenate([np.zeros(0, np.int32), *columns])
+        order = np.argsort(column, kind="stable")
+        order = order[np.concatenate([np.zeros(0), *factors])[order] != 0]
+        self.columns, self._starts = np.unique(column[order], return_index=True)
+        self._entries, self._factors, self._halves = (
+            np.concatenate([np.zeros(0), *arrays])[order] for arrays in (entries, factors, half)
+        )
+        self._entries = self._entries.astype(np.intp)
+
+    def values(self, without: np.ndarray) -> np.ndarray:
+        """Return the row, not yet of unit length, without some words, at `columns`.
+
+        Parameters
+        ----------
+        without : ndarray of shape (n_sets, n_words), float64
+            1 for the words that are left out.
+
+        Returns
+        -------
+        ndarray of shape (n_sets, n_columns), float64
+        """
+        if not len(self.columns):
+            return np.zeros((len(without), 0))
+        left = np.maximum(self._counts.counts - without @ self._taken, 0)[:, self._entries]
+        if self._features.sublinear_tf:
+            left = np.where(left > 0, 1 + np.log(np.maximum(left, 1)), 0)
+        elif self._features.weighting == "bm25":
+            left = np.divide(left, left + self._halves, out=np.zeros_like(left), where=left > 0)
+        return np.add.reduceat(left * self._factors, self._starts, axis=1)
+
+    def row(self, without: np.ndarray) -> Rows:
+        """Return the row as the features make it, without a set of words of shape (n_words,)."""
+        left = np.maximum(self._counts.counts - without @ self._taken, 0).astype(np.int32)
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(left > 0)])[self._counts.ends]
+        counts = self._counts._replace(ends=ends, ids=self._counts.ids[left > 0], counts=left[left > 0])
+        return self._features._rows(self._parts, counts, self._lengths)
+
+    def takes(self, gains: np.ndarray) -> np.ndarray:
+        """Return what each word takes away at most, if so much goes with each column: shape (n_words,).
+
+        A set of words takes no more than the sum of what they take.
+        """
+        if not len(self.columns):
+            return np.zeros(len(self.words))
+        taken, counts = self._taken[:, self._entries], self._counts.counts[self._entries]
+        n_touched = np.add.reduceat((taken > 0).astype(int), self._starts, axis=1)
+        n_whole = np.add.reduceat((taken >= counts).astype(int), self._starts, axis=1)
+        touched, n_cells = n_touched > 0, np.diff(self._starts, append=len(self._entries))
+        # Columns that some word leaves a part of may do anything between all and nothing.
+        whole = (~touched | (n_whole == n_cells)).all(axis=0)
+        gains = np.where(whole, gains, np.maximum(gains, 0))
+        # What is lost with one column but once is shared by its words, as any of them takes it all.
+        shares = np.where(gains > 0, gains, gains / np.maximum(touched.sum(axis=0), 1))
+        return np.asarray(touched @ shares)
+
+
+def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
+    """Return the least set of words without which a tag falls: with one topic a document, falls to another topic.
+
+    With a shortlist, the topic is taken to stay listed: the tag might fall sooner, so that sets of more than one word
+    are not said to be the least.
+
+    Parameters
+    ----------
+    tagger : Tagger
+    counted : tuple
+        The document as `Vectorizer._counted_texts` returns it.
+    column : int
+        The topic, of the document's tags.
+
+    Returns
+    -------
+    Without
+    """
+    left = Remainders(tagger.features, *counted)
+    found = Without([], least=True)
+    for rounding in _ROUNDINGS:
+        found = Without([], least=True)
+        for weights, c in _rivals(tagger, left, column):
+            words, least = least_words(left, weights, c - rounding, len(found.words) - 1 if found.words else None)
+            found = Without(words or found.words, found.least and least)
+        chosen = np.array([word in found.words for word in left.words], np.float64)
+        if not found.words or not tagger.decide(tagger._product(left.row(chosen)))[0, column]:
+            break
+    return found._replace(least=found.least and (tagger.shortlist is None or len(found.words) < 2))
+
+
+def _rivals(tagger: "Tagger", left: Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
+    """Yield weights at the columns of what is left, and c: the tag falls where its score by one falls to c."""
+
+    def weights_of(j: int) -> np.ndarray:
+        return tagger._weights_of(tagger.topics[j], left.columns).astype(np.float64)
+
+    bias = tagger.bias.astype(np.float64)
+    if not tagger.single:
+        yield weights_of(column), float(tagger.thresholds[column]) - float(bias[column])
+        return
+    a, b = (
+        (np.ones(len(bias)), 0 * bias) if tagger.calibration is None else (tagger.calibration.a, tagger.calibration.b)
+    )
+    for other in range(len(bias)):
+        if other != column:
+            weights = a[column] * weights_of(column) - a[other] * weights_of(other)
+            yield weights, float(a[other] * bias[other] + b[other] - a[column] * bias[column] - b[column])
+
+
+def least_words(left: Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
+    """Return the least set of words without which ``F(W) ≤ 0``; none if there is none, or none of at most so many.
+
+    Parameters
+    ----------
+    left : Remainders
+    weights : ndarray of shape (n_columns,)
+        At the columns of these.
+    c : float
+    most : int, optional
+
+    Returns
+    -------
+    Without
+    """
+    n = len(left.words)
+
+    def excess(sets: np.ndarray) -> np.ndarray:
+        rows = left.values(sets)
+        length = np.sqrt((rows * rows).sum(axis=1))
+        # An empty row scores by the bias alone.
+        return np.where(length > 0, rows @ weights - c * length, -c)
+
+    if not n or most == 0:
+        return Without([], least=True)
+    (whole,) = left.values(np.zeros((1, n)))
+    order = np.argsort(excess(np.eye(n)), kind="stable")
+    prefixes = np.zeros((n, n))
+    for i, word in enumerate(order):
+        prefixes[i:, word] = 1
+    falls = excess(prefixes) <= 0
+    found, size = (prefixes[np.argmax(falls)], 0) if falls.any() else (np.zeros(n), n + 1)
+    while (chosen := np.flatnonzero(found)).size > 1:  # spare what can be spared
+        others = np.tile(found, (len(chosen), 1))
+        others[np.arange(len(chosen)), chosen] = 0
+        spared = excess(others)
+        if spared.min() > 0:
+            break
+        found = others[np.argmin(spared)]
+    size, least = size or int(found.sum()), True
+    takes, need = _bound(left, weights, c, whole, left.values(found[None])[0])
+    ranked = np.argsort(-takes, kind="stable")
+    sums = [0.0, *accumulate(takes[ranked].tolist())]
+    tried = 0
+    for k in range(1, size if most is None else min(size, most + 1)):
+        sets = _sets(takes[ranked].tolist(), sums, 0, k, need)
+        while some := list(islice(sets, _AT_ONCE)):
+            if tried >= _MOST_SETS:
+                least = False
+                break
+            tried += len(some)
+            rows = np.zeros((len(some), n))
+            rows[np.arange(len(some))[:, None], ranked[np.array(some)]] = 1
+            excesses = excess(rows)
+            if excesses.min() <= 0:
+                found, size = rows[np.argmin(excesses)], k
+                break
+        if size == k or not least:
+            break
+    if most is not None and size > most:
+        return Without([], least)
+    return Without([left.words[i] for i in order.tolist() if found[i]], least)
+
+
+def _bound(
+    left: Remainders, weights: np.ndarray, c: float, whole: np.ndarray, found: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Return what each word takes away at most, and what has to be taken in sum for the tag to fall."""
+    a, q = whole * weights, whole * whole
+    Q = q.sum()
+    if c <= 0:
+        slope = -c / np.sqrt(Q)
+        return left.takes(np.maximum(a, 0) + slope * q), float(a.sum() - c * np.sqrt(Q)) - 1e-9
+    at = max(float((found * found).sum()), 1e-3 * Q)  # the tangent that touches at the set that was found
+    slope = c / (2 * np.sqrt(at))
+    return left.takes(a - slope * q), float(a.sum() - c * np.sqrt(at) - slope * (Q - at)) - 1e-9
+
+
+def _sets(takes: list[float], sums: list[float], start: int, k: int, need: float) -> Iterator[tuple[int, ...]]:
+    """Yield the sets of k places from a start on, of descending numbers, whose sum is what is needed or more."""
+    for i in range(start, len(takes) - k + 1):
+        if sums[i + k] - sums[i] < need:
+            return
+        if k == 1:
+            yield (i,)
+        else:
+            yield from ((i, *rest) for rest in _sets(takes, sums, i + 1, k - 1, need - takes[i]))
