@@ -83,13 +83,28 @@ def test_a_row_of_parquet_holds_a_document(documents):
     )
 
 
-def test_terms_that_explain_stand_behind_each_topic():
-    line = ENCODERS["jsonl"](
-        [Record("a", "b", 1, {"body": "corn"})],
-        [[("grain", 1.0, None)]],
-        lambda record, topic: {record.zones["body"]: 0.12345, topic: 1.0},
-    )
-    assert json.loads(line)["topics"] == [{"topic": "grain", "score": 1.0, "terms": {"corn": 0.1235, "grain": 1.0}}]
+def test_terms_that_explain_stand_behind_each_topic_in_every_format():
+    record = Record("a", "b", 1, {"body": "corn"})
+
+    def terms(record, topics):
+        return [{record.zones["body"]: 0.12345, topic: 1.0} for topic in topics]
+
+    def written(to, records, tags):
+        made = file_format(OutputSettings(to, explain=2))
+        return made.begin() + made.add(ENCODERS[to](records, tags, terms)) + made.end()
+
+    records, tags = [record, record], [[("grain", 1.0, None)], []]
+    expected = {"topic": "grain", "score": 1.0, "terms": {"corn": 0.1235, "grain": 1.0}}
+    lines = [json.loads(line) for line in written("jsonl", records, tags).splitlines()]
+    assert [line["topics"] for line in lines] == [[expected], []]
+    first, second = csv.DictReader(io.StringIO(written("csv", records, tags).decode()))
+    assert json.loads(first["terms"]) == expected["terms"]
+    assert (second["topic"], second["terms"]) == ("", "")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    rows = parquet.read_table(io.BytesIO(written("parquet", records, tags))).to_pylist()
+    ((topic,), none) = (row["topics"] for row in rows)
+    assert {each["term"]: each["adds"] for each in topic["terms"]} == expected["terms"]
+    assert none == []
 
 
 def test_a_rejection_tells_where_its_bytes_lie():
@@ -137,7 +152,6 @@ def test_what_cannot_be_written_is_refused_before_any_work():
         OutputSettings("parquet", "zst"): "Parquet is compressed in itself: leave out --compress.",
         OutputSettings(top=0): "Ask for 1 topic or more, or for the scores of all, not both.",
         OutputSettings(top=1, everything=True): "Ask for 1 topic or more, or for the scores of all, not both.",
-        OutputSettings("csv", explain=1): "Terms that explain are written as jsonl only.",
     }.items():
         with pytest.raises(TextcatError) as error:
             check_output(output)

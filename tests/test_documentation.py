@@ -34,6 +34,7 @@ COMMANDS = (
     "compare",
     "report",
     "tag",
+    "explain",
     "topics",
     "show",
     "tune",

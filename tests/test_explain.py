@@ -2,10 +2,15 @@
 
 import html
 import json
+import os
 import re
 from itertools import combinations
+from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_cli import Run
 
 import textcat
 from textcat.features.spans import places
@@ -124,3 +129,105 @@ def test_what_has_no_tag_has_nothing_to_fall(tagger):
     explained = tagger.explain("nothing of it", "wheat")
     assert explained.without is explained.least is None
     assert explained.as_dict()["without"] is None
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    return Run(capsys, monkeypatch)
+
+
+def check(tagger, document):
+    """Every span's text gives the term, and what all terms add, and the bias, is the score, of some topics."""
+    features = tagger.features
+    row = features.transform([document])
+    found = places(features, document, row.indices.tolist())
+    assert set(found) == set(row.indices.tolist())
+    scores = tagger.scores([document])[0]
+    n_exact = 0
+    for name, spans in found.values():
+        for zone, start, end in spans:
+            piece = document.zones[zone][start:end]
+            names = terms_of(features, zone, piece)
+            assert name in names
+            n_exact += len(features.tokens_._located([piece])[0]) == name.count(" ") + 1
+    for topic in (tagger.topics[0], tagger.topics[len(scores) // 2]):
+        explained = tagger.explain(document, topic, n=None)
+        assert explained.score == scores[tagger.topics.index(topic)]
+        total = sum(each.contribution for each in explained)
+        assert total + explained.bias == pytest.approx(explained.score, rel=1e-4, abs=1e-3)
+    return n_exact, sum(len(spans) for _, spans in found.values())
+
+
+# What is odd about texts: NUL, white space of all kinds, combining marks, astral characters, special cases, HTML.
+ODD = ["\0", "\u00a0", "\u2028", "\r\n", "  ", "\t", "e\u0301", "\u0130", "\U0001f33e", "\U00010400x", "don't"]
+WORDS = "dont-know U.S. 10am :) <b>wheat</b> wheat Wheats crops/grain gold http://a.b/c?d=1 &amp; 's cannot ies we'll ß"
+PIECES = st.sampled_from([*ODD, *WORDS.split(), "10 am", ": )", "wheat" * 300, "supplies", "İstanbuls", "ﬁnance"])
+TEXTS = st.lists(PIECES | st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=12)
+
+
+@given(st.lists(TEXTS, min_size=2, max_size=2), st.sampled_from(["", " "]))
+def test_spans_and_sums_of_hostile_texts_are_true(tagger, parts, space):
+    title, body = map(space.join, parts)
+    check(tagger, textcat.Document("odd", {"title": title, "body": body}))
+
+
+@given(st.lists(TEXTS, min_size=2, max_size=2))
+@example([["wheat \ud800 gold"], ["\udfffwheat"]])
+def test_spans_of_columns_by_hash_and_of_zones_apart_give_the_column(odd_tagger, parts):
+    document = textcat.Document("odd", dict(zip(("title", "body"), map(" ".join, parts), strict=True)))
+    features = odd_tagger.features
+    row = features.transform([document])
+    found = places(features, document, row.indices.tolist())
+    if not any("\ud800" <= c <= "\udfff" for text in document.zones.values() for c in text):
+        assert set(found) == set(row.indices.tolist())
+    for column, (_, spans) in found.items():
+        for zone, start, end in spans:
+            alone = textcat.Document("piece", {zone: document.zones[zone][start:end]})
+            assert column in features.transform([alone]).indices
+
+
+@pytest.fixture(scope="module", params=["hashed", "apart", "neither"])
+def odd_tagger(request, corpus):
+    base = textcat.read_recipe("best")
+    settings = {
+        "hashed": ["features.hash_bits=12", "features.min_df=1", "features.ngrams=3", 'features.apart=["title"]'],
+        "apart": ["features.apart=true", "features.chars=3"],
+        "neither": ["tokens.alphanumeric=false", "tokens.lowercase=false", "features.ngrams=3"],
+    }
+    recipe = base.with_settings([*settings[request.param], "features.idf=smooth", "features.ngram_min_df=1"])
+    return textcat.train(corpus, recipe)
+
+
+def test_on_reuters_every_span_gives_its_term_and_sums_are_scores(reuters_archive):
+    corpus = textcat.open_corpus("reuters21578", reuters_archive.parent)
+    tagger = textcat.train(corpus, textcat.read_recipe("best").with_settings(["tags.strategy=zero"]))
+    whole = "TEXTCAT_LONG" in os.environ  # 21,578 stories take some minutes
+    documents = [*corpus.test, *corpus.train, *corpus.unused]
+    sums = [check(tagger, document) for document in (documents if whole else documents[::40])]
+    exact, n_spans = map(sum, zip(*sums, strict=True))
+    assert exact > 0.99 * n_spans  # few had to be made wider than their words
+
+
+def test_the_command_explains_in_words_as_json_and_as_a_page(run, newswire_model, tmp_path):
+    Path("a.txt").write_text("Wheat <b>exports</b> rose; traders bought wheat", encoding="utf-8")
+    printed = run("explain", newswire_model, "a.txt", "--topic", "wheat", "--terms", "3").out
+    assert printed.startswith("wheat in a.txt: score ")
+    assert "Without wheat the tag falls (no fewer words do that)." in printed
+    (line,) = run("explain", newswire_model, "a.txt", "--json").out.splitlines()
+    explained = textcat.load(newswire_model).explain_all({"title": "", "body": Path("a.txt").read_text()})
+    assert json.loads(line)["explanations"] == json.loads(json.dumps([each.as_dict() for each in explained]))
+    assert run("explain", newswire_model, "-", "--html", "page.html", stdin=b"Wheat <b>exports").code == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert '<mark class="for" data-strength="5"' in page
+    assert "<b>" not in page
+
+
+def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
+    refused = run.refuses("explain", newswire_model, "-", "--topic", "weather", stdin=b"rain")
+    assert refused.startswith("The model has no topic 'weather'")
+    assert "no document in standard input" in run.refuses("explain", newswire_model, stdin=b"")
+    assert "no term that the model knows" in run.refuses("explain", newswire_model, "--topic", "wheat", stdin=b"qqz")
+    assert "name one by --topic" in run.refuses("explain", newswire_model, stdin=b"qqz")
+    assert "choose one of" in run.misuses("explain", newswire_model, "--json", "--html", "a.html")

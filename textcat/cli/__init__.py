@@ -2,14 +2,15 @@
 
 import typer
 
-from textcat.cli import corpora, report, tag, train
+from textcat.cli import corpora, explain, report, tag, train
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
 
 # In this order `textcat --help` lists them.
 for _command in (
-    *(train.train, train.evaluate, train.compare, report.report, tag.tag, tag.topics, tag.show),
+    *(train.train, train.evaluate, train.compare, report.report),
+    *(tag.tag, explain.explain, tag.topics, tag.show),
     *(train.tune, train.recipes, corpora.reproduce),
 ):
     app.command(cls=Command)(_command)

@@ -142,7 +142,7 @@ def _facts(console: Console, facts: Mapping[str, Any]) -> None:
             _say(console, f"{name:{width}}  {value}")
 
 
-def _print_json(console: Console, value: Any, indent: int = 1) -> None:
+def _print_json(console: Console, value: Any, indent: int | None = 1) -> None:
     known = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
     console.file.write(json.dumps(known, ensure_ascii=False, indent=indent) + "\n")
 

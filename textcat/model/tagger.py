@@ -380,6 +380,13 @@ class Tagger:
 
         return _explain(self, next(_stream_of([document], "text")), topics, n)
 
+    def _contributions(self, document: str | Zoned, topics: Sequence[str], n: int) -> list[dict[str, float]]:
+        """Return what the terms that add or take most do to the score of each topic, the strongest first."""
+        from textcat.model.explain import _explain
+
+        explained = _explain(self, document, topics, n, with_spans=False)
+        return [{reason.term: reason.contribution for reason in each} for each in explained]
+
     def _weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
         """Return a topic's weights: of some features, or of all."""
         if topic not in self.topics:

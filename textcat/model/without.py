@@ -33,7 +33,7 @@ class Without(NamedTuple):
     least: bool  # whether there is no smaller set; else there may be, and only none of these can be spared
 
 
-class Remainders:
+class _Remainders:
     """What is left of a document's row without some of its words."""
 
     def __init__(self, features: Vectorizer, parts: _Parts, counts: TermCounts, lengths: np.ndarray):
@@ -163,7 +163,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
     -------
     Without
     """
-    left = Remainders(tagger.features, *counted)
+    left = _Remainders(tagger.features, *counted)
     found = Without([], least=True)
     for rounding in _ROUNDINGS:
         found = Without([], least=True)
@@ -176,7 +176,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
     return found._replace(least=found.least and (tagger.shortlist is None or len(found.words) < 2))
 
 
-def _rivals(tagger: "Tagger", left: Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
+def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
     """Yield weights at the columns of what is left, and c: the tag falls where its score by one falls to c."""
 
     def weights_of(j: int) -> np.ndarray:
@@ -195,12 +195,12 @@ def _rivals(tagger: "Tagger", left: Remainders, column: int) -> Iterator[tuple[n
             yield weights, float(a[other] * bias[other] + b[other] - a[column] * bias[column] - b[column])
 
 
-def least_words(left: Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
+def least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
     """Return the least set of words without which ``F(W) ≤ 0``; none if there is none, or none of at most so many.
 
     Parameters
     ----------
-    left : Remainders
+    left : _Remainders
     weights : ndarray of shape (n_columns,)
         At the columns of these.
     c : float
@@ -260,7 +260,7 @@ def least_words(left: Remainders, weights: np.ndarray, c: float, most: int | Non
 
 
 def _bound(
-    left: Remainders, weights: np.ndarray, c: float, whole: np.ndarray, found: np.ndarray
+    left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, found: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Return what each word takes away at most, and what has to be taken in sum for the tag to fall."""
     a, q = whole * weights, whole * whole

@@ -4,6 +4,7 @@ import gc
 import logging
 import multiprocessing
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -105,8 +106,8 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
     if output.top is not None and least is not None:
         tags = [[tag for tag in of_record if (tag.probability or 0) >= least] for of_record in tags]
 
-    def terms(record: Record, topic: str) -> dict[str, float]:
-        return {reason.term: reason.contribution for reason in tagger.explain(record, topic, output.explain)}
+    def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
+        return tagger._contributions(record, topics, output.explain)
 
     return ENCODERS[output.to](records, tags, **{"terms": terms} if output.explain else {})
 

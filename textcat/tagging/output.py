@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
@@ -13,12 +14,12 @@ from textcat.files import installed_version
 from textcat.reading.records import Record, Rejection
 
 DECIMALS = 4  # of scores and probabilities
-_CSV_HEAD = b"id,source,position,topic,score,probability\n"
+_CSV_COLUMNS = "id,source,position,topic,score,probability"  # and terms, if they are asked for
 
 # Of a document: topic, score and probability, or None where the model has no probabilities.
 Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
-# From a record and a topic to what the record's terms add to its score for the topic.
-TermsOf: TypeAlias = Callable[[Record, str], Mapping[str, float]]
+# From a record and topics to what the record's terms add to its score for each topic.
+TermsOf: TypeAlias = Callable[[Record, Sequence[str]], Sequence[Mapping[str, float]]]
 
 
 class OutputSettings(NamedTuple):
@@ -28,7 +29,7 @@ class OutputSettings(NamedTuple):
     compress: str = ""  # or zst; not for Parquet, which is compressed in itself
     top: int | None = None  # that many topics, those of highest score, in place of those above their thresholds
     everything: bool = False  # all topics
-    explain: int = 0  # so many terms that speak for each topic; for JSON Lines only
+    explain: int = 0  # so many terms that speak for or against each topic
     topics: tuple[str, ...] = ()  # only these topics of the model; () is all of them
     #: Topics of at least this probability, in [0, 1], in place of those above their thresholds; of the `top` topics, if
     #: these are asked for. For models with calibrated probabilities only.
@@ -48,7 +49,6 @@ def check_output(settings: OutputSettings) -> None:
         f"Tags are not compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
         "Parquet is compressed in itself: leave out --compress.": settings.to == "parquet" and settings.compress,
         "Ask for 1 topic or more, or for the scores of all, not both.": top is not None and (top < 1 or everything),
-        "Terms that explain are written as jsonl only.": settings.explain and settings.to != "jsonl",
         f"{least} is no probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
         "Ask for topics of a least probability, or for the scores of all, not both.": least is not None and everything,
     }
@@ -71,11 +71,7 @@ def _encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsO
     """Return an object a line: id, source, position, and topics with their scores, probabilities, and terms."""
     lines = []
     for record, tags_of_record in zip(records, tags, strict=True):
-        topics = [_topic_object(*tag) for tag in tags_of_record]
-        if terms is not None:
-            for topic in topics:
-                contributions = terms(record, topic["topic"])
-                topic["terms"] = {term: round(value, DECIMALS) for term, value in contributions.items()}
+        topics = _topic_objects(record, tags_of_record, terms)
         line = {"id": record.id, "source": record.source, "position": record.position, "topics": topics}
         try:
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
@@ -85,45 +81,71 @@ def _encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsO
     return b"".join(lines)
 
 
+def _topic_objects(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, Any]]:
+    topics = [_topic_object(*tag) for tag in tags]
+    for topic, of_topic in zip(topics, _rounded_terms(record, tags, terms), strict=False):
+        topic["terms"] = of_topic
+    return topics
+
+
 def _topic_object(topic: str, score: float, probability: float | None) -> dict[str, Any]:
     if probability is None:
         return {"topic": topic, "score": round(score, DECIMALS)}
     return {"topic": topic, "score": round(score, DECIMALS), "probability": round(probability, DECIMALS)}
 
 
-def _encode_csv(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
-    """Return a row per document and topic, and for a document without a topic one in which it is empty."""
+def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, float]]:
+    """Return what terms add to the score of each tag; none if terms are not asked for."""
+    if terms is None or not tags:
+        return []
+    contributions = terms(record, [topic for topic, _, _ in tags])
+    return [
+        {escape_undecodable(term): round(value, DECIMALS) for term, value in each.items()} for each in contributions
+    ]
+
+
+def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
+    """Return a row per document and topic, and for a document without a topic one in which it is empty.
+
+    Terms are an object of JSON in the last column.
+    """
     rows = io.StringIO(newline="")
     # All texts are quoted: a carriage return would not be, where lines end without one.
     write = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
     for record, tags_of_record in zip(records, tags, strict=True):
         of_document = (record.id, record.source, record.position)
-        for topic, score, p in tags_of_record:
-            write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS)))
+        of_topics = [(orjson.dumps(each).decode(),) for each in _rounded_terms(record, tags_of_record, terms)]
+        for (topic, score, p), more in zip(tags_of_record, of_topics or repeat(()), strict=False):
+            write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *more))
         if not tags_of_record:
-            write((*of_document, "", "", ""))
+            write((*of_document, "", "", "") if terms is None else (*of_document, "", "", "", ""))
     return escape_undecodable(rows.getvalue()).encode()
 
 
-def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags]) -> bytes:
-    """Return a row per document, with a list of its topics, as a stream of Arrow."""
+def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
+    """Return a row per document, with a list of its topics, and lists of their terms, as a stream of Arrow."""
     import pyarrow as pa
 
     from textcat.reading.formats.parquet import _packed
 
+    topics = [_topic_objects(*pair, terms) for pair in zip(records, tags, strict=True)]
+    for topic in chain.from_iterable(topics) if terms is not None else ():
+        topic["terms"] = [{"term": term, "adds": value} for term, value in topic["terms"].items()]
     columns = {
         "id": [escape_undecodable(record.id) for record in records],
         "source": [escape_undecodable(record.source) for record in records],
         "position": [record.position for record in records],
-        "topics": [[_topic_object(*tag) for tag in tags_of_record] for tags_of_record in tags],
+        "topics": topics,
     }
-    return _packed(pa, pa.RecordBatch.from_pydict(columns, _arrow_schema()))
+    return _packed(pa, pa.RecordBatch.from_pydict(columns, _arrow_schema(with_terms=terms is not None)))
 
 
-def _arrow_schema() -> Any:
+def _arrow_schema(*, with_terms: bool) -> Any:
     import pyarrow as pa
 
-    tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64())])
+    term = pa.struct([("term", pa.string()), ("adds", pa.float64())])
+    more = [("terms", pa.list_(term))] if with_terms else []
+    tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64()), *more])
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64(), "topics": pa.list_(tag)}
     return pa.schema(types.items())
 
@@ -189,8 +211,8 @@ class _Zstandard(_Plain):
 class _Parquet(_Plain):
     """A Parquet file of one row group; its rows are held until it ends, as it can be read only then."""
 
-    def __init__(self) -> None:
-        self._library = _library("pyarrow", "write Parquet", "parquet")
+    def __init__(self, *, with_terms: bool) -> None:
+        self._library, self._with_terms = _library("pyarrow", "write Parquet", "parquet"), with_terms
 
     def begin(self) -> bytes:
         self._batches: list[Any] = []
@@ -203,7 +225,7 @@ class _Parquet(_Plain):
     def end(self) -> bytes:
         import pyarrow.parquet as pq
 
-        table = self._library.Table.from_batches(self._batches, _arrow_schema())
+        table = self._library.Table.from_batches(self._batches, _arrow_schema(with_terms=self._with_terms))
         file = io.BytesIO()
         pq.write_table(table, file, compression="zstd", row_group_size=max(len(table), 1))
         return file.getvalue()
@@ -212,8 +234,9 @@ class _Parquet(_Plain):
 def file_format(settings: OutputSettings) -> _Plain:
     """Return what turns encoded rows into the bytes of files; raise a TextcatError if a library for it is missing."""
     if settings.to == "parquet":
-        return _Parquet()
-    head = _CSV_HEAD if settings.to == "csv" else b""
+        return _Parquet(with_terms=settings.explain > 0)
+    columns = _CSV_COLUMNS + (",terms" if settings.explain else "")
+    head = f"{columns}\n".encode() if settings.to == "csv" else b""
     return _Zstandard(head) if settings.compress else _Plain(head)
 
 

@@ -1,0 +1,161 @@
+"""The command `explain`: why documents have topics, in colours, as a page, or as JSON Lines."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, BadParameter, Option
+
+from textcat.cli import common
+from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.model.explain import Explanation
+    from textcat.model.tagger import Tagger
+    from textcat.reading.records import InputSettings, Record
+
+_STYLES = {True: ("dark_sea_green4", "green", "bold green"), False: ("red3", "red", "bold red")}
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Explanations</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+<style>
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
+.zone { white-space: pre-wrap; overflow-wrap: anywhere; margin: .5rem 0; }
+.zone[data-zone=title] { font-weight: bold; }
+table { border-collapse: collapse; } td, th { padding: 0 .8rem 0 0; text-align: left; }
+mark { color: inherit; border-radius: .2em; }
+mark.for { background: rgb(0 150 80 / calc(.1 + .08 * var(--s))); }
+mark.against { background: rgb(220 50 50 / calc(.1 + .08 * var(--s))); text-decoration: underline dotted; }
+mark[data-strength="1"] { --s: 1; } mark[data-strength="2"] { --s: 2; } mark[data-strength="3"] { --s: 3; }
+mark[data-strength="4"] { --s: 4; } mark[data-strength="5"] { --s: 5; }
+</style></head><body><main>
+"""
+
+
+@common.with_options(read=common.input_settings)
+def explain(
+    model: common.ModelFolder,
+    read: "InputSettings",
+    file: Annotated[str, Argument(help="File of the document, or of several; - is standard input.")] = "-",
+    topic: Annotated[
+        list[str] | None,
+        Option(help="Explain this topic. May be repeated.", show_default="the topics of the document"),
+    ] = None,
+    terms: Annotated[int, Option(min=1, help="How many terms, those that add or take most.")] = 10,
+    html: Annotated[Path | None, Option(help="Write a page with the marked texts to this file.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print a JSON line for each document.")] = False,
+) -> None:
+    """Explain why a document has, or has not, a topic: what its terms add to the score, and where they stand."""
+    from textcat.cli._tables import _print_json
+    from textcat.files import _write_atomically
+    from textcat.model import storage
+
+    if html and as_json:
+        raise BadParameter("choose one of --html and --json")
+    if sys.stdin is None and file == "-":
+        raise TextcatError("Standard input is closed: name a file, or send a document to standard input.")
+    tagger = storage.load(model)
+    explained = _explained(tagger, file, read, topic, terms)
+    if html:
+        _write_atomically(html, _page(explained))
+        return
+    console = common.console()
+    for record, explanations in explained:
+        if as_json:
+            values = [each.as_dict() for each in explanations]
+            _print_json(console, {"id": record.id, "source": record.source, "explanations": values}, indent=None)
+        else:
+            for each in explanations:
+                _print(console, record, each)
+
+
+def _explained(
+    tagger: "Tagger", file: str, read: "InputSettings", topics: list[str] | None, n: int
+) -> "Iterator[tuple[Record, list[Explanation]]]":
+    from textcat.reading import formats
+    from textcat.reading.batches import _read_batches
+    from textcat.reading.records import Rejection
+    from textcat.reading.sources import _find
+
+    n_documents = 0
+    for batch in _read_batches(_find([file], read), read):
+        for record in formats._batch_records(batch, read):
+            if isinstance(record, Rejection):
+                raise TextcatError(str(record))
+            n_documents += 1
+            explanations = tagger.explain_all(record, topics, n)
+            if topics and not any(explanations):
+                raise TextcatError(f"Document {record.id} has no term that the model knows: nothing can be explained.")
+            if not explanations:
+                raise TextcatError(f"Document {record.id} gets no topic from the model: name one by --topic.")
+            yield record, explanations
+    if not n_documents:
+        raise TextcatError(f"There is no document in {'standard input' if file == '-' else file}: give one.")
+
+
+def _print(console: "Console", record: "Record", explained: "Explanation") -> None:
+    from rich.text import Text
+
+    from textcat.cli._tables import _Figure, _say, show
+
+    probability = "" if explained.probability is None else f", probability {explained.probability:.3f}"
+    numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"
+    console.print(Text.assemble((explained.topic, "bold"), f" in {record.id}: {numbers}"), soft_wrap=True)
+    strongest = max(abs(each.contribution) for each in explained) if len(explained) else 0.0
+    for zone, text in record.zones.items():
+        shown = Text(text)
+        for each in reversed(explained.reasons):
+            strength = min(2, int(3 * abs(each.contribution) / strongest)) if strongest else 0
+            for span in each.spans:
+                if span.zone == zone:
+                    shown.stylize(_STYLES[each.contribution >= 0][strength], span.start, span.end)
+        if text.strip() and console.is_terminal:
+            console.print(shown, soft_wrap=True)
+    show(
+        console,
+        [
+            {
+                "term": each.term,
+                "value": _Figure(f"{each.value:.3f}"),
+                "weight": _Figure(f"{each.weight:.3f}"),
+                "adds": _Figure(f"{each.contribution:+.3f}"),
+            }
+            for each in explained
+        ],
+    )
+    _say(console, f"Other terms add {explained.rest:+.3f}, and the bias {explained.bias:+.3f}.")
+    if explained.documents:
+        documents = [
+            {"training document": each.id, "title": each.title, "adds": _Figure(f"{each.contribution:+.3f}")}
+            for each in explained.documents
+        ]
+        show(console, documents)
+    if sentence := _counterfactual(explained):
+        _say(console, sentence)
+    _say(console, "")
+
+
+def _counterfactual(explained: "Explanation") -> str:
+    if explained.without is None:
+        return ""
+    if not explained.without:
+        return "The tag stays whatever words are left out."
+    how = "no fewer words do that" if explained.least else "maybe fewer words do that, but none of these can be spared"
+    return f"Without {', '.join(explained.without)} the tag falls ({how})."
+
+
+def _page(explained: "Iterable[tuple[Record, list[Explanation]]]") -> Iterator[str]:
+    from textcat.model.explain import _escaped
+
+    yield _PAGE
+    for record, explanations in explained:
+        yield f"<h1>{_escaped(record.id)}</h1>\n"
+        for each in explanations:
+            yield f"<section><h2>{_escaped(each.topic)}</h2>\n{each.html(record)}\n{each._repr_html_()}\n"
+            yield f"<p>{_escaped(_counterfactual(each))}</p></section>\n"
+    yield "</main></body></html>\n"
