@@ -550,10 +550,10 @@ COUNTED = ("entries", "label entries", "postings", "entries of pairs", "weights"
 def cost_model(space: Space) -> str:
     """Measure the steps of training at some sizes, and predict those of others."""
     fitted, checked = ([_steps(space, size) for size in _sizes(space, sizes)] for sizes in (FITTED, CHECKED))
-    powers = {name: _powers(fitted, name) for name in COUNTED}
+    powers, of_all = ({name: _powers(of, name) for name in COUNTED} for of in (fitted, [*fitted, *checked]))
     rates = _rates_of_steps(fitted)
     n, m = PLANNED
-    rows, planned = [], _predicted(rates, _guessed(powers, n, m))
+    rows, planned = [], _predicted(rates, _guessed(of_all, n, m))
     for facts in checked:
         guesses = _predicted(rates, _guessed(powers, facts["documents"], facts["topics"]))
         predictions = _predicted(rates, _counts(facts))
@@ -586,11 +586,11 @@ def cost_model(space: Space) -> str:
     ]
     counts.append(
         {"documents": f"{n:,}", "topics": f"{m:,}"}
-        | {name: f"{value:,.0f}" for name, value in _guessed(powers, n, m).items() if name in COUNTED}
+        | {name: f"{value:,.0f}" for name, value in _guessed(of_all, n, m).items() if name in COUNTED}
     )
     growth = [
         {"count": name, "grows with documents to the power": f"{a:.2f}", "with topics": f"{b:.2f}"}
-        for name, (_, a, b) in powers.items()
+        for name, (_, a, b) in of_all.items()
     ]
     hours = [
         {"step": step, "hours of processor": f"{seconds / 3600:,.2f}"}
