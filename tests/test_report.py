@@ -29,6 +29,7 @@ from textcat.evaluation import significance
 from textcat.evaluation.ranking import evaluate
 from textcat.report import contents, figures, page
 from textcat.report.write import write_report
+from textcat.training.train import _train_and_evaluate
 
 ROOT = Path(__file__).parent.parent
 HOSTILE = (
@@ -255,6 +256,8 @@ def test_without_test_documents_those_of_training_are_shown_by_cross_validation(
     path = write_report(tmp_path / "r.html", tagger, corpus, resamples=0)
     assert "measured on 36 training documents, by cross-validation" in path.read_text(encoding="utf-8")
     assert data_of(path)["documents"] == 36
+    kept = _train_and_evaluate(corpus, textcat.read_recipe("paum")).evaluation
+    assert [topic["ap"] for topic in data_of(path)["topics"]] == [row.average_precision for row in kept.topics]
     with pytest.raises(TextcatError, match=r"letters has no test documents, .*: give it a split"):
         write_report(tmp_path / "r.html", tagger, corpus, folds=0)
 
@@ -278,6 +281,25 @@ def test_a_report_of_two_models_counts_what_became_right_and_wrong(model, tmp_pa
         expected = binomtest(int(better), int(better + worse)).pvalue if better + worse else 1
         assert one["p"][0] == pytest.approx(expected, rel=0.01)
     assert "What changed" in path.read_text(encoding="utf-8")
+
+
+def test_where_each_document_gets_one_topic_no_threshold_is_the_models(tmp_path):
+    corpus = letters()
+    tagger = textcat.train(corpus, textcat.read_recipe("paum").with_settings(["tags.strategy=single"]))
+    data = data_of(write_report(tmp_path / "r.html", tagger, corpus, resamples=0))
+    assert {topic["chosen"] for topic in data["topics"]} == {None}
+    assert sum(topic["given"][0] for topic in data["topics"]) == len(corpus.test)
+
+
+@pytest.mark.long
+def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters_archive, tmp_path):
+    corpus = textcat.open_corpus("reuters21578", corpus_dir=reuters_archive.parent)
+    path = write_report(tmp_path / "r.html", textcat.train(corpus, textcat.read_recipe("best")), corpus)
+    data = data_of(path)
+    assert (len(data["topics"]), data["documents"]) == (90, 3299)
+    assert path.stat().st_size < 700_000
+    examples = [one for topic in data["topics"] for of in topic["wrong"] for one in of]
+    assert all(any(isinstance(part, list) for part in one["text"]) or not one["reasons"] for one in examples)
 
 
 @pytest.fixture

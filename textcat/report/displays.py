@@ -172,7 +172,10 @@ class CalibrationBands(_OfTopics):
     ) -> dict[str, Any]:
         if calibration is None:
             raise TextcatError("Calibration is drawn of probabilities: give calibration=tagger.calibration.")
-        probabilities, labels = calibration.probabilities(evaluation.scores), evaluation.relevant.toarray() > 0
+        probabilities, labels = (
+            calibration.probabilities(np.asarray(evaluation.scores)),
+            evaluation.relevant.toarray() > 0,
+        )
         columns: dict[str, dict[str, Any]] = {"predicted": {}, "right": {}, "documents": {}}
         for band in evaluation.band_topics or ():
             of = list(band.topics)

@@ -183,18 +183,20 @@ function topic(j, focus) {
     moved();
   };
   slider.addEventListener("input", () => { at[j] = Number(slider.value); draw(); });
-  const reset = h("button", {type: "button", onclick: () => { delete at[j]; slider.value = place(j); draw(); }}, "Back to the model’s");
+  const reset = h("button", {type: "button", onclick: () => { delete at[j]; slider.value = place(j); draw(); }}, t.chosen === null ? "Back" : "Back to the model’s");
   const mistaken = D.confusion.filter(([a, b]) => a === j || b === j).slice(0, 8).map(([a, b, n]) =>
     h("li", {}, a === j ? `${n} got ${D.names[b]} instead` : `${n} of ${D.names[a]} got this topic instead`));
   const heading = h("h3", {tabindex: -1, dir: "auto"}, D.names[j]);
-  $("one").replaceChildren(h("div", {class: "head"}, heading, h("p", {class: "tools"}, go(-1, "← Previous"), go(1, "Next →"))),
+  $("one").replaceChildren(...[h("div", {class: "head"}, heading, h("p", {class: "tools"}, go(-1, "← Previous"), go(1, "Next →"))),
     h("p", {}, `${t.train.toLocaleString("en")} training documents, ${t.n.toLocaleString("en")} of those measured on, average precision ${f3(t.ap)}.`),
-    h("p", {class: "slider"}, h("label", {for: "cut"}, "Threshold: from none to all"), slider, reset), h("p", {}, out), plots,
+    h("p", {class: "slider"}, h("label", {for: "cut"}, "Threshold: from none to all"), slider, reset),
+    t.chosen === null ? h("p", {class: "none"}, "Each document gets exactly one topic; here this one is shown as if a threshold decided.") : null,
+    h("p", {}, out), plots,
     h("div", {class: "two"}, t.terms.length ? terms(t) : h("p", {class: "none"}, "No term weighs anything."),
       h("div", {}, h("h4", {}, "Mistaken for, and taken for"), mistaken.length ? h("ul", {}, mistaken) : h("p", {class: "none"}, "None."))),
     ...(D.changes ? [change(j)] : []),
     documents("Worst false positives", t.wrong[0], "No document gets it wrongly."),
-    documents("Worst false negatives", t.wrong[1], "No document that has it is missed."));
+    documents("Worst false negatives", t.wrong[1], "No document that has it is missed.")].filter(Boolean));
   draw();
   for (const row of rowsOf("table")) row.classList.toggle("here", row.querySelector("a").hash === "#topic-" + j);
   if (focus) { $("topic").scrollIntoView(); heading.focus({preventScroll: true}); }

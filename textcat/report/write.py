@@ -150,7 +150,7 @@ def write_report(
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
     """Score the training documents by rankers trained on others; None if the tagger was trained on others itself."""
     from textcat.training.examples import _CountedCorpus
-    from textcat.training.train import _out_of_fold_scores
+    from textcat.training.train import _learnt_out_of_fold, _out_of_fold_scores
 
     known = (tagger.corpus, tagger.topics, tagger.train_documents) == (corpus.name, corpus.topics, len(corpus.train))
     recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
@@ -159,8 +159,9 @@ def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None,
     with stages._stage("cross-validate", folds * len(corpus.topics)) as advance:
         counted = _CountedCorpus(corpus, recipe)
         scores = _out_of_fold_scores(counted, recipe, folds, n_jobs=n_jobs, advance=advance)
-        calibration = Calibration._fit(scores, counted.labels)
-    return _Scored(corpus.train, scores, calibration, counted.labels, _OUT_OF_FOLD.format(folds))
+        labels = _learnt_out_of_fold(counted.labels, recipe)
+        calibration = Calibration._fit(scores, labels)
+    return _Scored(corpus.train, scores, calibration, labels, _OUT_OF_FOLD.format(folds))
 
 
 def _measured(

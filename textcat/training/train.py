@@ -131,9 +131,7 @@ def _train_and_evaluate(
     elif recipe.shortlist:
         tagger.evaluation = measured
     else:
-        labels = corpus.labels(corpus.train)
-        known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
-        relevant = labels @ sparse.diags_array(known, dtype=labels.dtype)
+        relevant = _learnt_out_of_fold(corpus.labels(corpus.train), recipe)
         tagger.evaluation = tagger._measure(measured, relevant, bands=bands, measured_on=_CROSS_VALIDATED)
     return tagger
 
@@ -375,6 +373,12 @@ def unevaluated_topics(corpus: Corpus) -> str:
 def _units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
     """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
     return np.array([solution.unit for solution in solutions], dtype)
+
+
+def _learnt_out_of_fold(labels: sparse.csc_matrix, recipe: Recipe) -> sparse.csc_matrix:
+    """Return labels without those of topics that cross-validation has nothing to learn from: of a single document."""
+    known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
+    return labels @ sparse.diags_array(known, dtype=labels.dtype)
 
 
 def _out_of_fold_scores(
