@@ -7,13 +7,17 @@ import re
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from test_cli import Run
+from test_storage import rewrite
 
 import textcat
 from textcat.features.spans import places
+from textcat.files import sha256_of_file
+from textcat.model import ModelError
 
 HOSTILE = "Wheat\0 prices <b>rose</b> &amp; \U0001f33e wheats' café é don't-know wheat-exports U.S. wheat"
 
@@ -231,3 +235,65 @@ def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
     assert "no term that the model knows" in run.refuses("explain", newswire_model, "--topic", "wheat", stdin=b"qqz")
     assert "name one by --topic" in run.refuses("explain", newswire_model, stdin=b"qqz")
     assert "choose one of" in run.misuses("explain", newswire_model, "--json", "--html", "a.html")
+
+
+# --- training documents ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep", ["documents", "texts"])
+@pytest.mark.parametrize("recipe", ["best", "paum"])
+def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, keep, tmp_path):
+    settings = textcat.read_recipe(recipe)
+    plain = textcat.train(corpus, settings)
+    kept = textcat.train(corpus, settings, keep=keep, store=tmp_path / "rows" if keep == "texts" else None)
+    assert plain.kept is None
+    assert plain.explain("wheat", "wheat").documents == []
+    np.testing.assert_array_equal(plain.weights, kept.weights)
+    np.testing.assert_array_equal(plain.thresholds, kept.thresholds)
+    loaded = textcat.load(textcat.save(kept, tmp_path / "model"))
+    train = {document.id: document for document in corpus.train}
+    for document in corpus.test[:5]:
+        for topic in ("grain", "jobs"):
+            everything = loaded.explain(document, topic, n=None)
+            total = sum(each.contribution for each in everything.documents) + everything.bias
+            assert total == pytest.approx(everything.score, rel=1e-3, abs=1e-2)
+            some = kept.explain(document, topic, n=4).documents
+            assert some == everything.documents[:4]
+            for each in everything.documents:
+                if each.id in train:
+                    assert each.positive == (topic in train[each.id].topics)
+                    assert each.title == " ".join(train[each.id].zones["title"].split())[:120] or len(each.title) == 120
+                else:
+                    assert each.id.startswith("description of ")
+    texts = loaded.kept.texts
+    assert (texts is not None) == (keep == "texts")
+    for identifier, text in zip(loaded.kept.ids, texts or (), strict=False):
+        assert identifier not in train or text == train[identifier].zones
+
+
+def test_the_command_keeps_training_documents_and_names_them(run, newswire_model):
+    assert run("train", "newswire", "--recipe", "paum", "--keep", "documents", "--out", "model").code == 0
+    assert textcat.load("model").kept.titles[0]  # though texts are not held
+    printed = run("explain", "model", "--topic", "wheat", "--terms", "3", stdin=b"Wheat exports rose").out
+    assert "training document" in printed
+    assert Path("model/weights.npy").read_bytes() == Path(newswire_model, "weights.npy").read_bytes()
+    told = run.refuses("train", "newswire", "--keep", "everything", "--out", "other")
+    assert told == "Of training documents 'everything' cannot be kept: choose one of none, documents, texts."
+    told = run.refuses("train", "newswire", "--recipe", "subjects", "--keep", "texts", "--out", "other")
+    assert told.startswith("Recipe subjects has a shortlist")
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [("ids", ["a"]), ("titles", "a"), ("texts", [{"body": 1}]), ("more", 1), ("ids", None), ("titles", [1])],
+)
+def test_a_damaged_list_of_documents_is_told_of(corpus, change, value, tmp_path):
+    small = textcat.Corpus.from_documents("small", corpus.train[:40])
+    folder = textcat.save(textcat.train(small, textcat.read_recipe("paum"), keep="documents"), tmp_path / "model")
+    documents = json.loads((folder / "documents.json").read_text())
+    (folder / "documents.json").write_text(json.dumps({**documents, change: value}))
+    rewrite(
+        folder, files={path.name: sha256_of_file(path) for path in folder.iterdir() if path.name != "manifest.json"}
+    )
+    with pytest.raises(ModelError, match="is damaged"):
+        textcat.load(folder)

@@ -64,6 +64,10 @@ def train(
     topics: common.PerTopic = False,
     as_json: common.AsJson = False,
     store: Annotated[Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")] = None,
+    keep: Annotated[
+        str,
+        Option(help="What the model keeps of training documents to explain by: none, documents (ids, titles), texts."),
+    ] = "none",
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
     from textcat.cli import _tables
@@ -85,7 +89,15 @@ def train(
     storage.check_target(folder)
     with on_cluster(scheduler):
         tagger = _train_and_evaluate(
-            documents, recipe, bands=band, n_jobs=jobs, store=store, stages=stages, keep_texts=False, counted=counted
+            documents,
+            recipe,
+            bands=band,
+            n_jobs=jobs,
+            store=store,
+            keep=keep,
+            stages=stages,
+            keep_texts=False,
+            counted=counted,
         )
     with stages._stage("save"):
         storage.save(tagger, folder)

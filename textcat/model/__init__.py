@@ -12,11 +12,15 @@ ARRAYS = ("bias", "thresholds", "idf")
 WEIGHTS = "weights"  # an array that models have with dense weights,
 PARTS = ("weights_indptr", "weights_indices", "weights_data")  # and those in its place with sparse ones, in CSR form
 CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of models with a shortlist, in CSR form
+KEPT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of training documents that are kept, in CSR form,
+KEPT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their part in each topic,
+KEPT = "documents.json"  # and their ids, titles, and maybe texts
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 _DENSE, _SPARSE = frozenset({f"{WEIGHTS}.npy"}), frozenset(f"{name}.npy" for name in PARTS)
 _SHORTLIST = frozenset(f"{name}.npy" for name in CENTROIDS)
-_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST
+_KEPT = frozenset({*(f"{name}.npy" for name in KEPT_ROWS + KEPT_ALPHAS), KEPT})
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST | _KEPT
 MAY_BE = _OPTIONAL | _DENSE | _SPARSE
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
@@ -36,7 +40,9 @@ MODEL = FolderFormat(
     content="the model",
     negation="not a model",
     error=ModelError,
-    version=4,  # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer; 3: no sparse weights
+    # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer; 3: no sparse weights; 4: no
+    # training documents that are kept
+    version=5,
     files=FILES | MAY_BE,
     checksum=SUM,
     origin="Train one with `textcat train CORPUS --out FOLDER`.",
@@ -58,6 +64,7 @@ def _check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> 
     if (
         wrong
         or files & _SHORTLIST not in (frozenset(), _SHORTLIST)
+        or files & _KEPT not in (frozenset(), _KEPT)
         or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)
     ):
         raise MODEL.damaged_manifest(folder)

@@ -12,6 +12,7 @@ import numpy as np
 from textcat.documents import _stream_of
 from textcat.errors import TextcatError
 from textcat.features.spans import Place, Span, places
+from textcat.features.vectorizer import Rows
 from textcat.features.zones import Zoned, _zones
 from textcat.model.shortlist import NOT_LISTED
 
@@ -51,9 +52,17 @@ class Explanation:
     threshold: float  # a document has the topic if it scores above; of one topic a document: if none scores higher
     probability: float | None
     reasons: list[Reason]  # strongest first
-    documents: list[Neighbour]  # training documents that speak for or against it; empty where the model keeps none
     rest: float  # the sum of the contributions of terms that are not listed
+    _neighbours: "Callable[[], list[Neighbour]] | None" = field(default=None, repr=False, compare=False)
     _without: "Callable[[], Without] | None" = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def documents(self) -> list[Neighbour]:
+        """The training documents that add or take most, the strongest first; empty where the model keeps none.
+
+        What all of them add, and the bias, is the score. They are looked for when they are first asked for.
+        """
+        return [] if self._neighbours is None else self._neighbours()
 
     @cached_property
     def _fall(self) -> "Without | None":
@@ -190,9 +199,21 @@ def _explain(
         numbers = float(score[0]), float(tagger.bias[column]), float(tagger.thresholds[column])
         calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
         probability = float(calibration.probabilities(score)[0]) if calibration else None
+        neighbours = partial(_neighbours, tagger, row, column, n) if tagger.kept else None
         fall = partial(_fall, tagger, counted, column) if given[column] else None
-        explanations.append(Explanation(topic, *numbers, probability, reasons, [], float(rest), fall))
+        explanations.append(Explanation(topic, *numbers, probability, reasons, float(rest), neighbours, fall))
     return explanations
+
+
+def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list[Neighbour]:
+    kept = tagger.kept
+    assert kept is not None
+    documents, contributions = kept.contributions(column, row, len(tagger.features.idf_))
+    order = np.argsort(-np.abs(contributions), kind="stable")[:n]
+    entries = zip(documents[order].tolist(), contributions[order].tolist(), order.tolist(), strict=True)
+    start = int(kept.alphas.indptr[column])
+    alphas = kept.alphas.data
+    return [Neighbour(kept.ids[i], kept.titles[i], adds, bool(alphas[start + k] > 0)) for i, adds, k in entries]
 
 
 def _fall(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> "Without":

@@ -22,6 +22,9 @@ from textcat.model import (
     ARRAYS,
     CALIBRATION,
     CENTROIDS,
+    KEPT,
+    KEPT_ALPHAS,
+    KEPT_ROWS,
     MODEL,
     PARTS,
     TOKENIZER,
@@ -31,6 +34,7 @@ from textcat.model import (
     _check_entries,
 )
 from textcat.model._product import are_rows
+from textcat.model.kept import Kept
 from textcat.model.shortlist import Shortlist
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.recipe import Recipe
@@ -40,7 +44,7 @@ check_target = MODEL.check_target
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
 _TYPES = {
     name: (np.dtype(kind),)
-    for parts in (PARTS, CENTROIDS)
+    for parts in (PARTS, CENTROIDS, KEPT_ROWS, KEPT_ALPHAS)
     for name, kind in zip(parts, (np.int64, np.int32), strict=False)
 }  # of other arrays: _NUMBERS
 # What comes of files that are not as `save` writes them.
@@ -78,6 +82,11 @@ def _write(tagger: Tagger, folder: Path) -> None:
         arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
     if tagger.calibration is not None:
         arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
+    if (kept := tagger.kept) is not None:
+        arrays |= zip(KEPT_ROWS, kept.rows, strict=True)
+        arrays |= zip(KEPT_ALPHAS, kept.alphas, strict=True)
+        documents = {"ids": [*kept.ids], "titles": [*kept.titles], "texts": kept.texts and [*kept.texts]}
+        (folder / KEPT).write_text(json.dumps(documents), encoding="utf-8")
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
     vocabulary = tagger.features.vocabulary_  # None where columns are hashes
@@ -169,12 +178,15 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
                 raise damaged(f", {name} is not as it was written")
             files[name].seek(0)
         names = [
-            name for name in (*ARRAYS, WEIGHTS, *PARTS, *CENTROIDS, CALIBRATION) if f"{name}.npy" in manifest["files"]
+            name
+            for name in (*ARRAYS, WEIGHTS, *PARTS, *CENTROIDS, *KEPT_ROWS, *KEPT_ALPHAS, CALIBRATION)
+            if f"{name}.npy" in manifest["files"]
         ]
         arrays: dict[str, Any] = {name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names}
         terms = json.loads(files[VOCABULARY].read())
+        documents = json.loads(files[KEPT].read()) if KEPT in manifest["files"] else None
         recipe, statistics = Recipe(name=folder.name, **manifest["recipe"]), manifest["features"]
-        if not _fit_together(manifest, terms, arrays):
+        if not _fit_together(manifest, terms, arrays, documents):
             raise damaged(", its files do not fit together")
         if not mapped:  # only now, as a damaged file may claim any size
             arrays = {name: np.array(array) for name, array in arrays.items()}
@@ -187,6 +199,9 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             indptr, indices, data = map(arrays.pop, CENTROIDS)
             centroids = _csr_weights(indptr, indices, data, len(manifest["topics"]))
             arrays["shortlist"] = Shortlist(centroids, recipe.shortlist)
+        if documents is not None:
+            rows, alphas = (Rows(*map(arrays.pop, names)) for names in (KEPT_ROWS, KEPT_ALPHAS))
+            arrays["kept"] = Kept(rows=rows, alphas=alphas, **documents)
         features = Vectorizer._restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
@@ -230,7 +245,9 @@ def _map_array(path: Path, file: BinaryIO) -> np.memmap:
     return array
 
 
-def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.ndarray]) -> bool:
+def _fit_together(
+    manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.ndarray], documents: Any = None
+) -> bool:
     """Return whether what the files hold is what `save` writes: a model may be changed, and its sums made to fit."""
     n_topics, statistics = len(manifest["topics"]), manifest["features"]
     n_terms = statistics["n_terms"] if terms is None else len(terms)
@@ -243,6 +260,11 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.
     if CENTROIDS[0] in arrays:
         (n_entries,) = arrays[CENTROIDS[2]].shape
         shapes |= zip(CENTROIDS, ((n_terms + 1,), (n_entries,), (n_entries,)), strict=True)
+    n_kept = 0 if documents is None else len(documents["ids"])
+    if documents is not None:
+        for names, n_rows in ((KEPT_ROWS, n_kept), (KEPT_ALPHAS, n_topics)):
+            (n_entries,) = arrays[names[2]].shape
+            shapes |= zip(names, ((n_rows + 1,), (n_entries,), (n_entries,)), strict=True)
     if CALIBRATION in arrays:
         shapes[CALIBRATION] = (2, n_topics)
     of_topics = (manifest["train_sizes"], *manifest["facts"].values())
@@ -254,6 +276,14 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.
             parts[0] not in arrays or are_rows(arrays[parts[0]], arrays[parts[1]], n_topics)
             for parts in (PARTS, CENTROIDS)
         )
+        and (
+            documents is None
+            or (
+                are_rows(arrays[KEPT_ROWS[0]], arrays[KEPT_ROWS[1]], n_terms)
+                and are_rows(arrays[KEPT_ALPHAS[0]], arrays[KEPT_ALPHAS[1]], n_kept)
+                and _are_documents(documents)
+            )
+        )
         and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and Recipe("", **manifest["recipe"]).shortlist > 0))
         and _are_names(manifest["topics"])
         and (terms is None or _are_names(terms))
@@ -261,6 +291,15 @@ def _fit_together(manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.
         and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
         and all(isinstance(length, float) for length in lengths.values())
     )
+
+
+def _are_documents(documents: Any) -> bool:
+    """Return whether these are the ids, titles and maybe texts of documents."""
+    ids, titles, texts = documents["ids"], documents["titles"], documents["texts"]
+    zones = [] if texts is None else [piece for each in texts for piece in (*each.keys(), *each.values())]
+    "".join([*ids, *titles, *zones]).encode()
+    lists = (ids, titles) if texts is None else (ids, titles, texts)
+    return len(documents) == 3 and all(isinstance(each, list) and len(each) == len(ids) for each in lists)
 
 
 def _are_names(names: Any) -> bool:

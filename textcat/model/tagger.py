@@ -17,6 +17,7 @@ from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Zoned
 from textcat.model._product import highest, product, sparse_product
 from textcat.model._product import top as sparse_top
+from textcat.model.kept import Kept
 from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.progress import Stages, _counted
 
@@ -61,6 +62,7 @@ class Tagger:
     origin: dict[str, Any] = field(default_factory=dict)  # by which `open_corpus` opens the corpus again, if it can
     # Of a model of thousands of topics, whose weights are sparse: which of them a document is ranked for.
     shortlist: Shortlist | None = None
+    kept: Kept | None = None  # the training documents that the weights are sums of, if these were to be kept
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
@@ -93,13 +95,14 @@ class Tagger:
         *,
         n_jobs: int | None = None,
         store: str | os.PathLike[str] | None = None,
+        keep: str = "none",
         stages: Stages | None = None,
     ) -> "Tagger":
         """Train a tagger on the training documents of a corpus: short for `textcat.train`.
 
         Parameters
         ----------
-        corpus, recipe, n_jobs, store, stages
+        corpus, recipe, n_jobs, store, keep, stages
             As there; so are the errors.
 
         Returns
@@ -108,7 +111,7 @@ class Tagger:
         """
         import textcat  # through the front door: training knows this module, and this module must not know training
 
-        return textcat.train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)
+        return textcat.train(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)
 
     def scores(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Score documents for every topic.

@@ -23,6 +23,7 @@ from textcat.features._rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.problems import Solution, _in_rows, _side_by_side
 from textcat.margin.solve import solve
+from textcat.model.kept import KEEPS, kept_examples, title_of
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
@@ -54,6 +55,7 @@ def train(
     *,
     n_jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
+    keep: str = "none",
     stages: Stages | None = None,
 ) -> Tagger:
     """Train a tagger on the training documents of a corpus.
@@ -66,13 +68,16 @@ def train(
         Blocks of topics trained at the same time; the result is the same to the bit.
     store : path, optional
         Folder to keep rows in, in place of memory; the result is the same to the bit.
+    keep : {"none", "documents", "texts"}, default="none"
+        Let the tagger have the training documents that its weights are sums of, to explain topics by: their ids, titles
+        and rows, or their texts, too. With a shortlist none can be kept.
     stages : Stages, optional
 
     Returns
     -------
     Tagger
     """
-    return _train(corpus, recipe, n_jobs=n_jobs, store=store, stages=stages)[0]
+    return _train(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)[0]
 
 
 def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
@@ -101,6 +106,7 @@ def _train_and_evaluate(
     bands: str | Iterable[str] | None = None,
     n_jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
+    keep: str = "none",
     stages: Stages | None = None,
     keep_texts: bool = True,
     counted: _CountedCorpus | None = None,
@@ -121,7 +127,7 @@ def _train_and_evaluate(
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
     options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted, "bands": bands}
-    tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep=keep, keep_texts=keep_texts, **options)
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
@@ -145,6 +151,7 @@ def _train(
     n_jobs: int | None,
     store: str | os.PathLike[str] | None,
     stages: Stages | None,
+    keep: str = "none",
     keep_texts: bool = True,
     counted: _CountedCorpus | None = None,
 ) -> tuple[Tagger, Any]:
@@ -163,6 +170,7 @@ def _train(
         raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
     if store is not None:
         check_target(store)
+    named = _named(corpus, recipe, keep)  # now, as there may be no texts later on
     _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
     stages = stages or Stages()
     release_memory()
@@ -228,9 +236,10 @@ def _train(
             thresholds, calibration = _choose(tags.strategy, scores, labels, tags.probability)
             del scores
     n_features = examples.rows.shape[1]
-    del examples
-    release_memory()
     units = _units(learner.solutions_, learner.intercept_.dtype)
+    kept = kept_examples(examples.rows, learner.solutions_, units, named) if named else None
+    del examples, named
+    release_memory()
     weights = _weights(learner.solutions_, n_features, units)
     tagger = Tagger(
         features=features,
@@ -239,9 +248,25 @@ def _train(
         thresholds=thresholds,
         calibration=calibration,
         facts=learner.facts(),
+        kept=kept,
         **of_corpus,
     )
     return tagger, measured
+
+
+def _named(corpus: Corpus, recipe: Recipe, keep: str) -> list[tuple[str, str, dict[str, str] | None]]:
+    """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
+    if keep not in KEEPS:
+        raise TextcatError(f"Of training documents {keep!r} cannot be kept: choose one of {', '.join(KEEPS)}.")
+    if keep == "none":
+        return []
+    if recipe.shortlist:
+        raise TextcatError(
+            f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
+            f"no training documents can be kept with it, so keep 'none', not {keep!r}."
+        )
+    examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
+    return [(each.id, title_of(each), dict(each.zones) if keep == "texts" else None) for each in examples]
 
 
 class _Part(NamedTuple):

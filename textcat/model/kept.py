@@ -1,0 +1,125 @@
+"""The training documents that a model keeps: the rows its weights are sums of, whose they are, and their titles.
+
+The weights of a topic are an expansion, ``w = Σ alpha_i x_i``, so that a document's score is ``Σ alpha_i x_i·x``, which
+is what each training document adds, and the bias.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from textcat.features.vectorizer import Rows
+
+if TYPE_CHECKING:
+    from textcat.documents import Document
+
+KEEPS = ("none", "documents", "texts")
+_TITLE = 120  # characters at most
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Training documents with a part in some topic, and what that is; descriptions of topics are among them.
+
+    `alphas` has a row per topic: `indices` are the documents, ascending, and `data` their coefficients, above 0 where
+    the document has the topic.
+    """
+
+    ids: Sequence[str]
+    titles: Sequence[str]
+    rows: Rows  # of the documents: float32
+    alphas: Rows
+    texts: Sequence[dict[str, str]] | None = None  # by zone, if they were asked for
+
+    def contributions(self, topic: int, row: Rows, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the documents that have a part in a topic, and what each adds to the score of a row.
+
+        Parameters
+        ----------
+        topic : int
+        row : Rows
+            A single one.
+        n_features : int
+
+        Returns
+        -------
+        documents, contributions : ndarray of shape (n_documents,), int32, float64
+        """
+        part = slice(*self.alphas.indptr[topic : topic + 2].tolist())
+        documents = np.asarray(self.alphas.indices[part])
+        starts, ends = self.rows.indptr[documents], self.rows.indptr[documents + 1]
+        sizes = ends - starts
+        first = np.cumsum(sizes) - sizes
+        entries = np.arange(sizes.sum()) + np.repeat(starts - first, sizes)
+        x = np.zeros(n_features)
+        x[row.indices] = row.data
+        products = x[self.rows.indices[entries]] * self.rows.data[entries]
+        sums = np.zeros(len(documents))
+        some = sizes > 0  # a description may be without a term
+        if some.any():
+            sums[some] = np.add.reduceat(products, first[some])
+        return documents, sums * self.alphas.data[part]
+
+
+def title_of(document: "Document") -> str:
+    """Return a document's title, or else how its text begins."""
+    zones = document.zones
+    for text in (zones.get("title", ""), *zones.values()):
+        if words := text[: 4 * _TITLE].split():
+            title = " ".join(words)
+            return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
+    return ""
+
+
+def kept_examples(
+    rows: Any, solutions: Sequence[Any], units: np.ndarray, named: Sequence[tuple[str, str, Any]]
+) -> Kept:
+    """Return what is kept of training examples.
+
+    Parameters
+    ----------
+    rows : csr_matrix or rows on disk
+        All that solutions were trained on.
+    solutions : sequence of Solution
+        One a topic.
+    units : ndarray of shape (n_topics,)
+        What weights, and so coefficients, are divided by.
+    named : sequence of (str, str, dict of str to str or None)
+        The id, the title and maybe the texts of each row.
+
+    Returns
+    -------
+    Kept
+    """
+    from scipy.sparse import csr_matrix  # here, so that tagging need not import it
+
+    has_part = np.zeros(rows.shape[0], bool)
+    for solution in solutions:
+        has_part[solution.support] = True
+    numbers = np.flatnonzero(has_part)
+    place = (np.cumsum(has_part) - 1).astype(np.int32)
+    if isinstance(rows, csr_matrix):
+        chosen = Rows.of(rows[numbers])
+    else:  # on disk: one after the other
+        chosen = _stacked([Rows.of(rows[i : i + 1]) for i in numbers.tolist()])
+    indices, data = [], []
+    for solution, unit in zip(solutions, units.tolist(), strict=True):
+        order = np.argsort(solution.support, kind="stable")
+        indices.append(place[solution.support[order]])
+        data.append((solution.alpha[order] / unit).astype(np.float32))
+    ends = np.cumsum([0, *map(len, indices)]).astype(np.int64)
+    alphas = Rows(ends, np.concatenate(indices).astype(np.int32), np.concatenate(data))
+    ids, titles, texts = zip(*(named[i] for i in numbers.tolist()), strict=True) if len(numbers) else ((), (), ())
+    return Kept(ids, titles, chosen._replace(data=chosen.data.astype(np.float32)), alphas, _given(texts))
+
+
+def _given(texts: Sequence[Any]) -> list[dict[str, str]] | None:
+    return None if any(each is None for each in texts) else list(texts)
+
+
+def _stacked(blocks: Sequence[Rows]) -> Rows:
+    ends = np.cumsum([0, *(len(block.indices) for block in blocks)]).astype(np.int64)
+    indices = np.concatenate([np.zeros(0, np.int32), *(block.indices for block in blocks)])
+    return Rows(ends, indices, np.concatenate([np.zeros(0, np.float32), *(block.data for block in blocks)]))
