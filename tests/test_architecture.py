@@ -16,7 +16,7 @@ LAYERS = (
     {"model"},
     {"training"},
     {"papers", "tagging"},
-    {"report"},
+    {"report", "serving"},
     {"cli"},
     {"__main__"},
 )

@@ -37,6 +37,7 @@ COMMANDS = (
     "explain",
     "topics",
     "show",
+    "serve",
     "tune",
     "recipes",
     "reproduce",

@@ -27,6 +27,7 @@ from textcat.model import (
     KEPT_ROWS,
     MODEL,
     PARTS,
+    SUM,
     TOKENIZER,
     VOCABULARY,
     WEIGHTS,
@@ -119,13 +120,18 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     TextcatError
         If the folder is no model, a file is missing or changed, or the format is newer than this version knows.
     """
+    return _load_versioned(folder, prepare=prepare, mapped=mapped)[0]
+
+
+def _load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
+    """Read a tagger as `load` does, and the sha256 of the manifest that it was read by: the folder may be replaced."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
         _check_entries(folder, manifest)
         tagger = _load(folder, manifest, files, mapped)
     if prepare:
         tagger.features.tokens_.prepare()
-    return tagger
+    return tagger, manifest[SUM]
 
 
 def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:

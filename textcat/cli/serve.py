@@ -1,0 +1,101 @@
+"""The command that serves models over HTTP."""
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, BadParameter, Option
+
+from textcat.cli.app import _Interrupted
+from textcat.errors import TextcatError, install_hint
+
+
+def serve(
+    models: Annotated[
+        list[str] | None, Argument(help="Folders of trained models; NAME=FOLDER serves one by another name.")
+    ] = None,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0: a free one.")] = 8000,
+    workers: Annotated[int, Option(help="Processes that share the socket and the models; -1: one a core.")] = -1,
+    keys: Annotated[Path | None, Option(help="File of API keys; with it, requests need one.")] = None,
+    new_key: Annotated[
+        str, Option(metavar="NAME", help="Print a new key and its line for the file; do not serve.")
+    ] = "",
+    cors: Annotated[
+        list[str] | None, Option(metavar="ORIGIN", help="Let pages of this origin ask. May be repeated.")
+    ] = None,
+    vocabulary: Annotated[
+        Path | None, Option(help="File with the topics' names, which Annif's clients get as labels.")
+    ] = None,
+    max_bytes: Annotated[int, Option(min=1, help="Bytes of a request's body, at most.")] = 10_000_000,
+    max_documents: Annotated[int, Option(min=1, help="Documents of a request, at most.")] = 5000,
+    seconds: Annotated[float, Option(min=0.1, help="Seconds for a request, at most.")] = 30.0,
+    concurrent: Annotated[int, Option(min=1, help="Requests that a process works on at the same time.")] = 512,
+    rate: Annotated[float, Option(min=0, help="Requests a second of one key or address; 0: any number.")] = 0.0,
+    log: Annotated[str, Option(help="Lines of JSON on standard output: requests, or events alone.")] = "requests",
+) -> None:
+    """Serve models over HTTP: an API, a page, health and metrics.
+
+    A model whose folder is replaced is taken over without a lost request. SIGTERM and Ctrl-C let running requests end.
+    """
+    if new_key:
+        from textcat.serving.keys import new_key as make_key
+
+        key, line = make_key(new_key)
+        typer.echo(f"Give to the client, it is not kept:  {key}\nAdd to the file of --keys:  {line}")
+        return
+    if not models:
+        raise BadParameter("name the folder of a model, as `textcat train CORPUS --out FOLDER` makes them")
+    if workers < 1 and workers != -1:
+        raise BadParameter(f"{workers} workers serve nobody; give 1 or more, or -1 for one a core")
+    if log not in ("requests", "events"):
+        raise BadParameter(f"--log is 'requests' or 'events', not {log!r}")
+    ended = _server(
+        models,
+        host,
+        port,
+        workers,
+        keys,
+        tuple(cors or ()),
+        vocabulary,
+        (max_bytes, max_documents, seconds, concurrent, rate),
+        log,
+    )
+    if ended == signal.SIGINT:
+        raise _Interrupted("requests that were running have been answered")
+    typer.echo("textcat: stopped; requests that were running have been answered.", err=True)
+
+
+def _server(
+    models: list[str],
+    host: str,
+    port: int,
+    workers: int,
+    keys: Path | None,
+    origins: tuple[str, ...],
+    vocabulary: Path | None,
+    limits: tuple[int, int, float, int, float],
+    log: str,
+) -> int:
+    try:
+        import fastapi  # noqa: F401
+
+        from textcat.serving.run import Server
+    except ImportError as error:
+        raise TextcatError(f"Serving needs {error.name}: {install_hint('serve')}.") from error
+    from textcat.serving._front import Limits, warn
+    from textcat.serving.keys import Keys
+    from textcat.serving.run import cores, is_loopback, labels_of
+    from textcat.serving.store import named_folders
+
+    known, n = Keys(keys), cores() if workers == -1 else workers
+    if not known and not is_loopback(host):
+        warn(f"whoever can reach {host} can ask without a key: give --keys FILE, or --host 127.0.0.1")
+    server = Server(named_folders(models), host, port, n, Limits(*limits), known, origins, labels_of(vocabulary))
+    server.log_requests = log == "requests"
+
+    def told(url: str, n: int) -> None:
+        typer.echo(f"textcat: serving {', '.join(server.folders)} at {url} by {n} processes; Ctrl-C stops.", err=True)
+
+    return server.run(told)

@@ -1,0 +1,389 @@
+"""What every request goes through: its id, key, limits, time; how errors are told, and what is logged and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import mmap
+import os
+import re
+import secrets
+import sys
+import time
+import traceback
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from textcat.serving._problems import TYPE, ClientGoneError, Problem
+from textcat.serving.keys import Keys
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from textcat.serving._metrics import Metrics
+
+JSON = b"application/json"
+_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_PREFIX = secrets.token_hex(4)
+_DISCARDED = 1 << 26  # bytes of a body that is too large which are read, so that the client reads the answer
+_BUFFERED = 8  # times the bytes of the largest body: what all that are being read may hold
+_SLOTS = 1 << 12  # clients whose rate is kept apart
+_OPEN = ("/v2/health/", "/page/")  # no key is needed for what begins so, and for:
+_OPEN_PATHS = frozenset({"/", "/openapi.json"})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may take; each is an option of `textcat serve`."""
+
+    max_bytes: int = 10_000_000  # of a body
+    max_documents: int = 5000  # of a batch
+    seconds: float = 30.0  # until a request is answered
+    concurrent: int = 512  # requests that a process works on at the same time
+    rate: float = 0.0  # requests a second of one key, or one address; 0: any number
+
+
+class Call(Request):
+    """A request, and what is to be logged of it."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, front: Front) -> None:
+        super().__init__(scope, receive, send)
+        self.front, self.started = front, time.perf_counter()
+        self.head: dict[bytes, bytes] = dict(scope["headers"])
+        given = self.head.get(b"x-request-id")
+        if given is not None and _ID.fullmatch(given):
+            self.id = given
+        else:
+            self.id = b"%b-%x-%x" % (_PREFIX.encode(), os.getpid(), next(_numbers))
+        self.route, self.status, self.bytes_in, self.bytes_out, self.documents = "other", 0, 0, 0, 0
+        self.model = self.version = self.key = ""
+        self.expired = self.read = self.ended = False
+        self._held = 0
+        self.timer: Any = None
+
+    def of(self, served: Any, documents: int = 0) -> Any:
+        """Note which model answers, and how many documents it was asked about."""
+        self.model, self.version, self.documents = served.name, served.version, documents
+        return served
+
+    async def data(self, kinds: tuple[bytes, ...]) -> bytes:
+        """Return the body, inflated if it is gzip; a Problem if it is too large, or of another kind."""
+        kind = self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kinds and kind and kind not in kinds:
+            raise Problem(415, f"The body is of the type {kind.decode('latin-1')!r:.80}: send {kinds[0].decode()}.")
+        limit = self.front.limits.max_bytes
+        encoding = self.head.get(b"content-encoding", b"").strip().lower()
+        if encoding not in (b"", b"identity", b"gzip"):
+            raise Problem(
+                415,
+                f"The body has the encoding {encoding.decode('latin-1')!r:.80}: send it plain, or as gzip.",
+                {"Accept-Encoding": "gzip"},
+            )
+        body = await self._whole(limit)
+        return _inflated(body, limit) if encoding == b"gzip" else body
+
+    async def _whole(self, limit: int) -> bytes:
+        message = await self._next()
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body"):
+            if len(body) > limit:
+                raise self._too_large(limit)
+            return body
+        parts, size = [body], len(body)
+        try:
+            self._hold(size)
+            while message.get("more_body"):
+                message = await self._next()
+                part = message.get("body", b"")
+                size += len(part)
+                if size > limit:
+                    self._hold(-self._held)
+                    parts.clear()
+                    if size > limit + _DISCARDED:
+                        self.head[b"connection"] = b"close"
+                        break
+                else:
+                    self._hold(len(part))
+                    parts.append(part)
+        finally:
+            self._hold(-self._held)
+        if size > limit:
+            raise self._too_large(limit)
+        return b"".join(parts)
+
+    def _hold(self, size: int) -> None:
+        self._held += size
+        self.front.held += size
+        if size > 0 and self.front.held > _BUFFERED * self.front.limits.max_bytes:
+            raise Problem(503, "Too many large bodies are being read: try again in a second.", {"Retry-After": "1"})
+
+    @staticmethod
+    def _too_large(limit: int) -> Problem:
+        return Problem(413, f"The body has more than {limit:,} bytes: send fewer documents at a time.")
+
+    async def _next(self) -> Message:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        self.bytes_in += len(message.get("body", b""))
+        self.read = not message.get("more_body")
+        return message
+
+    async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        """Send the head of the answer."""
+        self.status = status
+        headers.append((b"x-request-id", self.id))
+        headers.append((b"x-content-type-options", b"nosniff"))
+        if self.front.origins:
+            headers += self.front.cors(self)
+        if self.head.get(b"connection") == b"close":
+            headers.append((b"connection", b"close"))
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def write(self, body: bytes, *, more: bool = False) -> None:
+        """Send the body of the answer, or a part of it."""
+        self.bytes_out += len(body)
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        self.ended = not more
+
+    async def answer(
+        self, body: bytes, status: int = 200, kind: bytes = JSON, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Send an answer."""
+        head = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+        if headers:
+            head += [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
+        await self.begin(status, head)
+        await self.write(b"" if self.scope["method"] == "HEAD" else body)
+
+    def wait(self) -> None:
+        """Give the request its seconds, from now on."""
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = asyncio.get_running_loop().call_later(
+            self.front.limits.seconds, self._expire, asyncio.current_task()
+        )
+
+    def _expire(self, task: asyncio.Task[Any] | None) -> None:
+        self.expired = True
+        if task is not None:
+            task.cancel()
+
+
+_numbers = itertools.count(1)
+
+
+def _inflated(data: bytes, limit: int) -> bytes:
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        plain = inflate.decompress(data, limit + 1)
+    except zlib.error as error:
+        raise Problem(400, f"The body is not gzip, as its head says: {error}.") from None
+    if len(plain) > limit:
+        raise Problem(413, f"The inflated body has more than {limit:,} bytes: send fewer documents at a time.")
+    if not inflate.eof or inflate.unused_data:
+        raise Problem(400, "The body is not one whole gzip stream, as its head says.")
+    return plain
+
+
+class Rates:
+    """How many requests each client may make: a bucket a client that fills with time, shared by all processes.
+
+    Two clients may share a bucket by chance, one in thousands; two processes may take the same token, which does no
+    harm.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._most = rate, max(rate, 1.0)
+        self._memory = np.frombuffer(mmap.mmap(-1, 16 * _SLOTS), np.float64).reshape(_SLOTS, 2)
+
+    def take(self, client: bytes) -> float:
+        """Take a token; return the seconds until there is one again, 0 if there was."""
+        slot, now = self._memory[zlib.crc32(client) % _SLOTS], time.monotonic()
+        tokens = self._most if not slot[1] else min(self._most, slot[0] + (now - slot[1]) * self._rate)
+        taken = tokens >= 1
+        slot[:] = tokens - taken, now
+        return 0.0 if taken else (1 - tokens) / self._rate
+
+
+class Log:
+    """Lines of JSON on a stream: one for each answered request, and for what happens to the server."""
+
+    def __init__(self, descriptor: int | None = 1, *, requests: bool = True) -> None:
+        self._descriptor, self.requests = descriptor, requests
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Write a line."""
+        if self._descriptor is None:
+            return
+        now = time.time()
+        stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
+        line = orjson.dumps({"time": stamp, "event": event, **fields}, default=str) + b"\n"
+        with suppress(
+            OSError
+        ):  # whoever read the log has gone, or the disk is full: requests are answered all the same
+            os.write(self._descriptor, line)
+
+
+class Front:
+    """An ASGI application around the routes."""
+
+    def __init__(
+        self,
+        routes: ASGIApp,
+        metrics: Metrics,
+        log: Log,
+        limits: Limits,
+        keys: Keys,
+        origins: tuple[str, ...] = (),
+        rates: Rates | None = None,
+    ) -> None:
+        self._routes, self._metrics, self.log, self.limits, self._keys = routes, metrics, log, limits, keys
+        self.origins, self.running, self.held = frozenset(origin.encode() for origin in origins), 0, 0
+        self._rates = rates or (Rates(limits.rate) if limits.rate else None)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        call = Call(scope, receive, send, self)
+        scope["textcat"] = call
+        call.wait()
+        self.running += 1
+        self._metrics.running.inc()
+        try:
+            try:
+                if not (self.origins and await self._preflight(call)):
+                    self._admit(call)
+                    await self._routes(scope, receive, send)
+            except asyncio.CancelledError:
+                if not call.expired:
+                    raise
+                await self._told(call, self._late(call))
+            except Problem as problem:
+                await self._told(call, problem)
+            except HTTPException as error:
+                await self._told(call, _of_http(error, scope))
+            except ClientGoneError:
+                call.status = 499
+            except Exception as error:
+                self.log.write(
+                    "error", request_id=call.id.decode(), error=repr(error), traceback=traceback.format_exc()
+                )
+                await self._told(call, Problem(500, "The server has failed at this request; its log says why."))
+        finally:
+            call.timer.cancel()
+            self.running -= 1
+            self._metrics.running.dec()
+            self._noted(call)
+
+    def _admit(self, call: Call) -> None:
+        path: str = call.scope["path"]
+        if path.startswith(_OPEN) or path in _OPEN_PATHS:
+            return
+        client = b""
+        if self._keys:
+            kind, _, key = call.head.get(b"authorization", b"").partition(b" ")
+            if kind.lower() != b"bearer":
+                key = call.head.get(b"x-api-key", b"")
+            call.key = self._keys.name_of(key.strip()) or ""
+            if not call.key:
+                raise Problem(
+                    401,
+                    "A key is needed: send Authorization: Bearer KEY, or X-API-Key: KEY."
+                    if not key
+                    else "The key is not one of those that are known here.",
+                    {"WWW-Authenticate": "Bearer"},
+                )
+            client = call.key.encode()
+        if self.running > self.limits.concurrent:
+            sentence = f"The server works on {self.limits.concurrent} requests already: try again in a second."
+            raise Problem(503, sentence, {"Retry-After": "1"})
+        if self._rates is not None:
+            wait = self._rates.take(client or (call.scope.get("client") or ("",))[0].encode())
+            if wait:
+                raise Problem(
+                    429,
+                    f"More than {self.limits.rate:g} requests a second came from you: wait before the next one.",
+                    {"Retry-After": str(math.ceil(wait))},
+                )
+
+    def _late(self, call: Call) -> Problem:
+        seconds = f"{self.limits.seconds:g} seconds"
+        if call.scope["method"] == "POST" and not call.read:
+            call.head[b"connection"] = b"close"
+            return Problem(408, f"The body has not come within {seconds}: send it faster, or less of it.")
+        return Problem(503, f"The answer was not ready within {seconds}: send less at a time.", {"Retry-After": "1"})
+
+    async def _told(self, call: Call, problem: Problem) -> None:
+        if call.status:  # the answer has begun: all that can be done is to break it off
+            self.log.write("broken_off", request_id=call.id.decode(), reason=problem.detail)
+            return
+        await call.answer(problem.as_json(call.id.decode()), problem.status, TYPE, problem.headers)
+
+    def _noted(self, call: Call) -> None:
+        seconds = time.perf_counter() - call.started
+        self._metrics.count(call.scope["method"], call.route, call.status, seconds)
+        if call.documents:
+            self._metrics.documents(call.model, call.documents)
+        if self.log.requests:
+            fields: dict[str, Any] = {"key": call.key} if call.key else {}
+            if call.model:
+                fields |= {"model": call.model, "version": call.version, "documents": call.documents}
+            client = call.scope.get("client")
+            self.log.write(
+                "request",
+                request_id=call.id.decode(),
+                client=client[0] if client else None,
+                method=call.scope["method"],
+                path=call.scope["path"][:200].encode("utf-8", "replace").decode(),  # no query: it may be a text
+                status=call.status,
+                seconds=round(seconds, 6),
+                bytes_in=call.bytes_in,
+                bytes_out=call.bytes_out,
+                **fields,
+            )
+
+    # --- CORS ---
+
+    def cors(self, call: Call) -> list[tuple[bytes, bytes]]:
+        """Return the headers that let a page of an allowed origin read the answer."""
+        origin, vary = call.head.get(b"origin"), [(b"vary", b"Origin")]
+        if origin not in self.origins:
+            return vary
+        return [*vary, (b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"X-Request-ID")]
+
+    async def _preflight(self, call: Call) -> bool:
+        if call.scope["method"] != "OPTIONS" or b"access-control-request-method" not in call.head:
+            return False
+        allowed = call.head.get(b"origin") in self.origins
+        head = [
+            (b"access-control-allow-methods", b"GET, POST"),
+            (b"access-control-allow-headers", b"Authorization, Content-Type, X-API-Key, X-Request-ID"),
+            (b"access-control-max-age", b"600"),
+        ]
+        await call.begin(204, head if allowed else [])
+        await call.write(b"")
+        return True
+
+
+def _of_http(error: HTTPException, scope: Scope) -> Problem:
+    path = str(scope["path"])[:200]
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        return Problem(405, f"{path} cannot be asked by {scope['method']}: use {allowed}.", error.headers)
+    if error.status_code == 404:
+        return Problem(404, f"There is nothing at {path}: GET /openapi.json lists what there is.")
+    return Problem(error.status_code, str(error.detail), error.headers)
+
+
+def warn(sentence: str) -> None:
+    """Say something to whoever started the server."""
+    print(f"textcat: warning: {sentence}", file=sys.stderr)

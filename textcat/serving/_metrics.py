@@ -1,0 +1,89 @@
+"""Counts and times for Prometheus, over all processes of the server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from textcat.serving.store import Store
+
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which the processes' counts lie, if there are several
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Metrics:
+    """The counts of a server, or of one of its processes."""
+
+    def __init__(self, store: Store) -> None:
+        self._registry, self._store = CollectorRegistry(), store
+        options: dict[str, Any] = {"namespace": "textcat", "registry": self._registry}
+        self._requests = Counter("requests", "Answered requests.", ("method", "route", "status"), **options)
+        self._seconds = Histogram(
+            "request_seconds",
+            "Seconds from a request's head to its last byte.",
+            ("route",),
+            buckets=_SECONDS,
+            **options,
+        )
+        self._documents = Counter("documents", "Documents tagged or explained.", ("model",), **options)
+        self._loads = Counter("model_loads", "Models loaded.", ("model", "outcome"), **options)
+        mode: Any = {"multiprocess_mode": "livesum"}
+        self.running = Gauge("requests_running", "Requests that are being answered.", **options, **mode)
+        self.batches = Histogram("batch_documents", "Documents that were tagged together.", buckets=_BATCHES, **options)
+        self._children: dict[Any, Any] = {}
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answered request."""
+        key = method, route, status
+        children = self._children.get(key)
+        if children is None:
+            known = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
+            children = self._requests.labels(known, route, str(status)), self._seconds.labels(route)
+            if len(self._children) < 1000:  # methods are the client's words
+                self._children[key] = children
+        children[0].inc()
+        children[1].observe(seconds)
+
+    def documents(self, model: str, n: int) -> None:
+        """Count documents."""
+        child = self._children.get(model)
+        if child is None:
+            child = self._children[model] = self._documents.labels(model)
+        child.inc(n)
+
+    def loaded(self, model: str, outcome: str) -> None:
+        """Count a model that was loaded, or could not be."""
+        self._loads.labels(model, outcome).inc()
+
+    def text(self) -> bytes:
+        """Return all counts in Prometheus' text format."""
+        registry = self._registry
+        if SHARED in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)
+        own = CollectorRegistry()
+        own.register(_Models(self._store))
+        return generate_latest(registry) + generate_latest(own)
+
+
+class _Models(Collector):
+    """The models that the process serves which is asked; the others take a new one over within seconds."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        family = GaugeMetricFamily(
+            "textcat_model_info", "The models that are served, and their versions.", labels=("model", "version")
+        )
+        for served in self._store.models.values():
+            family.add_metric((served.name, served.version), 1)
+        yield family

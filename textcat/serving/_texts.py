@@ -1,0 +1,82 @@
+"""The texts of a file that was sent, read by a process of its own: what it takes, and for how long, is limited.
+
+``python -m textcat.serving._texts NAME`` reads the file from standard input, and writes its zones as JSON.
+"""
+
+import asyncio
+import json
+import sys
+from contextlib import suppress
+
+import orjson
+
+from textcat.errors import TextcatError
+from textcat.serving._problems import Problem
+
+# By the types of files, names by whose ends they are known; clients that know a name send it.
+NAMES = {
+    b"text/html": "file.html",
+    b"message/rfc822": "file.eml",
+    b"text/markdown": "file.md",
+    b"application/pdf": "file.pdf",
+    b"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "file.docx",
+}
+_MEMORY = 1 << 30
+_ANSWER = 1 << 26  # bytes of the texts
+_AT_ONCE = 2
+_turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
+
+
+async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
+    """Return the texts of a file by their zones; a Problem if it cannot be read."""
+    loop = asyncio.get_running_loop()
+    turn = _turns.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
+    async with turn:
+        command = (sys.executable, "-m", __name__, name.replace("\0", ""))
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
+        try:
+            answer, _ = await asyncio.wait_for(process.communicate(data), seconds)
+        except asyncio.TimeoutError:
+            raise Problem(
+                503, f"The file could not be read within {seconds:g} seconds.", {"Retry-After": "1"}
+            ) from None
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await asyncio.shield(process.wait())
+    if process.returncode != 0 or not answer:
+        raise Problem(422, "The file cannot be read: it is damaged, or takes more memory than there is for one.")
+    found = orjson.loads(answer)
+    if "error" in found:
+        raise Problem(422, found["error"])
+    return dict(found["zones"])
+
+
+def main() -> None:
+    """Read the file that standard input has."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    from textcat import reading
+
+    data = sys.stdin.buffer.read()
+    text_of_file = getattr(reading, "text_of_file", _plain)
+    try:
+        answer = {"zones": text_of_file(sys.argv[1], data)}
+    except TextcatError as error:
+        answer = {"error": str(error)}
+    encoded = json.dumps(answer).encode()
+    if len(encoded) > _ANSWER:
+        encoded = json.dumps({"error": f"The texts of the file have more than {_ANSWER:,} bytes."}).encode()
+    sys.stdout.buffer.write(encoded)
+
+
+def _plain(name: str, data: bytes) -> dict[str, str]:
+    return {"body": data.decode("utf-8", "replace")}
+
+
+if __name__ == "__main__":
+    main()

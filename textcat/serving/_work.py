@@ -1,0 +1,104 @@
+"""Tag what several requests ask for at once: a document alone takes ten times as long as one of many."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from textcat.serving._problems import Problem
+
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+
+Choice: TypeAlias = tuple[int | None, float | None, bool]  # `top`, `min_probability` and `everything` of a request
+Tags: TypeAlias = list[dict[str, Any]]
+DEFAULT: Choice = (None, None, False)
+_MOST_DOCUMENTS = 128  # that are tagged before other requests have their turn,
+_MOST_CHARACTERS = 200_000  # and the characters of all but the first: some milliseconds
+_MOST_TAGS = 1 << 18  # of the documents that are tagged together
+
+
+class Work:
+    """What tags documents by one model, for all requests that began with it."""
+
+    def __init__(self, tagger: Tagger, on_batch: Callable[[int], object]) -> None:
+        self._tagger, self._on_batch = tagger, on_batch
+        self._waiting: list[tuple[Any, Choice, asyncio.Future[Tags]]] = []
+
+    def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Tags]:
+        """Tag a document together with those that other requests bring in the same moment."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Tags] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._tag_waiting)
+        self._waiting.append((document, choice, future))
+        return future
+
+    async def tag_all(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
+        """Tag documents of one request, so many at a time that others need not wait for all of them."""
+        tags: list[Tags] = []
+        for part in self._parts(documents, choice):
+            tags += self.tags(part, choice)
+            await asyncio.sleep(0)
+        return tags
+
+    def tags(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
+        """Tag documents at once."""
+        top, least, everything = choice
+        tagger = self._tagger
+        if least is not None and tagger.calibration is None:
+            raise Problem(422, "The model has no probabilities: leave out min_probability.")
+        if least is not None and top is None and not everything and tagger.calibration is not None:
+            tagger = replace(tagger, thresholds=tagger.calibration.threshold(least))
+        self._on_batch(len(documents))
+        if everything and top is None:
+            found = tagger.tags_of(tagger.scores(documents), everything=True)
+        else:
+            found = tagger.tag(documents, top=top)
+        if least is not None and (top is not None or everything):
+            found = [[tag for tag in of_document if (tag[2] or 0) >= least] for of_document in found]
+        return [
+            [{"topic": topic, "score": score, "probability": probability} for topic, score, probability in of_document]
+            for of_document in found
+        ]
+
+    def _tag_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        groups: dict[Choice, list[tuple[Any, asyncio.Future[Tags]]]] = {}
+        for document, choice, future in waiting:
+            if not future.cancelled():
+                groups.setdefault(choice, []).append((document, future))
+        for choice, group in groups.items():
+            start = 0
+            for part in self._parts([document for document, _ in group], choice):
+                self._answer(part, choice, [future for _, future in group[start : start + len(part)]])
+                start += len(part)
+
+    def _answer(self, documents: list[Any], choice: Choice, futures: list[asyncio.Future[Tags]]) -> None:
+        try:
+            for future, tags in zip(futures, self.tags(documents, choice), strict=True):
+                future.set_result(tags)
+        except Exception as error:
+            if len(futures) == 1:
+                futures[0].set_exception(error)
+                return
+            for document, future in zip(documents, futures, strict=True):  # only that which is to blame shall fail
+                if not future.done():
+                    self._answer([document], choice, [future])
+
+    def _parts(self, documents: Sequence[Any], choice: Choice) -> Iterator[list[Any]]:
+        part: list[Any] = []
+        characters, most = 0, _MOST_DOCUMENTS
+        if n := len(self._tagger.topics) if choice[2] else choice[0] or 0:
+            most = max(1, min(most, _MOST_TAGS // n))
+        for document in documents:
+            length = len(document) if isinstance(document, str) else sum(map(len, document.zones.values()))
+            if part and (len(part) == most or characters + length > _MOST_CHARACTERS):
+                yield part
+                part, characters = [], 0
+            part.append(document)
+            characters += length
+        if part:
+            yield part

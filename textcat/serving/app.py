@@ -1,0 +1,396 @@
+"""The routes below /api/v1, and the application that all routes are put together in."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+from importlib.resources import files as package_files
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import numpy as np
+import orjson
+from fastapi import APIRouter, FastAPI, Path, Query
+from pydantic import TypeAdapter, ValidationError
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.evaluation.thresholds import Calibration
+from textcat.serving import _annif, _kserve, _texts
+from textcat.serving import _schemas as s
+from textcat.serving._front import Call, Front, Limits, Log, Rates
+from textcat.serving._lean import check_documents, problems, router
+from textcat.serving._metrics import Metrics
+from textcat.serving._problems import ClientGoneError, Problem, of_validation
+from textcat.serving.keys import Keys
+from textcat.serving.store import Served, Store
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+Model = Annotated[str, Path(description="The name of a model, as GET /api/v1/models lists them.")]
+_NDJSON = b"application/x-ndjson"
+_LINES = 256  # of a stream that are tagged at once
+_PAGE_TYPES = {
+    ".html": b"text/html; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".css": b"text/css; charset=utf-8",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_ABOUT = """Tags texts by trained models, and says why. Every answer names the model and its version; errors are
+`application/problem+json`. Of keys given twice in an object, the last counts. No text is taken for a path or a URL."""
+_STREAM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/x-ndjson": {
+                "schema": {"type": "string"},
+                "example": '{"text": "Wheat exports rose."}\n{"zones": {"title": "Gold", "body": "It fell."}}\n',
+            }
+        },
+    }
+}
+_FILE = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class Service(FastAPI):
+    """The server, as an ASGI application of one process.
+
+    Parameters
+    ----------
+    store : Store
+        The models, loaded.
+    limits : Limits, optional
+        What a request may take.
+    keys : Keys, optional
+        Those that open it; without any it is open.
+    origins : tuple of str
+        Whose pages may ask.
+    log : Log, optional
+        By default lines of JSON on standard output.
+    rates : Rates, optional
+        How often each client has asked, shared by several processes.
+    labels : mapping of str to str, optional
+        What topics are called.
+    check_seconds : float
+        After so many the folders are looked at again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        limits: Limits | None = None,
+        keys: Keys | None = None,
+        origins: tuple[str, ...] = (),
+        log: Log | None = None,
+        rates: Rates | None = None,
+        labels: Mapping[str, str] | None = None,
+        check_seconds: float = 1.0,
+    ) -> None:
+        super().__init__(
+            title="textcat",
+            version=textcat.__version__,
+            description=_ABOUT,
+            openapi_url=None,
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
+        )
+        self.store, self.limits, self.labels = store, limits or Limits(), dict(labels or {})
+        self.metrics, self.log = Metrics(store), log or Log()
+        self._keys, self._origins, self._rates, self._seconds = keys or Keys(), origins, rates, check_seconds
+        store.on_batch = self.metrics.batches.observe
+        store.on_load = self._on_load
+        self._page = _read_page()
+        for group in (_tagging, _models, _annif.routes, _kserve.routes, _site):
+            for route in group(self).routes:
+                self.router.routes.append(route)
+        self._description = b""
+
+    def _on_load(self, name: str, outcome: str, what: str) -> None:
+        self.metrics.loaded(name, outcome)
+        self.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return what all requests go through, instead of FastAPI's."""
+        return Front(self.router, self.metrics, self.log, self.limits, self._keys, self._origins, self._rates)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or begin and end."""
+        if scope["type"] == "http":
+            await super().__call__(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        checking = asyncio.create_task(self._check())
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        checking.cancel()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _check(self) -> None:
+        while True:
+            try:
+                await self.store.check()
+            except Exception as error:
+                self.log.write("error", error=repr(error))
+            await asyncio.sleep(self._seconds)
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of all routes."""
+        schema = super().openapi()
+        if self._keys:
+            schema["components"]["securitySchemes"] = {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            }
+            schema["security"] = [{"bearer": []}, {"header": []}]
+        return schema
+
+    @property
+    def description_json(self) -> bytes:
+        """The description of all routes as JSON."""
+        if not self._description:
+            self._description = orjson.dumps(self.openapi())
+        return self._description
+
+    def page(self, name: str) -> tuple[bytes, bytes]:
+        """Return a file of the page, and its type."""
+        try:
+            return self._page[name]
+        except KeyError:
+            raise Problem(404, f"The page has no file {name!r:.80}.") from None
+
+
+def _read_page() -> dict[str, tuple[bytes, bytes]]:
+    folder = package_files(textcat).joinpath("serving").joinpath("page")
+    if not folder.is_dir():
+        return {}
+    named = {each.name: each for each in folder.iterdir()}
+    kinds = {name: _PAGE_TYPES.get(name[name.rfind(".") :]) for name in named}
+    return {name: (named[name].read_bytes(), kind) for name, kind in kinds.items() if kind}
+
+
+# --- tagging ---------------------------------------------------------------------------------------------------------
+
+
+def _tagging(service: Service) -> APIRouter:
+    routes, store, limits = router("tag"), service.store, service.limits
+
+    @routes.post("/api/v1/models/{model}/tag", response_model=s.Tagged, responses=problems(body=True))
+    async def tag(model: Model, body: s.TagRequest, call: Call) -> bytes:
+        """Tag a document: its topics above their thresholds, or as many as asked for, the highest score first."""
+        served: Served = call.of(store[model], 1)
+        return served.answer("tags", await served.work.tag_one(body.document, body.choice))
+
+    @routes.post("/api/v1/models/{model}/tag-batch", response_model=s.BatchAnswer, responses=problems(body=True))
+    async def tag_batch(model: Model, body: s.TagBatch, call: Call) -> bytes:
+        """Tag several documents."""
+        check_documents(len(body.documents), limits)
+        served: Served = call.of(store[model], len(body.documents))
+        tags = await served.work.tag_all([each.document for each in body.documents], body.choice)
+        return served.answer("results", [{"tags": of_document} for of_document in tags])
+
+    @routes.post(
+        "/api/v1/models/{model}/tag-stream",
+        response_model=None,
+        openapi_extra=_STREAM,
+        responses={
+            **problems(body=True),
+            200: {"description": "A line for each line.", "content": {"application/x-ndjson": {"schema": {}}}},
+        },
+    )
+    async def tag_stream(model: Model, call: Call) -> None:
+        """Tag a stream: a line of JSON for each line of JSON that comes, in their order, as they come.
+
+        A line is as the body of `tag`. One that cannot be read is answered by a line with `error`, and the rest goes
+        on. All of a stream is tagged by the version that it began with.
+        """
+        await _Stream(call.of(store[model]), call).run()
+
+    @routes.post("/api/v1/models/{model}/explain", response_model=s.ExplainAnswer, responses=problems(body=True))
+    async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
+        """Say why a document has topics, or has not: terms, where they stand, and what they add to the score."""
+        served: Served = call.of(store[model], 1)
+        for topic in body.topics or []:
+            if topic not in served.columns:
+                raise Problem(404, f"The model has no topic {topic!r:.100}.")
+        return served.answer("explanations", _explained(served, body.document, body.topics, body.n))
+
+    @routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
+    async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
+        """Return the texts that a file holds: HTML, mail, Markdown, docx, PDF or plain text, known by its name."""
+        name = query.name or _texts.NAMES.get(call.head.get(b"content-type", b"").partition(b";")[0].strip(), "")
+        return {"zones": await _texts.of_file(name or "file.txt", await call.data(()), limits.seconds)}
+
+    return routes
+
+
+def _explained(served: Served, document: Any, topics: list[str] | None, n: int) -> list[dict[str, Any]]:
+    return [each.as_dict() for each in served.tagger.explain_all(document, topics, n=n)]
+
+
+_LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)
+
+
+class _Stream:
+    """A stream of lines that are tagged as they come."""
+
+    def __init__(self, served: Served, call: Call) -> None:
+        self._served, self._call, self._limit = served, call, call.front.limits.max_bytes
+
+    async def run(self) -> None:
+        call, rest = self._call, b""
+        kind = call.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind not in (b"", _NDJSON, b"application/jsonl", b"application/json"):
+            raise Problem(415, f"The stream is of the type {kind.decode('latin-1')!r:.80}: send application/x-ndjson.")
+        if call.head.get(b"content-encoding", b"identity") != b"identity":
+            raise Problem(415, "A stream is sent plain, without a content encoding.")
+        await call.begin(200, [(b"content-type", _NDJSON)])
+        more = True
+        while more:
+            try:
+                message = await call._next()
+            except ClientGoneError:
+                return
+            more = bool(message.get("more_body"))
+            *lines, rest = (rest + message.get("body", b"")).split(b"\n")
+            if not more:
+                lines, rest = [*lines, rest], b""
+            if len(rest) > self._limit:
+                await call.write(orjson.dumps({"error": f"A line has more than {self._limit:,} bytes."}) + b"\n")
+                break
+            stream = iter([line for line in lines if line.strip()])
+            while part := list(islice(stream, _LINES)):
+                await call.write(await self._tagged(part), more=True)
+                call.wait()  # a stream may last, as long as it goes on
+        await call.write(b"")
+
+    async def _tagged(self, lines: list[bytes]) -> bytes:
+        """Return the lines of answers; those with the same options are tagged together."""
+        answers: list[dict[str, Any]] = [{} for _ in lines]
+        groups: dict[Any, list[tuple[int, Any]]] = {}
+        for i, line in enumerate(lines):
+            try:
+                body = _LINE.validate_json(line)
+            except ValidationError as error:
+                answers[i] = {"error": of_validation(cast(Any, error.errors(include_url=False))).detail}
+            else:
+                groups.setdefault(body.choice, []).append((i, body.document))
+        for choice, group in groups.items():
+            places, documents = zip(*group, strict=True)
+            try:
+                tags = await self._served.work.tag_all(documents, choice)
+            except Problem as problem:
+                tags = []
+                for i in places:
+                    answers[i] = {"error": problem.detail}
+            for i, of_document in zip(places, tags, strict=False):
+                answers[i] = {**self._served.named, "tags": of_document}
+            self._call.documents += len(documents)
+        return b"".join(orjson.dumps(answer) + b"\n" for answer in answers)
+
+
+# --- models ----------------------------------------------------------------------------------------------------------
+
+
+def _models(service: Service) -> APIRouter:
+    routes, store = router("models"), service.store
+
+    @routes.get("/api/v1/models", response_model=s.ModelsAnswer, responses=problems())
+    async def models() -> dict[str, Any]:
+        """List the models that are served."""
+        return {"models": [served.summary() for served in store.models.values()]}
+
+    @routes.get("/api/v1/models/{model}", response_model=s.ModelAnswer, responses=problems())
+    async def model(model: Model, call: Call) -> Any:
+        """Return what a model is."""
+        return call.of(store[model]).summary()
+
+    @routes.get("/api/v1/models/{model}/topics", response_model=s.TopicsAnswer, responses=problems(422))
+    async def topics(model: Model, query: Annotated[s.TopicsQuery, Query()], call: Call) -> dict[str, Any]:
+        """List a model's topics, or those whose name has the query in it."""
+        served: Served = call.of(store[model])
+        wanted = query.query.casefold()
+        found = [topic for topic in served.tagger.topics if wanted in topic.casefold()]
+        shown = found[query.offset : query.offset + query.limit]
+        return {**served.named, "total": len(found), "topics": [_topic(served, topic) for topic in shown]}
+
+    @routes.get("/api/v1/models/{model}/topic", response_model=s.TopicAnswer, responses=problems(422))
+    async def topic(model: Model, query: Annotated[s.TopicQuery, Query()], call: Call) -> dict[str, Any]:
+        """Return what is known of a topic: its terms, how good it is, and the curve of its probabilities."""
+        served: Served = call.of(store[model])
+        if query.name not in served.columns:
+            raise Problem(404, f"The model has no topic {query.name!r:.100}.")
+        j, calibration = served.columns[query.name], served.tagger.calibration
+        quality = served.quality.get(query.name)
+        return {
+            **served.named,
+            **_topic(served, query.name),
+            "terms": [
+                {"term": term, "weight": weight} for term, weight in served.tagger.terms(query.name, query.terms)
+            ],
+            "quality": dataclasses.asdict(quality) if quality is not None else None,
+            "curve": None if calibration is None else _curve(calibration, j),
+        }
+
+    return routes
+
+
+def _topic(served: Served, topic: str) -> dict[str, Any]:
+    j, tagger = served.columns[topic], served.tagger
+    threshold = float(tagger.thresholds[j])
+    return {
+        "topic": topic,
+        "train_size": int(tagger.train_sizes[j]),
+        "threshold": threshold if np.isfinite(threshold) else float(np.finfo(np.float32).max) * np.sign(threshold),
+    }
+
+
+def _curve(calibration: Calibration, j: int) -> dict[str, float]:
+    return {"a": float(calibration.a[j]), "b": float(calibration.b[j])}
+
+
+# --- the rest --------------------------------------------------------------------------------------------------------
+
+
+def _site(service: Service) -> APIRouter:
+    routes = router("site")
+
+    @routes.get("/metrics", include_in_schema=False)
+    async def metrics(call: Call) -> None:
+        await call.answer(service.metrics.text(), kind=b"text/plain; version=0.0.4; charset=utf-8")
+
+    @routes.get("/openapi.json", include_in_schema=False)
+    async def description() -> bytes:
+        return service.description_json
+
+    async def answer_page(call: Call, name: str) -> None:
+        content, kind = service.page(name)
+        headers = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
+        await call.answer(content, kind=kind, headers=headers)
+
+    @routes.get("/", include_in_schema=False)
+    async def page(call: Call) -> None:
+        await answer_page(call, "index.html")
+
+    @routes.get("/page/{file}", include_in_schema=False)
+    async def page_file(file: str, call: Call) -> None:
+        await answer_page(call, file)
+
+    return routes
+
+
+__all__ = ["Service", "TextcatError"]

@@ -1,0 +1,62 @@
+"""API keys: a file has the name and the SHA-256 of each, never a key itself."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from pathlib import Path
+
+from textcat.errors import TextcatError
+from textcat.files import similar_files
+
+_LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+sha256:([0-9a-f]{64})")
+_PREFIX = "tc_"
+
+
+class Keys:
+    """The keys of a file: lines of a name and `sha256:` with the sum of a key; `#` begins a comment."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._sums: list[tuple[str, bytes]] = []
+        if path is None:
+            return
+        try:
+            lines = Path(path).expanduser().read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise TextcatError(
+                f"Cannot read the keys {path}: {reason}; `textcat serve --new-key NAME` makes a line for one."
+                f"{similar_files(Path(path))}"
+            ) from error
+        for number, line in enumerate(lines, start=1):
+            content = line.partition("#")[0].strip()
+            match = _LINE.fullmatch(content)
+            if content and not match:
+                # The line itself is not shown: it may be a key that was written there by mistake.
+                raise TextcatError(
+                    f"Line {number} of the keys {path} is not a name and sha256:…: "
+                    "make one by `textcat serve --new-key NAME`."
+                )
+            if match:
+                self._sums.append((match[1], bytes.fromhex(match[2])))
+        if not self._sums:
+            raise TextcatError(f"The file of keys {path} has none: make one by `textcat serve --new-key NAME`.")
+
+    def __bool__(self) -> bool:
+        return bool(self._sums)
+
+    def name_of(self, key: bytes) -> str | None:
+        """Return whose key it is, or None; the time it takes does not depend on the key."""
+        digest, found = hashlib.sha256(key).digest(), None
+        for name, known in self._sums:
+            if hmac.compare_digest(digest, known):
+                found = name
+        return found
+
+
+def new_key(name: str) -> tuple[str, str]:
+    """Return a new key of 256 random bits, and the line of it for the file of keys."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
+        raise TextcatError(f"A key cannot be named {name!r}: take up to 64 letters, digits, dots, dashes, underscores.")
+    key = _PREFIX + secrets.token_urlsafe(32)  # so random that a fast sum cannot be tried out backwards
+    return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"

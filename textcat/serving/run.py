@@ -1,0 +1,321 @@
+"""The processes of the server: one a core, all on one socket; stopped gracefully, and replaced if one dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from textcat.errors import TextcatError
+from textcat.serving._front import Limits, Log, Rates
+from textcat.serving._problems import TYPE
+from textcat.serving.keys import Keys
+from textcat.serving.store import Store
+
+if TYPE_CHECKING:
+    from textcat.serving.app import Service
+
+_HEAD_BYTES = 1 << 16  # of a request's line and headers
+_BACKLOG = 2048
+_CONNECTIONS = 4096  # of a process
+_SHORT = 5.0  # seconds: a process that dies sooner is not replaced at once
+_SHARED = "PROMETHEUS_MULTIPROC_DIR"
+
+
+@dataclass
+class Server:
+    """What `serve` needs to know."""
+
+    folders: Mapping[str, Path]
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    limits: Limits = field(default_factory=Limits)
+    keys: Keys = field(default_factory=Keys)
+    origins: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    log_requests: bool = True
+    check_seconds: float = 1.0
+    stop_seconds: float = 30.0  # for requests that run when the server is to stop
+
+    def run(self, on_start: Callable[[str, int], object] = lambda url, n: None) -> int:
+        """Serve until a signal comes; return its number."""
+        if self.workers > 1 and not hasattr(os, "fork"):
+            raise TextcatError(f"{self.workers} processes cannot share a socket on this system: give --workers 1.")
+        store = Store(self.folders)
+        store.load()
+        listener = self._listen()
+        host, port = listener.getsockname()[:2]
+        on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}", self.workers)
+        shared = tempfile.mkdtemp(prefix="textcat-serve-")
+        os.environ[_SHARED] = shared  # before prometheus_client is imported
+        rates = Rates(self.limits.rate) if self.limits.rate else None
+        try:
+            if hasattr(os, "fork"):
+                return _Supervisor(lambda: self._work(store, listener, rates), self.workers, listener).run()
+            self._work(store, listener, rates)
+            return signal.SIGTERM
+        finally:
+            listener.close()
+            del os.environ[_SHARED]
+            shutil.rmtree(shared, ignore_errors=True)
+
+    def _listen(self) -> socket.socket:
+        try:
+            family, kind, number, _, address = socket.getaddrinfo(
+                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            listener = socket.socket(family, kind, number)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise TextcatError(
+                f"Cannot listen on {self.host} port {self.port}: {reason}. Give another --host or --port."
+            ) from error
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+        listener.set_inheritable(True)
+        return listener
+
+    def _work(self, store: Store, listener: socket.socket, rates: Rates | None) -> None:
+        from textcat.serving.app import Service
+
+        log = Log(requests=self.log_requests)
+        service = Service(
+            store,
+            limits=self.limits,
+            keys=self.keys,
+            origins=self.origins,
+            log=log,
+            rates=rates,
+            labels=self.labels,
+            check_seconds=self.check_seconds,
+        )
+        _run(service, listener, self.stop_seconds)
+
+
+def _run(service: Service, listener: socket.socket, stop_seconds: float) -> None:
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # what they say is in our own log
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    _Protocol.limits = service.limits
+    config = uvicorn.Config(
+        service,
+        http=_Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=max(1, round(stop_seconds)),
+    )
+    service.description_json  # noqa: B018  (now, rather than while requests wait)
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(0.001)  # a model that is loaded beside is not to hold requests up
+    _Uvicorn(config).run([listener])
+
+
+class _Uvicorn(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End at SIGTERM, which is the supervisor's; Ctrl-C is for the supervisor alone."""
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        signal.signal(signal.SIGTERM, self.handle_exit)
+        signal.signal(signal.SIGINT, signal.SIG_IGN if hasattr(os, "fork") else self.handle_exit)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's protocol, with limits on the head of requests: on its bytes, and on the seconds it may take."""
+
+    limits = Limits()
+    _timer: asyncio.TimerHandle | None = None
+    _head = 0
+    _in_head = True
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > _CONNECTIONS:
+            self._refuse(503, "There are too many connections: try again in a second.")
+        else:
+            self._timer = self.loop.call_later(self.limits.seconds, self._late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            if self._timer is None and not self._head:
+                self._timer = self.loop.call_later(self.limits.seconds, self._late)
+            self._head += min(len(data), _HEAD_BYTES + 1)
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self._in_head and self._head > _HEAD_BYTES and not self.transport.is_closing():
+            self._refuse(431, f"The head of the request has more than {_HEAD_BYTES:,} bytes: send less.")
+
+    def on_headers_complete(self) -> None:
+        self._in_head, self._head = False, 0
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._in_head = True
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, "The request is not HTTP/1.1 as it should be.")
+
+    def _late(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self._refuse(408, f"The head of the request has not come within {self.limits.seconds:g} seconds.")
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, status: int, detail: str) -> None:
+        from http import HTTPStatus
+
+        import orjson
+
+        title = HTTPStatus(status).phrase
+        body = orjson.dumps(
+            {"type": "about:blank", "title": title, "status": status, "detail": detail, "request_id": ""}
+        )
+        head = f"HTTP/1.1 {status} {title}\r\ncontent-type: {TYPE.decode()}\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+
+class _Supervisor:
+    """The process that starts the others, and waits for them."""
+
+    def __init__(self, work: Callable[[], None], n: int, listener: socket.socket) -> None:
+        self._work, self._n, self._listener = work, n, listener
+        self._started: dict[int, float] = {}
+        self._stop = 0
+        self._log = Log()
+
+    def run(self) -> int:
+        before = {number: signal.signal(number, self._end) for number in (signal.SIGTERM, signal.SIGINT)}
+        alive, self._living = os.pipe()  # closed when this process ends, in whichever way
+        self._alive = alive
+        gc.collect()
+        gc.freeze()
+        try:
+            for _ in range(self._n):
+                self._start()
+            self._wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            os.close(alive)
+            os.close(self._living)
+        return self._stop
+
+    def _start(self) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        process = os.fork()
+        if process:
+            self._started[process] = time.monotonic()
+            return
+        code = 1
+        try:
+            os.close(self._living)
+            os.setpgid(0, 0)  # so that Ctrl-C in a terminal is the supervisor's alone
+            _end_with(self._alive)
+            self._work()
+            code = 0
+        except BaseException:
+            import traceback
+
+            self._log.write("error", error="A process of the server has failed.", traceback=traceback.format_exc())
+        finally:
+            os._exit(code)
+
+    def _wait(self) -> None:
+        while self._started:
+            process, status = os.wait()
+            began = self._started.pop(process, None)
+            if began is None or self._stop:
+                continue
+            self._log.write("process_died", process=process, status=os.waitstatus_to_exitcode(status))
+            with contextlib.suppress(ImportError, OSError):
+                from prometheus_client.multiprocess import mark_process_dead
+
+                mark_process_dead(process)
+            if time.monotonic() - began < _SHORT:
+                time.sleep(1)
+            if not self._stop:
+                self._start()
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self._stop = self._stop or number
+        for process in list(self._started):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+
+
+def _end_with(alive: int) -> None:
+    """End this process gracefully when nobody holds the other end of a pipe any more."""
+    import threading
+
+    def wait() -> None:
+        os.read(alive, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address can be reached from this machine alone."""
+    import ipaddress
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def labels_of(vocabulary: Path | None) -> dict[str, str]:
+    """Return the preferred names of topics in a vocabulary."""
+    if vocabulary is None:
+        return {}
+    from textcat.corpus.vocabulary import Vocabulary
+
+    return {topic: names[0] for topic, names in Vocabulary.read(vocabulary).names.items() if names}

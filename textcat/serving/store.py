@@ -1,0 +1,167 @@
+"""The models that are served. A folder that is replaced is taken over, between two requests, without losing one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import orjson
+
+from textcat.errors import TextcatError
+from textcat.files import MANIFEST
+from textcat.serving._problems import Problem
+from textcat.serving._work import Tags, Work
+
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_CACHE_BYTES = 64 * 2**20  # of tokens: a server is up for long, and meets many words that do not come again
+_AGAIN = 10  # checks until a folder that could not be loaded is tried again
+Identity: TypeAlias = tuple[int, ...] | None
+
+
+@dataclass(eq=False)
+class Served:
+    """A model as it was when it was loaded; requests that began with it end with it."""
+
+    name: str
+    version: str  # the first digits of the sha256 of its manifest
+    tagger: Tagger
+    work: Work
+    loaded: float  # when the manifest was written: seconds since 1970
+
+    def __post_init__(self) -> None:
+        self.named = {"model": self.name, "version": self.version}
+        self._begin = orjson.dumps(self.named)[:-1]
+        self.columns = {topic: j for j, topic in enumerate(self.tagger.topics)}
+        rows = getattr(self.tagger.evaluation, "topics", ())
+        self.quality = {row.topic: row for row in rows}
+
+    def answer(self, key: str, value: Any) -> bytes:
+        """Return the JSON of an answer with one entry besides the model's name and version.
+
+        Parameters
+        ----------
+        key : str
+            The entry's name,
+        value : object
+            and what orjson writes.
+
+        Returns
+        -------
+        bytes
+        """
+        return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the model is, as JSON has it."""
+        recipe = self.tagger.recipe
+        title = recipe.get("title") or recipe.get("learner", {}).get("name", "")
+        return {
+            **self.named,
+            "topics": len(self.tagger.topics),
+            "corpus": self.tagger.corpus,
+            "recipe": title,
+            "train_documents": int(self.tagger.train_documents),
+        }
+
+
+@dataclass
+class _Folder:
+    path: Path
+    seen: Identity = None  # the manifest that is served, or could not be
+    checks: int = 0  # since it could not be
+
+
+@dataclass(eq=False)
+class Store:
+    """The models by their names, each of a folder."""
+
+    folders: Mapping[str, Path]
+    on_load: Callable[[str, str, str], object] = lambda name, outcome, what: None  # "loaded" or "failed", and why
+    on_batch: Callable[[int], object] = lambda n: None
+    models: dict[str, Served] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._folders = {name: _Folder(Path(path).expanduser().absolute()) for name, path in self.folders.items()}
+
+    def __getitem__(self, name: str) -> Served:
+        try:
+            return self.models[name]
+        except KeyError:
+            raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
+
+    def load(self) -> None:
+        """Load all models; a TextcatError if one cannot be."""
+        for name, folder in self._folders.items():
+            folder.seen = _identity(folder.path)
+            self.models[name] = self._loaded(name, folder.path)
+
+    async def check(self) -> None:
+        """Take over the folders that have been replaced; of one that cannot be loaded, the old model stays."""
+        for name, folder in self._folders.items():
+            identity = _identity(folder.path)
+            folder.checks += 1
+            broken = folder.checks % _AGAIN == 0 and folder.checks > 0 and folder.seen == identity
+            if identity == folder.seen and not (broken and name in self._broken):
+                continue
+            folder.seen, folder.checks = identity, 0
+            try:
+                served = await asyncio.get_running_loop().run_in_executor(None, self._loaded, name, folder.path)
+            except Exception as error:  # whatever is wrong with the new one, the old one works
+                if name not in self._broken or self._broken[name] != str(error):
+                    self.on_load(name, "failed", str(error))
+                self._broken[name] = str(error)
+                continue
+            self._broken.pop(name, None)
+            if served.version != self.models[name].version:
+                self.models[name] = served  # in one step: a request has either
+                self.on_load(name, "loaded", served.version)
+
+    @property
+    def _broken(self) -> dict[str, str]:
+        return self.__dict__.setdefault("_errors", {})
+
+    def _loaded(self, name: str, path: Path) -> Served:
+        from textcat.model.storage import _load_versioned
+
+        tagger, digest = _load_versioned(path, prepare=False)
+        tagger.features.tokens_.memo_bytes = _CACHE_BYTES
+        tagger.tag(["The first text is slow."])  # as tables of the vocabulary are made for it
+        written = 0.0
+        with suppress(OSError):
+            written = os.stat(path / MANIFEST).st_mtime
+        return Served(name, digest[:12], tagger, Work(tagger, lambda n: self.on_batch(n)), written)
+
+
+def _identity(folder: Path) -> Identity:
+    try:
+        status = os.stat(folder / MANIFEST)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def named_folders(models: list[str]) -> dict[str, Path]:
+    """Return the folders by the names that their models are served by: `NAME=FOLDER`, or the folder's own."""
+    folders: dict[str, Path] = {}
+    for model in models:
+        name, equals, folder = model.partition("=")
+        if not equals or not _NAME.fullmatch(name) or Path(model).exists():
+            folder, name = model, Path(model).expanduser().absolute().name
+        if not _NAME.fullmatch(name) or name in (".", ".."):
+            raise TextcatError(f"A model cannot be served as {name!r}: give NAME={folder}, of letters, digits, . _ -")
+        if name in folders:
+            raise TextcatError(f"Two models would be served as {name!r}: give one another name, NAME={folder}.")
+        folders[name] = Path(folder)
+    return folders
+
+
+__all__ = ["Served", "Store", "Tags", "named_folders"]
