@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 
 import pytest
 
@@ -140,6 +141,8 @@ def test_models_topics_and_the_description_can_be_asked_for(service, store):
     schema = get(service, "/openapi.json").json()
     assert schema["openapi"].startswith("3.1")
     assert TAG.replace("news", "{model}") in schema["paths"]
+    used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(schema)))
+    assert used == schema["components"]["schemas"].keys()
 
 
 def test_annifs_and_kserves_clients_find_what_they_ask_for(store):
@@ -192,6 +195,11 @@ def test_a_key_given_twice_counts_once(service):
         post(service, TAG, content=body).json()["tags"]
         == post(service, TAG, json={"text": "wheat exports", "top": 1}).json()["tags"]
     )
+
+
+def test_a_whole_number_may_be_written_as_json_schema_allows(service):
+    assert len(post(service, TAG, content=b'{"text": "gold", "top": 2.0}').json()["tags"]) == 2
+    assert_problem(post(service, TAG, content=b'{"text": "gold", "top": 2.5}'), 422, "top")
 
 
 def test_too_many_documents_are_refused(service):

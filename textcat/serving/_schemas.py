@@ -2,10 +2,17 @@
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 _STORY = "Wheat exports rose to 12 mln tonnes, the ministry said."
 Texts: TypeAlias = Annotated[dict[str, str], Field(min_length=1, max_length=100)]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if type(value) is float and value.is_integer() else value  # 2.0 is a whole number in JSON Schema
+
+
+Whole: TypeAlias = Annotated[int, BeforeValidator(_whole)]
 
 
 class _Sent(BaseModel):
@@ -15,7 +22,7 @@ class _Sent(BaseModel):
 class _Choice(_Sent):
     """Which topics of a document are answered."""
 
-    top: int | None = Field(
+    top: Whole | None = Field(
         None, ge=1, le=100_000, description="That many topics, whether above their thresholds or not."
     )
     min_probability: float | None = Field(
@@ -96,7 +103,7 @@ class TagBatch(_Choice):
 
 class _Explained(_Sent):
     topics: list[str] | None = Field(None, max_length=100, description="Explain these; else the tags of the document.")
-    n: int = Field(10, ge=1, le=1000, description="How many terms for each topic.")
+    n: Whole = Field(10, ge=1, le=1000, description="How many terms for each topic.")
 
 
 class ExplainText(_Explained, _Text):

@@ -45,7 +45,7 @@ _ABOUT = """Tags texts by trained models, and says why. Every answer names the m
 `application/problem+json`. Of keys given twice in an object, the last counts. No text is taken for a path or a URL."""
 _STREAM = {
     "requestBody": {
-        "required": True,
+        "required": False,
         "content": {
             "application/x-ndjson": {
                 "schema": {"type": "string"},
@@ -56,7 +56,7 @@ _STREAM = {
 }
 _FILE = {
     "requestBody": {
-        "required": True,
+        "required": False,
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
@@ -151,6 +151,13 @@ class Service(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Return the description of all routes."""
         schema = super().openapi()
+        schemas: dict[str, Any] = schema["components"]["schemas"]
+        schemas["ProblemAnswer"] = s.ProblemAnswer.model_json_schema()
+        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which are nowhere answered
+            schemas.pop(name, None)
+        for operation in (each for path in schema["paths"].values() for each in path.values()):
+            if "application/json" in operation["responses"].get("422", {}).get("content", {}):
+                del operation["responses"]["422"]
         if self._keys:
             schema["components"]["securitySchemes"] = {
                 "bearer": {"type": "http", "scheme": "bearer"},
