@@ -14,7 +14,9 @@ from email.message import EmailMessage
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+import docx
 import fsspec
+import matplotlib.figure
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -89,6 +91,44 @@ def mbox(path, topic):
     return path.read_bytes()
 
 
+def mail(row):
+    message = EmailMessage()
+    message["Subject"], message["Message-ID"] = row["title"], row["id"]
+    message.set_content(row["text"], cte="8bit")
+    message.add_alternative("<p>Not this.", subtype="html")
+    message.add_attachment(b"\0not this", maintype="text", subtype="plain", filename="a.txt")
+    return bytes(message)
+
+
+def page(row):
+    text = row["text"].replace("\n", "<br>").replace("ä", "&auml;")
+    head = f"<head><title>{row['title']}</title><style>p {{}}</style></head>"
+    return f"<!DOCTYPE html>{head}<nav>Home</nav><p>{text}<script>no()</script><p hidden>Not this.".encode()
+
+
+def word(row):
+    file, document = io.BytesIO(), docx.Document()
+    document.core_properties.title = row["title"]
+    document.add_paragraph(row["text"])
+    document.save(file)
+    return file.getvalue()
+
+
+def pdf(row):
+    figure, file = matplotlib.figure.Figure(), io.BytesIO()
+    figure.text(0.1, 0.5, row["text"])
+    figure.savefig(file, format="pdf", metadata={"Title": row["title"]})
+    return file.getvalue()
+
+
+def markdown(row):
+    return f"# {row['title']}\n\n{row['text']}\n".encode()
+
+
+def in_folders(ending, written):
+    return {f"{row['topics']}/{row['id']}{ending}": written(row) for row in (ROWS[1], ROWS[0], ROWS[2])}
+
+
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     """The files of each format, by their names."""
@@ -114,12 +154,19 @@ def inputs(tmp_path_factory):
         "reuters": {"news.sgm": "".join(STORY.format(**row) for row in ROWS).encode("latin-1")},
         "rcv1": {f"{row['id']}newsML.xml": NEWS.format(**row).encode() for row in ROWS},
         "folders": {f"{row['topics']}/{row['id']}.txt": row["text"].encode() for row in (ROWS[1], ROWS[0], ROWS[2])},
+        "html": in_folders(".html", page),
+        "eml": in_folders(".eml", mail),
+        "markdown": in_folders(".md", markdown),
+        "docx": in_folders(".docx", word),
+        "pdf": in_folders(".pdf", pdf),
+        "mixed": {"gold/2.docx": word(ROWS[1]), "tin/1.htm": page(ROWS[0]), "tin/3.pdf": pdf(ROWS[2])},
         "mbox": {f"{topic}.mbox": mbox(folder / topic, topic) for topic in ("gold", "tin")},
     }
 
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "reuters", "rcv1", "folders", "mbox")
-FORMATS += ("annif", "annif texts", "annif csv", "annif jsonl", "annif json")
+FOLDERS = ("folders", "html", "eml", "markdown", "docx", "pdf", "mixed")
+FORMATS += (*FOLDERS[1:], "annif", "annif texts", "annif csv", "annif jsonl", "annif json")
 COMPRESSIONS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
 PACKINGS = ("plain", *COMPRESSIONS, ".zip", ".tar", ".tar.gz", "zip in tar", "utf-16")
 
@@ -176,7 +223,7 @@ def tagged(source, **settings):
 
 
 def expected(form):
-    rows = sorted(ROWS, key=lambda row: row["topics"]) if form in ("folders", "mbox") else ROWS
+    rows = sorted(ROWS, key=lambda row: row["topics"]) if form in (*FOLDERS, "mbox") else ROWS
     titled = form not in ("folders", "annif", "annif texts")
     texts = [(row["title"] if titled else "", flat(row) if form == "annif" else row["text"]) for row in rows]
     return texts, [(f"urn:{row['topics']}" if "annif" in form else row["topics"],) for row in rows]
@@ -187,8 +234,8 @@ def expected(form):
 def test_training_and_tagging_read_the_same_documents(tmp_path, inputs, form, packing):
     files = inputs[form]
     if packing == "utf-16":
-        if form in ("parquet", "mbox"):
-            pytest.skip("a binary format, and one whose messages say their own encodings")
+        if form in ("parquet", "mbox", "eml", "docx", "pdf", "mixed"):
+            pytest.skip("binary formats, and mail, whose parts say their own encodings")
         own = "latin-1" if form == "reuters" else "utf-8"
         files = {name: data.decode(own).encode("utf-16") for name, data in files.items()}
     source = pack(tmp_path, files, packing)
@@ -197,7 +244,7 @@ def test_training_and_tagging_read_the_same_documents(tmp_path, inputs, form, pa
     assert tagged(source) == texts
 
 
-@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet", "reuters", "folders"])
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet", "reuters", "folders", "mixed"])
 def test_patterns_urls_and_servers_are_read_for_both(tmp_path, inputs, form):
     pytest.importorskip("aiohttp", reason="aiohttp is not installed, which fsspec needs for http")
     texts, topics = expected(form)

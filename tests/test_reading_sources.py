@@ -147,7 +147,7 @@ def test_what_is_named_twice_is_read_once_and_that_is_said(folder, caplog):
         (["none.txt"], {}, r"none.txt cannot be read \(No such file or directory\): check the path"),
         (["*.none"], {}, r"No file fits \*.none: check the pattern"),
         (["strange"], {}, r"Neither name nor content tell the format of strange: name it with --format, one of jsonl"),
-        (["strange"], {"format": "pdf"}, r"There is no format 'pdf': use one of jsonl, csv"),
+        (["strange"], {"format": "djvu"}, r"There is no format 'djvu': use one of jsonl, csv"),
         (["strange"], {"encoding": "latin-99"}, r"There is no encoding 'latin-99': use for example 'utf-8'"),
         (["strange"], {"encoding": "base64"}, r"There is no encoding 'base64'"),
         (["memory://none.txt"], {}, r"memory://none.txt does not exist: check the address"),

@@ -1,6 +1,6 @@
 """All targets by name."""
 
-from . import configs, inputs, models, packed, tagging
+from . import configs, documents, inputs, models, packed, tagging
 from .target import Target
 
 TARGETS: dict[str, Target] = {
@@ -13,6 +13,11 @@ TARGETS: dict[str, Target] = {
     "rcv1": inputs.RCV1,
     "mbox": inputs.MBOX,
     "text": inputs.TEXT,
+    "html": documents.HTML,
+    "eml": documents.EML,
+    "markdown": documents.MARKDOWN,
+    "docx": documents.DOCX,
+    "pdf": documents.PDF,
     "packed": packed.PACKED,
     "configs": configs.CONFIGS,
     "model": models.MODEL,

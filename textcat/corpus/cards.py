@@ -12,7 +12,7 @@ from textcat.errors import TextcatError
 from textcat.files import _did_you_mean, _has_type, _read_toml, describe_type, shipped
 from textcat.reading.formats import rcv1
 from textcat.reading.records import LAST, InputSettings, LabelSettings
-from textcat.reading.sources import named_format, plain_name
+from textcat.reading.sources import FOLDERS, named_format, plain_name
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "test", "encoding")
 #: The options of each reader. The readers are formats, but that texts are read by folders, and json may be lines, too.
@@ -32,7 +32,7 @@ READERS = {
 # Those that are rules of a format, in `LabelSettings`; all others name fields, or how the bytes are read.
 _LABELS = {reader: {"test"} for reader, options in READERS.items() if "test" in options}
 _LABELS |= {"folders": {"headers"}, "rcv1": {"train", "test", "version"}, "reuters": {"split"}}
-_FORMATS = {"folders": "text", "json": ""}
+_FORMATS = {"folders": FOLDERS, "json": ""}
 #: How data are read: the setting, its option on the command line, and that of a card, "" for none.
 _INPUT = (
     ("format", "--format", ""),
@@ -91,9 +91,10 @@ class Card:
             if option in options:
                 changes[name] = tuple(one.strip() for one in options[option].split(","))
         changes["quotes"] = settings.quotes and options.get("quotes") != "none"
-        return settings._replace(
-            format=_FORMATS.get(self.reader, self.reader), labels=LabelSettings(**labels), **changes
-        )
+        form = _FORMATS.get(self.reader, self.reader)
+        if form == FOLDERS and settings.format == "text":
+            form = "text"  # whatever the files are called
+        return settings._replace(format=form, labels=LabelSettings(**labels), **changes)
 
     def check_settings(self, settings: InputSettings) -> None:
         """Raise a TextcatError if a setting would change nothing, as the card has its own or its reader takes none."""

@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import io
 import logging
 import posixpath
 import re
@@ -17,7 +18,8 @@ from typing import NamedTuple, TypeAlias
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading.containers import _Entry, tar_entries, zip_entries
-from textcat.reading.formats import FORMATS, WHOLE, _block_records, annif, delimited, parquet
+from textcat.reading.formats import BINARY, DOCUMENTS, FORMATS, WHOLE, _block_records, annif, delimited, parquet
+from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import _LineCutter
 from textcat.reading.records import (
     LAST,
@@ -33,17 +35,28 @@ from textcat.reading.records import (
     _RefusedError,
     _reject,
 )
-from textcat.reading.sources import ARCHIVES, Source, _find, _format_of, _is_array, is_archive, plain_name
-from textcat.reading.streams import STEP, _as_utf8, _LookAhead, _Stream, _unpacked, sought_in
+from textcat.reading.sources import (
+    ARCHIVES,
+    Source,
+    _by_content,
+    _find,
+    _format_of,
+    _is_array,
+    is_archive,
+    named_format,
+    plain_name,
+)
+from textcat.reading.streams import STEP, _as_utf8, _LookAhead, _Stream, _unpacked, of_file, sought_in
 
 log = logging.getLogger(__name__)
 
 _DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
 _OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of empty files must end, too
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
+_LONGEST_NAME = 200  # characters of a name that are shown
 _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
-_BY_PLACE = frozenset({"text", "lines", "mbox"})  # formats whose topics are told by where their files lie
+_BY_PLACE = DOCUMENTS | {"lines", "mbox"}  # formats whose topics are told by where their files lie
 
 _Wanted: TypeAlias = Callable[[str], object]  # see `_read_documents`
 _Opened: TypeAlias = Callable[[str, _Stream], _Stream | None]
@@ -224,22 +237,24 @@ def _documents(stream: _Stream, model: Block, settings: InputSettings, place: _P
     """Return the steps through a file of documents."""
     if model.format == "parquet":
         return _tables(stream, model, settings, place, name)
+    if model.format in BINARY:
+        return _whole(stream, model, LARGER * settings.max_bytes)
     decoded = _as_utf8(stream, settings.encoding)
     if decoded is not None:
         stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
     if model.format in WHOLE:
-        return _whole(stream, model, settings)
+        return _whole(stream, model, settings.max_bytes)
     return _cut(stream, model, settings, place, name)
 
 
-def _whole(stream: _Stream, model: Block, settings: InputSettings) -> Iterator[_Step]:
+def _whole(stream: _Stream, model: Block, most: int) -> Iterator[_Step]:
     """Yield a file that is one document."""
-    parts, left = [], settings.max_bytes + 1
+    parts, left = [], most + 1
     while left and (part := stream.read(left)):
         parts.append(part)
         left -= len(part)
     if not left:
-        raise UnreadableError(f"has more than {settings.max_bytes} bytes and is not read, as no record may have more")
+        raise UnreadableError(f"has more than {most} bytes and is not read, as no record may have more")
     if parts or not stream.prompt:
         yield _Step(model._replace(data=b"".join(parts)), None, stream.consumed())
 
@@ -290,6 +305,31 @@ def _cut(stream: _Stream, model: Block, settings: InputSettings, place: _Place, 
             fault = UnreadableError(why, "damage", "its array ends without ]")
             end = _reject(settings, fault, name, "The array", rest.position, rest.offset, len(rest.data))
             yield _Step(end, None, stream.consumed())
+
+
+def _zones_of(name: str, data: bytes) -> dict[str, str]:
+    """Return what `textcat.reading.text_of_file` does."""
+    settings, stream = InputSettings(), of_file(io.BytesIO(data))
+    called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
+    form = named_format(name) if "." in name else _document_in(stream, settings)
+    if form not in DOCUMENTS or plain_name(name) != name:
+        raise TextcatError(f"{called} is no document: give HTML, .eml, Markdown, .docx, PDF or a text.")
+    try:
+        ((block, *_),) = _documents(stream, Block(called, form, b""), settings, _Place(), called)
+    except UnreadableError as error:
+        raise TextcatError(f"{called} {error}.") from None
+    assert isinstance(block, Block)
+    (record,) = _block_records(block, settings)
+    if isinstance(record, Rejection):
+        reason = record.reason.removeprefix("The file").replace("name its encoding with --encoding", "save it as UTF-8")
+        raise TextcatError(called + reason)
+    return record.zones
+
+
+def _document_in(stream: _Stream, settings: InputSettings) -> str:
+    """Return the format of a document that no name tells; what is not told by its content is taken for text."""
+    form = _by_content(stream, "a.", settings).format
+    return "docx" if stream._peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS else "text"
 
 
 class _WholeRecords:
@@ -545,7 +585,7 @@ def shared_depth(names: Iterable[str]) -> int:
 
 def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
     *folders, file = name.split("/")
-    if form == "text":
+    if form in DOCUMENTS:
         named = folders_of(name)[-1:] if len(folders) > depth else []
         return tuple(named or folders[depth:][-1:])
     named = [folder for folder in folders[depth:] if folder in folders_of(name) and not _PART.search(folder.lower())]
@@ -561,7 +601,7 @@ def _part_by_place(name: str, form: str) -> str:
     if form in ("reuters", "rcv1"):
         return ""
     *folders, file = name.split("/")
-    names = folders[:-1] if form == "text" else [*folders, _stem(file)]
+    names = folders[:-1] if form in DOCUMENTS else [*folders, _stem(file)]
     for part in reversed(names):
         if match := _PART.search(part.lower()):
             return match[1]

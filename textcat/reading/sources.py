@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from textcat.errors import TextcatError
 from textcat.reading import streams
 from textcat.reading.containers import _Entry, folder_entries, hidden, open_file, walk
-from textcat.reading.formats import FORMATS, annif
+from textcat.reading.formats import DOCUMENTS, FORMATS, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mbox import SEPARATOR
 from textcat.reading.formats.rcv1 import VERSIONS, span_of
@@ -31,6 +31,7 @@ from textcat.reading.streams import _exact_encoding, _of_pipe, _Stream, _unpacke
 log = logging.getLogger(__name__)
 
 STANDARD_INPUT = "-"
+FOLDERS = "folders"  # what a folder per topic is read as: the documents in it, each by its name, or else texts
 _GLOB = frozenset("*?[")
 _BY_NAME = {
     "jsonl": ("jsonl", "ndjson"),
@@ -41,6 +42,11 @@ _BY_NAME = {
     "rcv1": ("xml",),
     "text": ("txt", "text"),
     "mbox": ("mbox", "mbx"),
+    "html": ("html", "htm", "xhtml"),
+    "eml": ("eml",),
+    "markdown": ("md", "markdown"),
+    "docx": ("docx",),
+    "pdf": ("pdf",),
 }
 _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
 _COMPRESSED = tuple(ending for compression in streams.COMPRESSIONS for ending in compression.endings)
@@ -51,6 +57,8 @@ _BY_START = (
     ("json", re.compile(rb"\[\s*(?:\{|\]?\s*\Z)")),
     ("jsonl", re.compile(rb'\{\s*["}]')),
     ("parquet", re.compile(rb"PAR1")),
+    ("pdf", re.compile(rb"%PDF-[0-9]")),
+    ("html", re.compile(rb"(?:<\?xml[^<>]{0,200}>\s*)?<(?:!DOCTYPE\s+html|html)[\s>]", re.IGNORECASE)),
     ("reuters", re.compile(rb"<!DOCTYPE lewis|<REUTERS", re.IGNORECASE)),
     ("rcv1", re.compile(rb"<\?xml|<newsitem")),
     ("mbox", SEPARATOR),
@@ -89,6 +97,8 @@ def _by_name(name: str, settings: InputSettings) -> _Guess:
     given = "" if is_archive(name) else settings.format
     if given == "annif":
         given = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else given
+    elif given == FOLDERS:  # whose files are texts, whatever they are called, unless they can be no texts
+        given = named if (named := named_format(name)) in DOCUMENTS else "text"
     form = given or named_format(name)
     by = "option" if given else "name" if form else ""
     return _Guess("lines" if form == "text" and settings.lines else form, by)
@@ -213,7 +223,7 @@ def matches(text: str) -> list[str]:
 def _check(settings: InputSettings) -> None:
     labels = settings.labels or LabelSettings()
     for what, name, known in (
-        (f"format {settings.format!r}", settings.format or "text", FORMATS),
+        (f"format {settings.format!r}", "text" if settings.format in ("", FOLDERS) else settings.format, FORMATS),
         (f"Reuters split {labels.split!r}", labels.split, SPLITS),
         (f"version {labels.version!r} of RCV1", labels.version, VERSIONS),
         (f"way {labels.headers!r} to treat headers", labels.headers, HEADERS),

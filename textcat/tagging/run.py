@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -15,8 +15,9 @@ from textcat.files import _did_you_mean, installed_version
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading.batches import _read_batches
+from textcat.reading.formats import DOCUMENTS
 from textcat.reading.records import Batch, Block, InputSettings, Rejection
-from textcat.reading.sources import Source, _find, is_url
+from textcat.reading.sources import ARCHIVES, Source, _find, is_url
 from textcat.tagging._folder import ShardWriter, open_folder
 from textcat.tagging._job import Job, TaggedBatch, load_tagger, process_name, tag_batch
 from textcat.tagging._workers import _Workers, open_workers, ordered_map
@@ -253,6 +254,7 @@ def _facts(plan: _Plan) -> dict[str, Any]:
         "textcat": __version__,
         "spacy": plan.job.spacy,
         **library_versions(write),
+        **_reader_versions(plan.sources),
         "--format": read.format,
         "--text-field": ", ".join(read.text_fields),
         "--id-field": read.id_field,
@@ -269,6 +271,17 @@ def _facts(plan: _Plan) -> dict[str, Any]:
         "--topic": ", ".join(sorted(write.topics)),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }
+
+
+def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
+    """Return the versions of the libraries that what is read may depend on, by name; "none" if one is missing."""
+    if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS} - {"text"} for source in sources):
+        return {}
+    versions = dict.fromkeys(("lxml", "markdown_it_py", "pypdf", "python_docx"), "none")
+    for name in versions:
+        with suppress(ModuleNotFoundError):  # as PackageNotFoundError is
+            versions[name] = installed_version(name)
+    return versions
 
 
 def _check_apart(plan: _Plan, out: Path) -> None:

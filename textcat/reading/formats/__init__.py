@@ -2,7 +2,21 @@
 
 from collections.abc import Iterator
 
-from textcat.reading.formats import annif, delimited, jsonl, mbox, parquet, rcv1, reuters, text
+from textcat.reading.formats import (
+    annif,
+    delimited,
+    docx,
+    eml,
+    html,
+    jsonl,
+    markdown,
+    mbox,
+    parquet,
+    pdf,
+    rcv1,
+    reuters,
+    text,
+)
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection
 
 FORMATS = {
@@ -17,9 +31,18 @@ FORMATS = {
     "mbox": mbox.FORMAT,
     "json": jsonl.ARRAY,
     "annif": annif.FORMAT,
+    "html": html.FORMAT,
+    "eml": eml.FORMAT,
+    "markdown": markdown.FORMAT,
+    "docx": docx.FORMAT,
+    "pdf": pdf.FORMAT,
 }
+#: The formats of which a file is one document whose topics are told by its place.
+DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf"})
+#: Those that are no text in one encoding, so that nothing is decoded before they are read.
+BINARY = frozenset({"eml", "docx", "pdf"})
 #: The formats of which a file is one document.
-WHOLE = frozenset({"rcv1", "text"})
+WHOLE = DOCUMENTS | {"rcv1"}
 
 
 def _batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:

@@ -1,17 +1,18 @@
 """Mail in an mbox, a document a message: where to cut between messages, and their records."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from html import unescape
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span, is_encoding
 
 if TYPE_CHECKING:
     from email.message import Message
+    from email.policy import Policy
 
 #: The line before a message: "From ", an address, and a date with its time.
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
@@ -83,6 +84,27 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
         raise UnreadableError(
             'does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": mend the file'
         )
+    from email.policy import compat32
+
+    data = _QUOTED_FROM.sub(rb"\1", span.data[separator.end() :])
+    name, title, body, topics, date = _message(span, data, settings, compat32, _without_tags)
+    return _Content(name, settings._titled(title, [body]), topics, date)
+
+
+class _Mail(NamedTuple):
+    """What a message says: its id, title and body, and with labels its topics and date."""
+
+    id: str
+    title: str
+    body: str
+    topics: tuple[str, ...] = ()
+    date: str = ""
+
+
+def _message(
+    span: _Span, data: bytes, settings: InputSettings, policy: "Policy", text_of_html: Callable[[str], str]
+) -> _Mail:
+    """Return what a message says whose bytes are `data`; the span is what is blamed."""
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
     for header in _HEADER.finditer(span.data):
@@ -91,14 +113,14 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     import email  # here and below, for it takes as long to be imported as all of these formats
 
     try:
-        message = email.message_from_bytes(_QUOTED_FROM.sub(rb"\1", span.data[separator.end() :]))
-        title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8")
-        zones, name = settings._titled(title, [body]), _header(message, "Message-ID")
+        message = email.message_from_bytes(data, policy=policy)
+        title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8", text_of_html)
+        name = _header(message, "Message-ID")
         if settings.labels is None:
-            return _Content(name, zones)
+            return _Mail(name, title, body)
         # Unless a header is named that holds them, such as X-Gmail-Labels, the place of the file tells the topics.
         topics = "" if settings.is_default("topics_field") else _header(message, settings.topics_field)
-        return _Content(name, zones, settings.topics_in(topics), _header(message, "Date"))
+        return _Mail(name, title, body, settings.topics_in(topics), _header(message, "Date"))
     except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts
@@ -109,15 +131,18 @@ def _header(message: "Message", name: str) -> str:
     from email.errors import MessageError
     from email.header import decode_header, make_header
 
-    value: object = message.get(name, "")
+    try:
+        value: object = message.get(name, "")
+    except Exception:  # the library fails on some odd headers, if it is to parse them
+        value = next(text for key, text in message.raw_items() if key.lower() == name.lower())
     with suppress(LookupError, ValueError, MessageError):  # of unknown encodings: the words stay encoded
         value = make_header(decode_header(str(value)))
     return " ".join(str(value).encode("utf-8", "replace").decode().split())
 
 
-def _body(message: "Message", encoding: str) -> str:
+def _body(message: "Message", encoding: str, text_of_html: Callable[[str], str]) -> str:
     parts = [part for part in message.walk() if part.get_content_disposition() != "attachment"]
-    for kind, text_of in (("text/plain", str), ("text/html", _without_tags)):
+    for kind, text_of in (("text/plain", str), ("text/html", text_of_html)):
         texts = [text_of(_decoded(part, encoding)) for part in parts if part.get_content_type() == kind]
         if texts:
             return "\n".join(texts).strip()

@@ -1,0 +1,68 @@
+"""What the formats share of which a file is one document that has to be taken out of its layout: HTML, office, PDF."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from textcat.errors import install_hint
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    Record,
+    Rejection,
+    UnreadableError,
+    _Content,
+    _Format,
+    _Span,
+)
+
+#: How many times longer than other records those files may be that hold pictures, too.
+LARGER = 4
+MISSING = f"needs a package that is not installed: run `{install_hint('documents')}`, then start anew"
+
+
+class _Said(NamedTuple):
+    """What a document says."""
+
+    title: str
+    body: str
+    topics: tuple[str, ...] = ()
+    date: str = ""
+
+
+_Reader = Callable[[_Span, InputSettings], _Said]
+
+
+class _Documents(_Format):
+    """Files that may have more bytes than other records, as they hold more than texts."""
+
+    def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+        return super().records(block, settings._replace(max_bytes=LARGER * settings.max_bytes))
+
+
+def _whole(block: Block, settings: InputSettings) -> list[_Span]:
+    data, offset = settings.without_mark(block)
+    return [_Span(block.position, offset, data)]
+
+
+def _parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+    def parse(span: _Span) -> _Content:
+        said = read(span, settings)
+        title, body = " ".join(_clean(said.title).split()), _clean(said.body)
+        return _Content(block.source, settings._titled(title, [body]), said.topics, said.date)
+
+    return parse
+
+
+def _clean(text: str) -> str:
+    """Return a text without what no text file may have: NUL and halves of surrogate pairs; and without soft hyphens."""
+    return text.replace("\xad", "").replace("\0", " ").encode("utf-8", "replace").decode()
+
+
+def _lines_of(text: str) -> str:
+    """Return the lines of a text that are not blank, their words a space apart."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
+
+
+def _broken(what: str, error: BaseException) -> UnreadableError:
+    detail = " ".join(str(error).split()) or type(error).__name__
+    return UnreadableError(f"is no {what} that can be read ({detail:.120}): mend it, or leave it out")

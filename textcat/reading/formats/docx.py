@@ -1,0 +1,81 @@
+"""Word's .docx: its paragraphs, tables, text boxes and notes, in the order of the file; no headers and comments."""
+
+import io
+import zipfile
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from textcat.reading.formats.documents import LARGER, MISSING, _broken, _Documents, _lines_of, _parser, _Said, _whole
+from textcat.reading.records import InputSettings, UnreadableError, _Span
+from textcat.reading.streams import _check_ratio
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_SHOWN = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_PARAGRAPH, _TEXT, _RUN = f"{_W}p", f"{_W}t", f"{_W}r"
+_VANISHED = f"{_W}rPr/{_W}vanish"
+# Text that was deleted, and what stands in for shapes where they cannot be drawn, which says the same again.
+_SKIPPED = (f"{_W}del", f"{_W}moveFrom", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback")
+_NOTES = ("/word/footnotes.xml", "/word/endnotes.xml")
+_ENCRYPTED = b"\xd0\xcf\x11\xe0"
+
+
+def _read(span: _Span, settings: InputSettings) -> _Said:
+    try:
+        from docx import Document
+        from docx.oxml import parse_xml
+    except ImportError:
+        raise UnreadableError(MISSING) from None
+    if span.data.startswith(_ENCRYPTED):
+        raise UnreadableError("is encrypted, or in Word's format before 2007: save it as .docx without a password")
+    try:
+        _check_size(span.data, settings.max_bytes)
+        document = Document(io.BytesIO(span.data))
+        notes = [part for part in document.part.package.iter_parts() if part.partname in _NOTES]
+        roots = [document.element, *(getattr(part, "element", None) or parse_xml(part.blob) for part in notes)]
+        title = document.core_properties.title or next(_titles(document), "")
+        return _Said(title, _lines_of("".join(piece for root in roots for piece in _pieces(root))))
+    except UnreadableError:
+        raise
+    except Exception as error:  # the library raises many kinds for parts that are missing, or not what they should be
+        raise _broken(".docx", error) from None
+
+
+def _check_size(data: bytes, most: int) -> None:
+    """Raise UnreadableError if it unpacks to more than can be meant, or than may be held; the header's word is kept."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = archive.infolist()
+    _check_ratio(sum(entry.file_size for entry in entries), len(data))
+    texts = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
+    whole = sum(entry.file_size for entry in entries)
+    if texts > most or whole > LARGER * most:
+        raise UnreadableError(f"unpacks to {whole:,} bytes, {texts:,} of them text, which is more than a document may")
+
+
+def _titles(document: Any) -> Iterator[str]:
+    """Yield the paragraphs at the start that are a title."""
+    for paragraph in document.paragraphs[:20]:
+        style = paragraph.style
+        if style is not None and style.name == "Title" and paragraph.text.strip():
+            yield paragraph.text
+
+
+def _pieces(root: Any) -> Iterable[str]:
+    from lxml import etree
+
+    tags = (*_SHOWN, _PARAGRAPH, _TEXT, _RUN, *_SKIPPED)
+    walk = etree.iterwalk(root, events=("start", "end"), tag=tags)
+    for event, element in walk:
+        tag = element.tag
+        if tag == _PARAGRAPH:
+            yield "\n"
+        elif event == "start":
+            if tag in _SKIPPED or (tag == _RUN and element.find(_VANISHED) is not None):
+                walk.skip_subtree()
+            elif tag == _TEXT:
+                yield element.text or ""
+            else:
+                yield _SHOWN.get(tag, "")
+
+
+FORMAT = _Documents(_whole, partial(_parser, _read))

@@ -1,0 +1,159 @@
+"""HTML: what a page shows, without its navigation, and its title; decoded as browsers do."""
+
+import codecs
+import re
+from functools import partial
+
+from textcat.reading.formats.documents import MISSING, _broken, _lines_of, _parser, _Said, _whole
+from textcat.reading.records import InputSettings, UnreadableError, _Format, _Span
+
+# Elements that begin and end a line; a cell only ends a word.
+_LINES = frozenset(
+    re.findall(
+        r"\w+",
+        "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
+        "figure footer form h1 h2 h3 h4 h5 h6 header hr legend li main menu ol p pre section summary table tbody "
+        "textarea tfoot thead title tr ul",
+    )
+)
+_CELLS = frozenset(("option", "td", "th"))
+_HIDDEN = frozenset(
+    re.findall(
+        r"\w+",
+        "applet audio button canvas datalist embed iframe map math nav noembed noframes noscript object script select "
+        "style svg template video",
+    )
+)
+_WHOLE = ("html", "body")  # which some hide until a script has run
+_UNSHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_SPACES = re.compile(r"\s+")
+_HEAD = 4096  # bytes in which a page declares its encoding
+_DECLARED = re.compile(
+    rb"""<meta\s[^>]{0,400}?charset\s*=\s*["']?\s*([\w.:-]+)|\A\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""",
+    re.IGNORECASE,
+)
+# What browsers take for encodings that are often declared where a larger one is meant.
+_MEANT = {
+    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
+    **dict.fromkeys(("gb2312", "gbk", "gb18030"), "gb18030"),
+    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
+    **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),  # of what is read as ASCII up to here
+    "euc_kr": "cp949",
+    "iso8859-9": "cp1254",
+    "shift_jis": "cp932",
+}
+_OF_PAGES = re.compile(r"utf-8|cp125\d|cp8(?:66|74)|cp9(?:32|49)|iso8859-\d+|koi8-\w|mac-\w+|gb18030|big5\w*|euc_jp")
+_OTHERWISE = "cp1252"
+
+
+class _Page:
+    """Gathers what is shown; its methods are the parser's handlers, so that no tree is held, however deep it were."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self._shown: list[str] = []
+        self._main: list[str] = []
+        self._unseen, self._mains, self._pre = 0, 0, 0  # of how many such elements what comes is part
+        self._in_title = False
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._unseen or tag in _HIDDEN or (tag not in _WHOLE and _is_hidden(attributes)):
+            self._unseen += 1
+            return
+        if self._mains or tag == "main" or attributes.get("role", "").lower() == "main":
+            self._mains += 1
+        self._pre += tag in ("pre", "textarea")
+        self._in_title = tag == "title" and not self.title
+        self._break(tag)
+
+    def end(self, tag: str) -> None:
+        if self._unseen:
+            self._unseen -= 1
+            return
+        self._in_title = False
+        self._pre -= tag in ("pre", "textarea")
+        self._break(tag)
+        if self._mains:
+            self._mains -= 1
+
+    def data(self, text: str) -> None:
+        if self._in_title:
+            self.title += text
+        elif not self._unseen:
+            self._add(text if self._pre else _SPACES.sub(" ", text))
+
+    def close(self) -> "_Page":
+        return self
+
+    def body(self) -> str:
+        """Return what stands in the main part, or everything if it has none."""
+        return _lines_of("".join(self._main)) or _lines_of("".join(self._shown))
+
+    def _break(self, tag: str) -> None:
+        if tag in _LINES:
+            self._add("\n")
+        elif tag in _CELLS:
+            self._add(" ")
+
+    def _add(self, text: str) -> None:
+        self._shown.append(text)
+        if self._mains:
+            self._main.append(text)
+
+
+def _is_hidden(attributes: dict[str, str]) -> bool:
+    if not attributes:
+        return False
+    hidden = attributes.get("hidden")
+    return (hidden is not None and hidden.lower() != "until-found") or bool(
+        _UNSHOWN.search(attributes.get("style") or "")
+    )
+
+
+def _page(text: str) -> _Said:
+    """Return title and body of a page; nothing it refers to is loaded."""
+    try:
+        from lxml import etree
+    except ImportError:
+        raise UnreadableError(MISSING) from None
+    try:
+        # Without a tree there is no limit to the depth, and a page takes time in proportion to its length.
+        parser = etree.HTMLParser(target=_Page(), encoding="utf-8", huge_tree=True, no_network=True)
+        page = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except (etree.LxmlError, ValueError) as error:
+        raise _broken("HTML", error) from None
+    return _Said(page.title, page.body())
+
+
+def _decoded(data: bytes) -> str:
+    """Return a page as text: as it declares, in UTF-8, or else as Western Europe's."""
+    if match := _DECLARED.search(data[:_HEAD]):
+        encoding = _encoding_of((match[1] or match[2]).decode("latin-1"))
+        if encoding:
+            return data.decode(encoding, "replace")
+    try:
+        return data.decode()
+    except UnicodeError:
+        return data.decode(_OTHERWISE, "replace")
+
+
+def _encoding_of(declared: str) -> str:
+    try:
+        name = codecs.lookup(declared).name
+    except (LookupError, ValueError):
+        return ""
+    name = _MEANT.get(name, name)
+    return name if _OF_PAGES.fullmatch(name) else ""
+
+
+def _read(span: _Span, settings: InputSettings) -> _Said:
+    if settings.encoding:
+        text = settings.text_of(span)
+    else:  # before the text there is nothing but a byte order mark
+        text = span.data.decode("utf-8", "replace") if span.offset else _decoded(span.data)
+    if "\0" in text:
+        raise UnreadableError(f"has a NUL byte (byte {span.data.find(0)}), so it is no HTML: leave it out")
+    return _page(text)
+
+
+FORMAT = _Format(_whole, partial(_parser, _read))

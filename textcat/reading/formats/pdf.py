@@ -1,0 +1,76 @@
+"""PDF: the text of its pages in their order, and the title that it names."""
+
+import io
+import logging
+from functools import partial
+from typing import Any
+
+from textcat.reading.formats.documents import MISSING, _broken, _Documents, _lines_of, _parser, _Said, _whole
+from textcat.reading.records import InputSettings, UnreadableError, _Span
+
+_PAGES = 10_000
+_OPERATIONS = 2_000_000  # of all pages: drawing some letters, a line, and so on; some 20 microseconds each
+_STREAM = 32 << 20  # bytes that one stream in it may unpack to
+_LIGATURES = {0xFB00 + i: letters for i, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))}
+_NO_TITLE = ("", "untitled")
+_LIMITS: dict[str, Any] = {
+    **dict.fromkeys(
+        ("zlib_maximum_output_length", "lzw_maximum_output_length", "run_length_maximum_output_length"), _STREAM
+    ),
+    **dict.fromkeys(("brotli_maximum_output_length", "array_based_stream_maximum_output_length"), _STREAM),
+    "stream_decoding_work_maximum_length": 4 * _STREAM,
+    "stream_parsing_work_maximum_count": 1_000_000,
+    "xform_maximum_invocations_per_extraction": 1_000,
+    "jbig2dec_binary": None,  # no program is started
+}
+
+
+class _Work:
+    """Counts what the pages draw and say, and raises UnreadableError where that is more than pages can mean."""
+
+    def __init__(self, most: int) -> None:
+        self._left, self._most, self._n_pages = _OPERATIONS, most, 0
+
+    def __call__(self, *_: object) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise UnreadableError(f"draws more than {_OPERATIONS:,} things, which is more than is read: take it apart")
+
+    def page(self, text: str) -> str:
+        """Return the text of a page."""
+        self._most -= len(text)
+        self._n_pages += 1
+        if self._most < 0 or self._n_pages > _PAGES:
+            raise UnreadableError(f"has more than {_PAGES:,} pages, or more text than a document may: take it apart")
+        return text
+
+
+def _read(span: _Span, settings: InputSettings) -> _Said:
+    try:
+        import pypdf
+    except ImportError:
+        raise UnreadableError(MISSING) from None
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of each fault that it passes over
+    try:
+        with pypdf.apply_configuration(**_LIMITS):
+            return _pages(pypdf.PdfReader(io.BytesIO(span.data)), _Work(settings.max_bytes))
+    except UnreadableError:
+        raise
+    except pypdf.errors.DependencyError:
+        raise UnreadableError(MISSING) from None
+    except Exception as error:  # the library raises many kinds for what is broken
+        raise _broken("PDF", error) from None
+
+
+def _pages(reader: Any, work: _Work) -> _Said:
+    if reader.is_encrypted and not reader.decrypt(""):  # nearly all have no password for reading
+        raise UnreadableError("is encrypted and not read: save it without its password")
+    body = _lines_of("\n".join(work.page(page.extract_text(visitor_operand_before=work)) for page in reader.pages))
+    if not body:
+        raise UnreadableError("has no text, as scanned pages have none: have it read by a program for OCR first")
+    title = str(reader.metadata.title or "") if reader.metadata else ""
+    body = body.translate(_LIGATURES)
+    return _Said("" if title.strip().lower() in _NO_TITLE else title, body)
+
+
+FORMAT = _Documents(_whole, partial(_parser, _read))
