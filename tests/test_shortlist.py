@@ -170,6 +170,18 @@ def test_contributions_and_bias_add_up_to_the_score_of_a_listed_topic(tagger):
     assert best.probability == pytest.approx(of_topic.probabilities([best.score])[0])
 
 
+def test_a_topic_that_is_not_listed_is_not_explained(tagger):
+    text = textcat.open_corpus("newswire").test[0].zones["body"]
+    scores = tagger.scores([text])[0]
+    unlisted = tagger.topics[int(np.flatnonzero(scores <= NOT_LISTED)[0])]
+    with pytest.raises(TextcatError, match="is none of the 8 that the model lists for the document"):
+        tagger.explain(text, unlisted)
+    for explained in tagger.explain_all(text):
+        assert explained.documents == []  # none can be kept
+        assert explained.without
+        assert not explained.least or len(explained.without) == 1
+
+
 def test_the_first_topics_are_those_of_the_highest_scores(tagger):
     texts = [document.zones["body"] for document in textcat.open_corpus("newswire").test[:60]] + ["", "wheat"]
     scores = tagger.scores(texts)

@@ -40,6 +40,7 @@ _KINDS: tuple[dict[str, Any], ...] = (
     {},
 )
 _SPARSE = len(_KINDS) - 1  # the one of them whose weights are
+_KEEPING = 2  # the one of them that keeps its training documents
 # Of the first byte: the sums are made to fit; the arrays are not mapped.
 _SEALED, _COPIED = 16, 32
 
@@ -51,7 +52,10 @@ def models() -> tuple[Path, ...]:
         textcat.Document(str(k), {"title": text[:9], "body": text}, (topic,)) for k, (text, topic) in enumerate(_TEXTS)
     ]
     corpus = textcat.Corpus.from_documents("small", documents)
-    taggers = [textcat.Tagger.fit(corpus, textcat.Recipe("small", {}, features)) for features in _KINDS]
+    taggers = [
+        textcat.Tagger.fit(corpus, textcat.Recipe("small", {}, features), keep="documents" if i == _KEEPING else "none")
+        for i, features in enumerate(_KINDS)
+    ]
     taggers[_SPARSE] = replace(taggers[_SPARSE], weights=csr_array(taggers[_SPARSE].weights))
     return tuple(save(tagger, Path(_FOLDER.name, f"model-{i}")) for i, tagger in enumerate(taggers))
 
@@ -102,7 +106,7 @@ def _use(tagger: textcat.Tagger) -> None:
         json.dumps(tags)
     for topic in tagger.topics:
         tagger.terms(topic, 5)
-        tagger.explain(texts[0], topic, 3)
+        json.dumps(tagger.explain(texts[0], topic, 3).as_dict())
 
 
 def _seeds() -> Iterable[bytes]:

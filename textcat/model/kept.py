@@ -49,17 +49,18 @@ class Kept:
         """
         part = slice(*self.alphas.indptr[topic : topic + 2].tolist())
         documents = np.asarray(self.alphas.indices[part])
-        starts, ends = self.rows.indptr[documents], self.rows.indptr[documents + 1]
+        indptr, indices, data = map(np.asarray, self.rows)  # if mapped, seen without what memmap adds
+        starts, ends = indptr[documents], indptr[documents + 1]
         sizes = ends - starts
         first = np.cumsum(sizes) - sizes
         entries = np.arange(sizes.sum()) + np.repeat(starts - first, sizes)
-        x = np.zeros(n_features)
+        x = np.zeros(n_features, np.float32)
         x[row.indices] = row.data
-        products = x[self.rows.indices[entries]] * self.rows.data[entries]
+        products = x[indices[entries]] * data[entries]
         sums = np.zeros(len(documents))
         some = sizes > 0  # a description may be without a term
         if some.any():
-            sums[some] = np.add.reduceat(products, first[some])
+            sums[some] = np.add.reduceat(products, first[some], dtype=np.float64)
         return documents, sums * self.alphas.data[part]
 
 
