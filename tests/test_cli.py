@@ -163,6 +163,8 @@ def test_an_unknown_option_is_wrong_use(run, command):
         (["train", "newswire", "--set", "learner.tau_pos=50", "--set", "learner.kappa=-5"], "here τ₊ is fixed"),
         (["evaluate", "model", "--json", "--csv"], "choose one of --json, --csv, --markdown and --latex"),
         (["compare", "model"], "give 2 to 26 models"),
+        (["compare", "a", "b", "c", "--report", "r.html"], "give 2 models, not 3"),
+        (["report", "model", "--folds", "1"], "1 part leaves no document to train on"),
         (["compare", *27 * ["model"]], "give 2 to 26 models"),
         (["compare", "model", "model", "--bootstrap", "5"], "--bootstrap"),
         (["tune", "newswire", "--folds", "1"], "--folds"),
@@ -783,7 +785,7 @@ def test_a_reader_that_has_gone_is_no_error_to_speak_of(model):
 @pytest.mark.parametrize(
     ("words", "completions"),
     [
-        ("textcat e", ["evaluate"]),
+        ("textcat ev", ["evaluate"]),
         ("textcat train new", ["newswire"]),
         ("textcat train newswire --recipe paum", ["paum", "paum-2002"]),
         ("textcat train newswire --learner p", ["pa", "pam", "paum", "pdm"]),

@@ -185,6 +185,19 @@ def file(model, tmp_path_factory):
     return write_report(folder / "report.html", tagger, corpus, suspects=folder / "suspects.jsonl", resamples=100)
 
 
+@given(st.text(alphabet=st.characters(exclude_categories=()), max_size=30) | st.sampled_from(HOSTILE))
+def test_any_text_is_in_the_file_as_it_is_and_ends_no_element(text):
+    html5lib = pytest.importorskip("html5lib")
+    table = page._table("t", text, [f"{text}x", "y"], [[page._text(text), text]])
+    written = page._page(text, [("s", text, table)], {text: [text], "text": text})
+    written.encode()
+    tree = html5lib.HTMLParser(namespaceHTMLElements=False).parse(written)
+    assert len(list(tree.iter("script"))) == 2
+    assert len(list(tree.iter("td"))) == len(list(tree.iter("caption"))) == 1
+    read = json.loads(next(tree.iter("script")).text)["text"]
+    assert read == re.sub("[\x7f-\x9f\ud800-\udfff]", "\ufffd", text)
+
+
 def data_of(path):
     return json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.DOTALL)[1])
 
