@@ -257,8 +257,16 @@ def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, k
             everything = loaded.explain(document, topic, n=None)
             total = sum(each.contribution for each in everything.documents) + everything.bias
             assert total == pytest.approx(everything.score, rel=1e-3, abs=1e-2)
+            assert "training document" in everything._repr_html_()
             some = kept.explain(document, topic, n=4).documents
-            assert some == everything.documents[:4]
+            speaking = [each for each in everything.documents if each.contribution > 0]
+            against = [each for each in everything.documents if each.contribution <= 0]
+            assert everything.documents == speaking + against
+            assert some == speaking[:2] + against[:2]
+            for part in (speaking, against):
+                assert [abs(each.contribution) for each in part] == sorted(
+                    (abs(each.contribution) for each in part), reverse=True
+                )
             for each in everything.documents:
                 if each.id in train:
                     assert each.positive == (topic in train[each.id].topics)

@@ -58,9 +58,10 @@ class Explanation:
 
     @cached_property
     def documents(self) -> list[Neighbour]:
-        """The training documents that add or take most, the strongest first; empty where the model keeps none.
+        """The training documents that add most, and behind them those that take most; empty where the model keeps none.
 
-        What all of them add, and the bias, is the score. They are looked for when they are first asked for.
+        Half of as many as terms are listed are of either kind. What all documents add, and the bias, is the score. They
+        are looked for when they are first asked for.
         """
         return [] if self._neighbours is None else self._neighbours()
 
@@ -144,7 +145,13 @@ class Explanation:
         )
         caption = f"{self.topic}: score {self.score:.4f}, threshold {self.threshold:.4f}, bias {self.bias:+.4f}"
         head = "<tr><th>term</th><th>adds</th></tr>"
-        return f"<p>{_escaped(caption)}</p><table>{head}{rows}</table>"
+        documents = "".join(
+            f"<tr><td>{_escaped(each.id)}</td><td>{_escaped(each.title)}</td><td>{each.contribution:+.4f}</td></tr>"
+            for each in self.documents
+        )
+        if documents:
+            documents = f"<table><tr><th>training document</th><th>title</th><th>adds</th></tr>{documents}</table>"
+        return f"<p>{_escaped(caption)}</p><table>{head}{rows}</table>{documents}"
 
 
 def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
@@ -209,7 +216,12 @@ def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list
     kept = tagger.kept
     assert kept is not None
     documents, contributions = kept.contributions(column, row, len(tagger.features.idf_))
-    order = np.argsort(-np.abs(contributions), kind="stable")[:n]
+    order = np.argsort(-contributions, kind="stable")
+    n_for = int((contributions > 0).sum())
+    speaking, against = order[:n_for], order[n_for:][::-1]
+    if n is not None:
+        speaking, against = speaking[: (n + 1) // 2], against[: n // 2]
+    order = np.concatenate([speaking, against])
     entries = zip(documents[order].tolist(), contributions[order].tolist(), order.tolist(), strict=True)
     start = int(kept.alphas.indptr[column])
     alphas = kept.alphas.data
