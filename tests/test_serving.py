@@ -131,7 +131,9 @@ def test_a_text_is_a_text_whatever_it_looks_like(service, store, text, monkeypat
 
 
 def test_models_topics_and_the_description_can_be_asked_for(service, store):
-    (model,) = get(service, "/api/v1/models").json()["models"]
+    served = get(service, "/api/v1/models").json()
+    assert served["limits"] == {"bytes": 20_000, "documents": 50}
+    (model,) = served["models"]
     assert model == get(service, "/api/v1/models/news").json()
     assert model["corpus"] == "newswire"
     listed = get(service, "/api/v1/models/news/topics", params={"query": "WHE"}).json()

@@ -164,10 +164,18 @@ class ModelAnswer(_Answer):
     train_documents: int
 
 
+class LimitsAnswer(BaseModel):
+    """What a request may hold at most."""
+
+    bytes: int
+    documents: int
+
+
 class ModelsAnswer(BaseModel):
-    """The models that are served."""
+    """The models that are served, and what may be sent to them."""
 
     models: list[ModelAnswer]
+    limits: LimitsAnswer
 
 
 class TopicRow(BaseModel):

@@ -319,7 +319,8 @@ def _models(service: Service) -> APIRouter:
     @routes.get("/api/v1/models", response_model=s.ModelsAnswer, responses=problems())
     async def models() -> dict[str, Any]:
         """List the models that are served."""
-        return {"models": [served.summary() for served in store.models.values()]}
+        most = {"bytes": service.limits.max_bytes, "documents": service.limits.max_documents}
+        return {"models": [served.summary() for served in store.models.values()], "limits": most}
 
     @routes.get("/api/v1/models/{model}", response_model=s.ModelAnswer, responses=problems())
     async def model(model: Model, call: Call) -> Any:
