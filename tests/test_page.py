@@ -1,0 +1,502 @@
+"""The page of `textcat serve`, in a real Chromium: it asks nobody but its server, and runs nothing that it is sent."""
+
+import dataclasses
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import textcat
+
+PAGE = Path(textcat.__file__).parent / "serving" / "page"
+CHROMIUM = os.environ.get("TEXTCAT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+AXE = os.environ.get("TEXTCAT_AXE") or str(Path(__file__).parent.parent / "node_modules" / "axe-core" / "axe.min.js")
+STORY = "Wheat exports rose 😀😀 to 12 mln tonnes, the ministry said.\nCorn shipments fell."
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    "\"'><svg onload=alert(3)>",
+    "javascript:alert(4)//%0a#&?topic=x",
+    "\u202e<b>evil</b>\u2066" + "long " * 60,
+)
+
+WORDS = ("wheat", "gold", "coffee", "copper", "rice")
+
+
+def test_the_script_is_small_and_builds_nodes_by_text():
+    script, page, style = ((PAGE / name).read_text(encoding="utf-8") for name in ("page.js", "index.html", "page.css"))
+    assert len(script.encode()) <= 50_000
+    dangerous = r"(?:inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\b|\bFunction\(|srcdoc|DOMParser"
+    assert not re.findall(dangerous + r"|createContextualFragment|setHTML|import\(|innerText|javascript:", script)
+    addresses = re.findall(r"https?://[^\s\"'`)]+", script + page + style)
+    assert set(addresses) == {"http://www.w3.org/2000/svg"}  # a name, which nobody asks for
+    assert not re.findall(r"\son\w+=|style=|<style|<script(?! type=\"module\" src=)|@import|url\(", page + style)
+    assert page.count("src=") == 1
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM:
+        pytest.skip("there is no Chromium: TEXTCAT_CHROMIUM may name one")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, newswire_model):
+    """A server of the model `newswire`, of one of two topics, and of one whose topics and terms are hostile."""
+    pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
+    pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+    folder = tmp_path_factory.mktemp("served")
+    recipe = textcat.read_recipe("paum")
+    tagger, corpus = textcat.load(newswire_model), textcat.open_corpus("newswire")
+    textcat.save(dataclasses.replace(tagger, evaluation=tagger.evaluate(corpus)), folder / "newswire")
+    news = {"grain": "wheat corn tonnes exports", "gold": "gold ounces mine"}
+    for name, texts in {
+        "two": news,
+        "hostile": {
+            topic: f"{word} <script>alert({word})</script>" for word, topic in zip(WORDS, HOSTILE, strict=True)
+        },
+    }.items():
+        records = [{"text": text, "topics": [topic]} for topic, text in texts.items() for _ in range(4)]
+        textcat.save(textcat.train(textcat.Corpus.from_records(records), recipe), folder / name)
+    command = [
+        sys.executable,
+        "-m",
+        "textcat",
+        "serve",
+        *(str(folder / name) for name in ("newswire", "two", "hostile")),
+    ]
+    process = subprocess.Popen(
+        [*command, "--port", "0", "--workers", "1"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        yield _address(process)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _address(process):
+    """Return the URL that the server says it listens on."""
+    said, end = b"", time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        if select.select([process.stderr], [], [], 1)[0]:
+            said += os.read(process.stderr.fileno(), 4096)
+        if found := re.search(rb"http://127\.0\.0\.1:[0-9]+", said):
+            return found[0].decode() + "/"
+    raise AssertionError(f"the server does not say where it listens: {said.decode()}")
+
+
+@pytest.fixture
+def visit(browser, server):
+    """Open the page; at the end, nobody else was asked, and nothing went wrong that the test has not provoked."""
+    asked, wrong, contexts = [], [], []
+
+    def open_(hash_="", *, provoked=False, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(15_000)
+        context.on("request", lambda request: asked.append(request.url))
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+        if not provoked:
+            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.goto(server + hash_)
+        page.wait_for_selector("#model option", state="attached")
+        return page
+
+    yield open_
+    for context in contexts:
+        for page in context.pages:
+            page.unroute_all(behavior="wait")  # else a test after this one gets the error of an answer that was cut off
+        context.close()
+    assert not wrong
+    assert asked
+    assert not [url for url in asked if not url.startswith((server, "data:image/svg+xml,"))]
+
+
+def _tag(page, text=STORY, title=""):
+    page.fill("#title", title)
+    page.fill("#body", text)
+    page.wait_for_selector("#given .row")
+
+
+def _names(page, where="#given"):
+    return page.locator(f"{where} .name").all_inner_texts()
+
+
+def _marks(page, field="body"):
+    return page.locator(f"#{field}-under mark").all_text_contents()
+
+
+def _says(page, selector, words):
+    page.wait_for_function(
+        "([selector, words]) => document.querySelector(selector).textContent.includes(words)", arg=[selector, words]
+    )
+
+
+def _slide(page, selector, value):
+    page.locator(selector).evaluate(
+        "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input')); }", value
+    )
+
+
+def test_a_text_gets_its_topics_and_the_words_that_speak_for_them(visit):
+    page = visit()
+    _tag(page)
+    assert {"wheat", "maize", "grain"} <= set(_names(page))
+    _says(page, "#summary", f"{len(_names(page))} topics given")
+    row = page.locator("#given .row", has_text="maize")
+    row.hover()
+    _says(page, "#legend", "maize")
+    assert "Corn" in _marks(page)  # after two characters that JavaScript counts twice
+    assert page.locator("#body-under").text_content() == STORY + "\u200b"
+    page.locator("#given .row", has_text="wheat").hover()
+    _says(page, "#legend", "wheat")
+    assert page.locator("#body-under mark.m4").first.text_content() == "Wheat"
+    row.click()
+    reasons = page.locator("#given .details:not([hidden]) .reasons bdi")
+    assert reasons.first.inner_text() == "corn"
+    _says(page, "#given .details:not([hidden]) .sum", "above the threshold")
+    assert "null" not in page.locator("#given .details:not([hidden])").inner_text()
+    reasons.first.hover()
+    assert page.locator("#body-under mark.on").all_text_contents() == ["Corn"]
+    place = page.locator("#body-under mark.on").bounding_box()
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    assert re.fullmatch(r"corn\s*\+[0-9.]+", page.locator("#tip p").first.inner_text())
+
+
+def test_evidence_is_shown_in_the_title_and_in_the_body_and_stays_in_place_while_one_types(visit):
+    page = visit()
+    _tag(page, title="Gold and wheat")
+    page.locator("#given .row", has_text="wheat").hover()
+    page.wait_for_selector("#title-under mark.m4")
+    assert "wheat" in _marks(page, "title")
+    page.route("**/tag", lambda route: None)  # no answer comes any more
+    page.locator("#body").press("Control+Home")
+    page.keyboard.type("New ")
+    assert page.locator("#body-under").text_content() == "New " + STORY + "\u200b"
+    assert "Wheat" in _marks(page)
+
+
+def test_the_marks_lie_under_the_words(visit):
+    page = visit()
+    _tag(page, ("Wheat exports rose to 12 mln tonnes\tthe ministry said. " * 7 + "\n\n") * 40)
+    for field in ("title", "body"):
+        heights = page.evaluate(f"['{field}', '{field}-under'].map(id => document.getElementById(id).scrollHeight)")
+        assert heights[0] == heights[1]
+    assert page.evaluate("body_ = document.getElementById('body'), body_.scrollHeight <= body_.clientHeight")
+
+
+def test_topics_are_reached_and_explained_by_keyboard(visit):
+    page = visit()
+    _tag(page)
+    page.locator("#given .row").first.focus()
+    first, second = _names(page)[:2]
+    _says(page, "#legend", first)
+    page.keyboard.press("ArrowDown")
+    _says(page, "#legend", second)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#given .reasons")
+    focused = page.locator(":focus")
+    assert focused.get_attribute("aria-expanded") == "true"
+    assert second in focused.inner_text()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("Escape")
+    assert focused.get_attribute("aria-expanded") == "false"
+    order = []
+    page.locator("#skip").focus()
+    for _ in range(9):
+        order.append(page.evaluate("document.activeElement.id"))
+        page.keyboard.press("Tab")
+    assert order == ["skip", "to-read", "to-topics", "to-compare", "model", "title", "body", "open", "link"]
+
+
+def test_sliders_choose_the_topics(visit):
+    page = visit()
+    _tag(page)
+    before = _names(page)
+    _slide(page, "#minimal", 0.99)
+    kept = _names(page)
+    assert set(kept) < set(before)
+    assert page.locator("#minimal").get_attribute("aria-valuetext").startswith("99")
+    _slide(page, "#minimal", 0)
+    page.wait_for_function("() => document.querySelectorAll('#given .row').length === 50")
+    page.click("#minimal-reset")
+    assert _names(page) == before
+    page.locator("#given .row", has_text="wheat").click()
+    page.wait_for_selector(".own")
+    _slide(page, ".own", 1)
+    assert "wheat" not in _names(page)
+    assert "wheat" in _names(page, "#others")
+    page.get_by_label("Reset to the model’s threshold").click()
+    assert _names(page) == before
+
+
+def test_a_file_is_read_by_the_server_wherever_it_is_dropped(visit):
+    page = visit("#view=topics", provoked=True)
+    drop = """([name, data]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([data], name, {type: "text/plain"}));
+      for (const kind of ["dragover", "drop"])
+        document.body.dispatchEvent(new DragEvent(kind, {dataTransfer: transfer, bubbles: true, cancelable: true}));
+    }"""
+    page.evaluate(drop, ["<img src=x onerror=alert(1)>.txt", STORY])
+    page.wait_for_selector("#given .row")
+    assert page.input_value("#body").strip() == STORY
+    assert page.locator("#notice").inner_text().startswith("Read from <img src=x onerror=alert(1)>.txt")
+    problem = {"title": "Unprocessable Content", "status": 422, "detail": "The file is no text, <b>but</b> noise."}
+    page.route("**/api/v1/text*", lambda route: _answer(route, problem, 422))
+    page.evaluate(drop, ["noise.bin", "\0"])
+    _says(page, "#error", "Unprocessable Content: The file is no text, <b>but</b> noise.")
+    assert page.input_value("#body").strip() == STORY
+
+
+def _answer(route, content, status=200):
+    kind = "application/json" if status == 200 else "application/problem+json"
+    route.fulfill(status=status, content_type=kind, body=json.dumps(content))
+
+
+def test_a_topic_has_a_page_of_terms_quality_and_curve(visit):
+    page = visit("#view=topics")
+    page.wait_for_selector("#topic-rows tr")
+    assert page.locator("#topic-rows tr").count() == 50
+    page.fill("#query", "PALM")
+    _says(page, "#topics-found", "1 topic")
+    assert page.locator("#topic-rows a").all_inner_texts() == ["palm-oil"]
+    page.fill("#query", "xyz")
+    _says(page, "#topics-found", "No topic has “xyz” in its name.")
+    page.fill("#query", "wheat")
+    _says(page, "#topics-found", "1 topic")
+    page.click("#topic-rows a")
+    page.wait_for_selector("#topic-page svg")
+    assert page.evaluate("document.activeElement.id") == "topic-heading"
+    assert page.locator("#topic-page .terms th[scope=row]").first.inner_text() == "wheat"
+    assert "Average precision" in page.locator("#topic-page").inner_text()
+    assert "means 50" in page.locator("#topic-page svg").get_attribute("aria-label")
+    assert page.title() == "wheat · newswire · textcat"
+
+
+def test_two_models_are_compared(visit):
+    page = visit("#view=compare&with=two")
+    _says(page, "#compare-summary", "There is no text to compare on")
+    page.click("#compare-summary a")
+    _tag(page)
+    page.click("#to-compare")
+    page.select_option("#right", "two")
+    page.wait_for_selector(".versus .differs")
+    page.locator("#differ").check()
+    page.wait_for_function("() => document.querySelectorAll('.versus tbody tr:not(.differs)').length === 0")
+    page.locator("#differ").uncheck()
+    page.locator(".versus button", has_text="grain").click()
+    page.wait_for_function("() => document.querySelectorAll('.pane .reading').length === 2")
+    for pane in page.locator(".pane").all():
+        assert "Wheat" in pane.locator("mark").all_text_contents()
+    assert "with=two" in page.url
+
+
+def test_the_address_leads_back_forward_and_to_others(visit):
+    page = visit("#model=newswire&topic=wheat")
+    _tag(page)
+    page.wait_for_selector("#given .reasons")
+    page.locator("#given .row", has_text="maize").click()
+    page.click("#to-topics")
+    page.wait_for_selector("#topics:not([hidden])")
+    page.go_back()
+    page.wait_for_selector("#read:not([hidden])")
+    assert page.locator("[aria-expanded=true]").inner_text().startswith("maize")
+    page.go_back()
+    page.wait_for_function("() => document.querySelector('[aria-expanded=true]').textContent.startsWith('wheat')")
+    page.go_forward()
+    page.wait_for_function("() => document.querySelector('[aria-expanded=true]').textContent.startsWith('maize')")
+    page.click("#link")
+    _says(page, "#notice", "link")
+    other = visit(page.url.partition("/#")[2] and "#" + page.url.partition("#")[2])
+    other.wait_for_selector("#given .reasons")
+    assert other.input_value("#body") == STORY
+    assert other.locator("[aria-expanded=true]").inner_text().startswith("maize")
+    other.locator("#body").press("End")
+    other.keyboard.type("!")
+    assert "z=" not in other.url
+
+
+def test_a_damaged_address_is_told_and_leaves_a_page_that_works(visit):
+    page = visit("#z=%00&model=none&view=none", provoked=True)
+    for hash_ in ("z=AAAA", "model=none", "view=topic&topic=none", "z=!&view=compare"):
+        page.locator("#error button", has_text="Dismiss").click()
+        page.evaluate("hash => { location.hash = hash; }", hash_)
+        page.wait_for_selector("#error .message")
+    page.evaluate("location.hash = '%ff=&&=&view=none&topic=none'")
+    page.wait_for_selector("#read:not([hidden])")
+    _tag(page)
+
+
+def test_a_model_that_is_replaced_is_told_and_asked_again(visit):
+    page = visit()
+    _tag(page)
+
+    def replaced(route):
+        answer = route.fetch()
+        _answer(route, {**answer.json(), "version": "0123456789ab"})
+
+    page.route(re.compile("/(tag|explain)$"), replaced)
+    page.locator("#body").press("End")
+    page.keyboard.type(" Rice.")
+    _says(page, "#notice", "version 0123456789ab now answers")
+    _says(page, "#version", "0123456789ab")
+    page.wait_for_selector("#given .row")
+
+
+def test_errors_are_told_and_can_be_tried_again(visit):
+    page = visit(provoked=True)
+    page.route("**/tag", lambda route: route.abort())
+    page.fill("#body", STORY)
+    _says(page, "#error", "The server does not answer")
+    page.unroute("**/tag")
+    page.locator("#error button", has_text="Try again").click()
+    page.wait_for_selector("#given .row")
+    assert not page.locator("#error").inner_text()
+    page.route("**/tag", lambda route: route.fulfill(status=502, content_type="text/html", body="<h1>Bad Gateway"))
+    page.fill("#body", "Gold.")
+    _says(page, "#error", "The server answered 502")
+
+
+def test_a_server_with_keys_asks_for_one(visit):
+    page = visit(provoked=True)
+    keys = []
+
+    def guarded(route):
+        keys.append(route.request.headers.get("authorization"))
+        if keys[-1] == "Bearer right":
+            return route.continue_()
+        return _answer(route, {"title": "Unauthorized", "status": 401, "detail": "A key is needed."}, 401)
+
+    page.route("**/api/v1/**", guarded)
+    page.fill("#body", STORY)
+    _says(page, "#error", "A key is needed.")
+    page.fill("#key", "right")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#given .row")
+    assert keys[0] is None
+    assert "right" not in page.url
+
+
+def test_a_text_beyond_the_limit_is_not_sent_and_a_long_one_is_not_marked(visit):
+    page = visit()
+    page.route("**/api/v1/models", lambda route: _answer(route, {**route.fetch().json(), "limits": {"bytes": 300_000}}))
+    page.reload()
+    page.wait_for_selector("#model option", state="attached")
+    long = "document.getElementById('body').value = ('wheat '.repeat(99) + '\\n').repeat(%d)"
+    page.evaluate(long % 510)
+    page.locator("#title").press("a")
+    _says(page, "#size", "the server takes 300 kB at most")
+    assert not _names(page)
+    page.evaluate(long % 340)
+    page.locator("#title").press("Backspace")
+    page.wait_for_selector("#given .row")
+    _says(page, "#legend", "too long to mark")
+    assert not _marks(page)
+    _tag(page)
+    page.wait_for_selector("#body-under mark")
+
+
+def test_hostile_topics_and_texts_run_nothing(visit):
+    """Without the policy, which would hold scripts back even if there were some."""
+    page = visit("#model=hostile", provoked=True, bypass_csp=True)
+    text = " ".join(WORDS)
+    page.fill("#title", "</textarea><svg onload=alert(7)>")
+    page.fill("#body", f"{text} <script>alert(9)</script><img src=x onerror=alert(8)>")
+    page.wait_for_selector(".row")
+    shown = _names(page) + _names(page, "#others")
+    assert len(shown) == len(HOSTILE)
+    for name in shown:
+        page.locator(".row", has_text=name).click()
+        page.wait_for_selector(".details:not([hidden]) .reasons")
+        page.click(".details:not([hidden]) p > a")
+        page.wait_for_selector("#topic-page svg")
+        assert page.locator("#topic-heading").inner_text() == name
+        page.click("#to-read")
+    page.click("#to-topics")
+    page.wait_for_selector("#topic-rows tr")
+    page.click("#to-compare")
+    page.locator(".versus button").first.click()
+    page.wait_for_selector(".pane .reading")
+    assert page.evaluate("document.querySelectorAll('body script, img, svg:not([viewBox]), b > :not(bdi)').length") == 0
+
+
+def test_the_policy_of_the_server_holds_nothing_back_that_the_page_needs(visit):
+    page = visit()
+    assert page.evaluate("fetch('/').then(answer => answer.headers.get('content-security-policy'))").startswith(
+        "default-src 'none'; script-src 'self'; style-src 'self'"
+    )
+    page.evaluate("addEventListener('securitypolicyviolation', event => console.error(event.violatedDirective))")
+    _tag(page)
+    page.click("#to-topics")
+    page.wait_for_selector("#topic-rows tr")
+    page.click("#topic-rows a")
+    page.wait_for_selector("#topic-page svg")
+
+
+@pytest.mark.parametrize(
+    ("rules", "options"),
+    [
+        ({"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}, {}),
+        (
+            {"type": "rule", "values": ["color-contrast"]},
+            {"color_scheme": "dark", "viewport": {"width": 320, "height": 640}, "reduced_motion": "reduce"},
+        ),
+    ],
+    ids=["light", "dark and narrow"],
+)
+def test_axe_finds_nothing_and_no_view_is_too_wide(visit, rules, options):
+    page = visit(provoked=True, **options)
+    axe = Path(AXE).read_text(encoding="utf-8") if Path(AXE).is_file() else ""
+    page.evaluate(axe)
+
+    def check(view):
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        if axe:
+            found = page.evaluate("runOnly => axe.run({runOnly})", rules)
+            assert found["passes"]
+            assert not [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]], view
+
+    check("empty")
+    _tag(page, title="Wheat")
+    page.locator("#given .row").first.click()
+    page.wait_for_selector(".own")
+    _slide(page, ".own", 0.1)
+    _slide(page, "#minimal", 0.3)
+    check("text")
+    page.click("#given .details:not([hidden]) p > a")
+    page.wait_for_selector("#topic-page svg")
+    check("topic")
+    page.click("#to-topics")
+    page.wait_for_selector("#topic-rows tr")
+    check("topics")
+    page.click("#to-compare")
+    page.locator(".versus button").first.click()
+    page.wait_for_selector(".pane .reading")
+    check("compare")
+    page.route("**/tag", lambda route: _answer(route, {"title": "Unauthorized", "detail": "A key is needed."}, 401))
+    page.click("#to-read")
+    page.fill("#body", "gold")
+    page.wait_for_selector("#key")
+    check("error")
+    if not axe:
+        pytest.skip("only widths are looked at: axe-core is not there, TEXTCAT_AXE may name its axe.min.js")

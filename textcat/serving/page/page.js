@@ -1,0 +1,976 @@
+// The page of `textcat serve`: a text, its topics, and why. What the server or a file says is only ever put into text nodes.
+// Where we are stands in the address: #view=read&model=reuters&topic=earn (&z=… holds a packed text).
+
+const CANDIDATES = 50;      // topics that are shown at most, until sliders ask for more,
+const NEXT = 8;             // how many of those that are not given,
+const REASONS = 60;         // terms of which the text shows the evidence,
+const LISTED = 12;          // and how many of them are listed
+const PACKED = 16_000;      // characters of a text in a link
+const UNPACKED = 1_000_000; // and what it may unpack to
+const STRENGTHS = [0.06, 0.15, 0.35, 0.65]; // from which part of the strongest contribution on a mark is darker: m0 to m4
+const LONG = 200_000;       // characters of a text from which on it is not marked: a browser takes too long for it
+const VIEWS = ["read", "topics", "topic", "compare"];
+const FIELDS = { title: "title", body: "body", text: "body", "": "body" }; // where a zone of the server's is written
+
+const $ = (id) => document.getElementById(id);
+const state = {
+  models: [], model: null, versions: new Map(), limit: null,
+  text: { title: "", body: "" }, z: null,
+  tags: [], given: new Set(), tagged: false, minimal: null, own: new Map(),
+  pinned: null, hovered: null, term: null,
+  evidence: new Map(), facts: new Map(), marks: {}, view: null,
+};
+
+// ---------------------------------------------------------------- nodes
+
+function node(name, props = {}, ...children) {
+  const made = name === "svg" || SVG.has(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key === "width%") made.style.width = `${value}%`;
+    else if (key === "left%") made.style.left = `${value}%`;
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+const SVG = new Set(["path", "line", "circle", "g"]);
+const bdi = (text) => node("bdi", {}, text);
+
+// ---------------------------------------------------------------- numbers
+
+const counted = new Intl.NumberFormat("en");
+const count = (n, one, many = `${one}s`) => `${counted.format(n)} ${n === 1 ? one : many}`;
+const percent = (p) => (p > 0 && p < 0.001 ? "<\u202f0.1" : p < 1 && p > 0.9995 ? ">\u202f99.9" : (100 * p).toFixed((p && p < 0.0995) || (p < 1 && p > 0.9905) ? 1 : 0)) + "\u202f%";
+const passable = (x) => Number.isFinite(x) && Math.abs(x) < 1e38; // JSON has no infinity
+const decimal = (x) => (!passable(x) ? "none" : x === 0 ? "0" : Math.abs(x) >= 1000 ? counted.format(Math.round(x)) : Number(x.toPrecision(3)).toString().replace("-", "−"));
+const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
+const bytes = (n) => (n < 10_000 ? `${counted.format(n)} bytes` : n < 1e6 ? `${Math.round(n / 1000)} kB` : `${(n / 1e6).toFixed(1).replace(".0", "")} MB`);
+const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
+const shown = (tag) => (tag.probability === null || tag.probability === undefined ? decimal(tag.score) : percent(tag.probability));
+const worth = (tag) => tag.probability ?? tag.score;
+
+// ---------------------------------------------------------------- the server
+
+class Problem extends Error {
+  constructor(title, detail, status = 0, wait = null) {
+    super(detail || title);
+    Object.assign(this, { title, detail, status, wait });
+  }
+}
+
+async function ask(path, { json, body, type, signal } = {}) {
+  const headers = { Accept: "application/json" };
+  const key = stored();
+  if (key) headers.Authorization = `Bearer ${key}`;
+  if (json) headers["Content-Type"] = "application/json";
+  else if (body) headers["Content-Type"] = type || "application/octet-stream";
+  let answer, content;
+  try {
+    answer = await fetch(new URL(`api/v1/${path}`, document.baseURI), {
+      method: json || body ? "POST" : "GET", headers, body: json ? JSON.stringify(json) : body, signal, credentials: "omit", cache: "no-store",
+    });
+    content = await answer.text();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem("The server does not answer", "It may have been stopped, or the connection is lost.");
+  }
+  try {
+    content = JSON.parse(content);
+  } catch {
+    content = null;
+  }
+  if (!answer.ok || content === null || typeof content !== "object") {
+    const wait = Number.parseInt(answer.headers.get("Retry-After"), 10);
+    const words = content && typeof content.detail === "string" ? content.detail : `The server answered ${answer.status}${answer.ok ? ", but no JSON" : ""}.`;
+    throw new Problem((content && typeof content.title === "string" && content.title) || "Something went wrong", words, answer.status, wait || null);
+  }
+  if (content.model && content.version) seen(content.model, content.version);
+  return content;
+}
+
+function stored(key) {
+  try {
+    if (key !== undefined) sessionStorage.setItem("textcat-key", key);
+    return sessionStorage.getItem("textcat-key");
+  } catch {
+    return key ?? null; // a browser that keeps nothing
+  }
+}
+
+const of = (model, rest) => `models/${encodeURIComponent(model)}/${rest}`;
+
+// A model may be replaced while the page is open: every answer names its version.
+function seen(model, version) {
+  const before = state.versions.get(model);
+  if (before === version) return;
+  state.versions.set(model, version);
+  if (model === state.model) showVersion();
+  if (before === undefined) return;
+  state.evidence.clear();
+  state.facts.clear();
+  notice("The model ", bdi(model), ` was replaced: version ${version} now answers, no longer ${before}.`);
+  state.tagged = false;
+  setTimeout(show);
+}
+
+function showVersion() {
+  const version = state.versions.get(state.model) ?? "";
+  $("version").textContent = version && `version ${version}`;
+}
+
+// ---------------------------------------------------------------- messages
+
+function message(place, wrong, ...content) {
+  const close = node("button", { type: "button", onclick: () => place.replaceChildren() }, "Dismiss");
+  place.replaceChildren(node("div", { class: wrong ? "message wrong" : "message" }, ...content, close));
+}
+const notice = (...content) => message($("notice"), false, node("p", {}, ...content));
+
+function wrong(error, again = null) {
+  if (error.name === "AbortError") return;
+  const parts = [node("p", {}, node("strong", {}, error.title ?? "The page made a mistake"), ": ", error.message,
+    error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
+  if (error.status === 401 || error.status === 403) parts.push(keyForm());
+  else if (again) parts.push(node("button", { type: "button", onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
+  if (!(error instanceof Problem)) console.error(error);
+  message($("error"), true, ...parts);
+}
+
+function keyForm() {
+  const input = node("input", { type: "password", id: "key", autocomplete: "off" });
+  const use = (event) => {
+    event.preventDefault();
+    stored(input.value.trim());
+    $("error").replaceChildren();
+    start();
+  };
+  return node("form", { onsubmit: use }, node("label", { for: "key" }, "API key"), input, node("button", {}, "Use this key"));
+}
+
+// ---------------------------------------------------------------- the address
+
+function route() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const view = VIEWS.includes(given.get("view")) ? given.get("view") : "read";
+  const found = { view };
+  for (const key of ["model", "topic", "with", "q", "z"]) found[key] = given.get(key);
+  return found;
+}
+
+function address(changes) {
+  const { z: _, ...here } = route();
+  const wanted = { ...here, model: state.model, ...changes };
+  const pairs = Object.entries(wanted).filter(([key, value]) => value !== null && value !== undefined && value !== "" && !(key === "view" && value === "read"));
+  return `#${new URLSearchParams(pairs)}`;
+}
+
+function go(changes, replace = false) {
+  const hash = address(changes);
+  if (hash === location.hash) return;
+  history[replace ? "replaceState" : "pushState"](null, "", hash);
+  show();
+}
+
+// Make the page what the address says.
+async function show() {
+  const here = route();
+  const known = state.models.map((model) => model.model);
+  if (!known.length) return;
+  const model = known.includes(here.model) ? here.model : known[0];
+  const other = model !== state.model;
+  if (other) {
+    Object.assign(state, { model, minimal: null, hovered: null, tagged: false });
+    state.own.clear();
+    state.facts.clear();
+    state.evidence.clear();
+    rows.clear();
+    $("model").value = model;
+    showVersion();
+  }
+  const before = state.view;
+  if (before && before !== here.view) $("error").replaceChildren();
+  state.view = here.view;
+  if (here.model && here.model !== model) wrong(new Problem("No such model", `The server has no model '${here.model}': it has ${known.join(", ")}. The page shows ${model}.`));
+  for (const view of VIEWS) $(view).hidden = view !== here.view;
+  for (const [id, view] of [["to-read", "read"], ["to-topics", "topics"], ["to-compare", "compare"]]) {
+    const keep = view === "compare" ? { with: here.with } : { with: null };
+    $(id).href = address({ view, topic: null, q: null, ...keep });
+    if (view === here.view || (view === "topics" && here.view === "topic")) $(id).setAttribute("aria-current", "page");
+    else $(id).removeAttribute("aria-current");
+  }
+  const titles = { read: "Text", topics: "Topics", topic: here.topic ?? "Topic", compare: "Compare" };
+  document.title = `${titles[here.view]} · ${model} · textcat`;
+  if (before && before !== here.view) {
+    scrollTo(0, 0);
+    $(`${here.view}-heading`).focus({ preventScroll: true });
+  }
+  if (here.z && here.z !== state.z) await unpackInto(here.z);
+  if (here.view === "read") {
+    state.pinned = here.topic;
+    if (!state.tagged) await tagNow();
+    else drawTopics();
+  } else if (here.view === "topics") await showTopics(here.q ?? "");
+  else if (here.view === "topic") await showTopic(here.topic ?? "");
+  else await showComparison(here);
+}
+
+// ---------------------------------------------------------------- the text
+
+const empty = () => !(state.text.title + state.text.body).trim();
+const wellFormed = (text) => (text.toWellFormed ? text.toWellFormed() : text);
+
+function content() {
+  const { title, body } = state.text;
+  return title.trim() ? { zones: { title: wellFormed(title), body: wellFormed(body) } } : { text: wellFormed(body) };
+}
+
+function setText(text) {
+  Object.assign(state.text, { title: "", body: "" }, text);
+  for (const field of ["title", "body"]) $(field).value = state.text[field];
+  changed();
+}
+
+// Keep the marks before and after an edit in place until new ones come.
+function shifted(marks, before, after) {
+  if (!marks.length) return marks;
+  let head = 0;
+  while (head < before.length && head < after.length && before[head] === after[head]) head++;
+  let tail = 0;
+  while (tail < before.length - head && tail < after.length - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  const moved = after.length - before.length;
+  return marks.flatMap((mark) => mark.end <= head ? [mark]
+    : mark.start >= before.length - tail ? [{ ...mark, start: mark.start + moved, end: mark.end + moved }] : []);
+}
+
+function changed() {
+  for (const field of ["title", "body"]) {
+    const after = $(field).value;
+    state.marks[field] = shifted(state.marks[field] ?? [], state.text[field], after);
+    state.text[field] = after;
+    drawMarks(field);
+  }
+  state.evidence.clear();
+  state.tagged = false;
+  if (route().z) {
+    state.z = null;
+    history.replaceState(null, "", address({}));
+  }
+  drawSize();
+}
+
+function drawSize() {
+  const size = new TextEncoder().encode(JSON.stringify(content())).length;
+  $("link").disabled = $("clear").disabled = empty();
+  const over = state.limit !== null && size > state.limit;
+  $("size").className = over ? "size over" : "size";
+  const characters = empty() ? "" : count([...state.text.title].length + [...state.text.body].length, "character");
+  $("size").textContent = over ? `${bytes(size)}: the server takes ${bytes(state.limit)} at most` : [characters, state.limit && `at most ${bytes(state.limit)}`].filter(Boolean).join(", ");
+  return !over;
+}
+
+let timer = null;
+function tagSoon(wait = 250) {
+  clearTimeout(timer);
+  timer = setTimeout(tagNow, wait);
+}
+
+let running = null;
+async function tagNow() {
+  clearTimeout(timer);
+  running?.abort();
+  if (empty() || !drawSize()) {
+    Object.assign(state, { tags: [], tagged: false });
+    state.given.clear();
+    busy(false);
+    return drawTopics();
+  }
+  const { signal } = (running = new AbortController());
+  busy(true);
+  try {
+    await tagBy(signal, CANDIDATES);
+    $("error").replaceChildren();
+    drawTopics();
+    announce();
+    if (state.given.size) await explainGiven(signal);
+  } catch (error) {
+    wrong(error, tagNow);
+  } finally {
+    if (running?.signal === signal) busy(false);
+  }
+}
+
+async function tagBy(signal, top) {
+  const { model } = state;
+  const document_ = content();
+  const [candidates, given] = await sameVersion(() => Promise.all([
+    ask(of(model, "tag"), { json: { ...document_, top }, signal }), ask(of(model, "tag"), { json: document_, signal })]));
+  const extra = given.tags.filter((tag) => !candidates.tags.some((other) => other.topic === tag.topic));
+  const tags = [...candidates.tags, ...extra].sort((a, b) => worth(b) - worth(a) || b.score - a.score);
+  Object.assign(state, { tags, given: new Set(given.tags.map((tag) => tag.topic)), tagged: true, top });
+}
+
+// Answers that belong together must be of one version: if the model was replaced in between, ask once more.
+async function sameVersion(asking) {
+  const answers = await asking();
+  return answers.every((answer) => answer.version === answers[0].version) ? answers : asking();
+}
+
+async function explainGiven(signal) {
+  const topics = passing().map((tag) => tag.topic).slice(0, 10).filter((topic) => !state.evidence.has(topic));
+  if (!topics.length) return;
+  const answer = ask(of(state.model, "explain"), { json: { ...content(), topics, n: REASONS }, signal });
+  topics.forEach((topic, place) => keep(state.evidence, topic, answer.then(({ explanations }) => explanations[place])));
+  await answer;
+  drawEvidence();
+}
+
+function keep(map, key, promise) {
+  map.set(key, promise);
+  promise.catch(() => map.get(key) === promise && map.delete(key)); // what failed is asked again
+  return promise;
+}
+
+function explanation(topic) {
+  return state.evidence.get(topic) ?? keep(state.evidence, topic, ask(of(state.model, "explain"), { json: { ...content(), topics: [topic], n: REASONS } }).then(({ explanations }) => explanations[0]));
+}
+
+function facts(topic, terms = 25) {
+  const key = `${terms} ${topic}`;
+  return state.facts.get(key) ?? keep(state.facts, key, ask(of(state.model, `topic?${new URLSearchParams({ name: topic, terms })}`)));
+}
+
+function busy(on) {
+  $("busy").hidden = !on;
+  $("given").setAttribute("aria-busy", on);
+}
+
+function announce() {
+  const tags = passing();
+  $("summary").textContent = tags.length ? `${count(tags.length, "topic")} given` : "none given";
+}
+
+// ---------------------------------------------------------------- evidence in the text
+
+// The server counts characters, JavaScript counts half of some twice: where each character begins.
+function places(text) {
+  if (!/[\ud800-\udfff]/.test(text)) return (place) => Math.min(place, text.length);
+  const starts = [];
+  for (let place = 0; place < text.length; place += text.codePointAt(place) > 0xffff ? 2 : 1) starts.push(place);
+  return (place) => starts[place] ?? text.length;
+}
+
+// Spans of terms, which may overlap, → pieces of a text, each with the terms over it.
+function pieces(reasons, field, text) {
+  const place = places(text);
+  const edges = new Map();
+  const edge = (at, term, on) => edges.set(at, [...(edges.get(at) ?? []), [term, on]]);
+  reasons.forEach((reason, rank) => {
+    for (const { zone, start, end } of reason.spans) {
+      if (field !== (FIELDS[zone] ?? "body") || end <= start) continue;
+      edge(place(start), rank, 1);
+      edge(place(end), rank, -1);
+    }
+  });
+  const made = [];
+  const over = new Map();
+  const at = [...edges.keys()].sort((x, y) => x - y);
+  at.forEach((start, i) => {
+    for (const [rank, step] of edges.get(start)) over.set(rank, (over.get(rank) ?? 0) + step);
+    const terms = [...over].filter(([, n]) => n > 0).map(([rank]) => rank);
+    const end = at[i + 1];
+    if (terms.length && end > start) made.push({ start, end, terms, sum: terms.reduce((sum, rank) => sum + reasons[rank].contribution, 0) });
+  });
+  const largest = Math.max(...reasons.map((reason) => Math.abs(reason.contribution)), 1e-9);
+  const level = (share) => STRENGTHS.filter((least) => share >= least).length;
+  return made.map(({ start, end, terms, sum }) => ({
+    start, end, why: terms.map((rank) => reasons[rank]), class: `${sum < 0 ? "con" : "pro"} m${level(Math.abs(sum) / largest)}`,
+  }));
+}
+
+function marked(text, marks, end = "") {
+  const made = [];
+  let done = 0;
+  for (const mark of marks) {
+    made.push(text.slice(done, mark.start));
+    const on = state.term !== null && mark.why.some((reason) => reason.term === state.term);
+    const element = node("mark", { class: on ? `${mark.class} on` : mark.class }, text.slice(mark.start, mark.end));
+    reasonsOf.set(element, mark.why);
+    made.push(element);
+    done = mark.end;
+  }
+  return [...made, text.slice(done) + end];
+}
+const reasonsOf = new WeakMap();
+
+function drawMarks(field) {
+  const under = $(`${field}-under`);
+  const long = state.text[field].length > LONG;
+  under.parentNode.classList.toggle("long", long);
+  if (long) return under.replaceChildren();
+  under.classList.toggle("dim", state.term !== null);
+  return under.replaceChildren(...marked(state.text[field], state.marks[field] ?? [], "\u200b"));
+}
+
+const lit = () => state.hovered ?? state.pinned ?? passing()[0]?.topic ?? null;
+
+async function drawEvidence() {
+  const topic = lit();
+  for (const row of document.querySelectorAll(".topics > li")) row.classList.toggle("lit", row.topic === topic);
+  if (!state.tagged && state.tags.length) return; // marks stay where they are until there are new ones
+  if (topic === null) return paint(null, []);
+  try {
+    const found = await explanation(topic);
+    if (topic === lit() && state.tagged) paint(topic, found.reasons);
+  } catch (error) {
+    wrong(error, drawEvidence);
+  }
+}
+
+function paint(topic, reasons) {
+  const long = Math.max(state.text.title.length, state.text.body.length) > LONG;
+  for (const field of ["title", "body"]) {
+    state.marks[field] = topic === null || long ? [] : pieces(reasons, field, state.text[field]);
+    drawMarks(field);
+  }
+  $("legend").hidden = topic === null;
+  if (topic === null) return;
+  if (long) return $("legend").replaceChildren(`The text is too long to mark words in it, as it has more than ${count(LONG, "character")}; choose a topic to see them listed.`);
+  $("legend").replaceChildren(node("span", {}, "What the text says on ", node("b", {}, bdi(topic))),
+    node("mark", { class: "pro m2" }, "speaks for it"), node("mark", { class: "con m2" }, "speaks against it"));
+}
+
+function emphasise(term) {
+  state.term = term;
+  for (const field of ["title", "body"]) drawMarks(field);
+}
+
+function tip(event) {
+  const mark = document.elementsFromPoint(event.clientX, event.clientY).find((element) => reasonsOf.has(element));
+  $("tip").hidden = !mark;
+  if (!mark) return;
+  $("tip").replaceChildren(...reasonsOf.get(mark).map((reason) => node("p", {}, bdi(reason.term), node("span", {}, signed(reason.contribution)))));
+  $("tip").style.left = `${clamp(event.clientX + 12, 4, innerWidth - $("tip").offsetWidth - 4)}px`;
+  $("tip").style.top = `${event.clientY + 22 + $("tip").offsetHeight > innerHeight ? event.clientY - $("tip").offsetHeight - 12 : event.clientY + 22}px`;
+}
+
+// ---------------------------------------------------------------- topics of the text
+
+// A topic's own slider is stronger than the one for all topics, which is stronger than what the model decides.
+function passes(tag) {
+  if (state.own.has(tag.topic)) return worth(tag) >= state.own.get(tag.topic);
+  return state.minimal === null ? state.given.has(tag.topic) : worth(tag) >= state.minimal;
+}
+const passing = () => state.tags.filter(passes);
+
+function scale() {
+  const values = state.tags.map(worth);
+  if (!state.tags.length || state.tags[0].probability !== null && state.tags[0].probability !== undefined) return { low: 0, high: 1, name: "probability", show: percent };
+  return { low: Math.min(0, ...values), high: Math.max(1e-6, ...values), name: "score", show: decimal };
+}
+
+function drawTopics() {
+  const tags = passing();
+  const others = state.tags.filter((tag) => !passes(tag)).slice(0, NEXT);
+  const pinned = state.tags.find((tag) => tag.topic === state.pinned);
+  if (pinned && !tags.includes(pinned) && !others.includes(pinned)) others.push(pinned);
+  $("empty").hidden = state.tags.length > 0;
+  $("minimal-box").hidden = !state.tags.length;
+  $("others-box").hidden = !others.length;
+  if (!state.tags.length) $("summary").textContent = "";
+  else announce();
+  drawRows($("given"), tags, true);
+  drawRows($("others"), others, false);
+  drawMinimal();
+  return drawEvidence();
+}
+
+// Rows are kept by topic, so that the focus stays where it is when a list changes or a topic moves to the other list.
+const rows = new Map();
+function drawRows(list, tags, given) {
+  const focused = document.activeElement;
+  const wanted = tags.map((tag) => drawRow(tag, given));
+  for (const row of [...list.children]) if (!wanted.includes(row)) row.remove();
+  wanted.forEach((row, place) => list.children[place] !== row && list.insertBefore(row, list.children[place] ?? null));
+  if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+}
+
+function drawRow(tag, given) {
+  const key = tag.topic;
+  let row = rows.get(key);
+  if (!row) {
+    const number = rows.size;
+    const details = node("div", { class: "details", id: `why-${number}`, hidden: true });
+    const button = node("button", { type: "button", class: "row", "aria-expanded": "false", "aria-controls": details.id,
+      onclick: () => go({ topic: state.pinned === key ? null : key }),
+      onpointerenter: () => hover(key), onpointerleave: () => hover(null), onfocus: () => hover(key), onblur: () => hover(null), onkeydown: move },
+      node("bdi", { class: "name" }, key), node("span", { class: "value" }), node("span", { class: "bar", "aria-hidden": "true" }, node("i"), node("b", { hidden: true })));
+    row = node("li", {}, button, details);
+    row.topic = key;
+    rows.set(key, row);
+  }
+  const { low, high } = scale();
+  const share = (value) => clamp((100 * (value - low)) / (high - low), 0, 100);
+  row.className = given ? "given" : "";
+  row.querySelector(".value").textContent = shown(tag);
+  row.querySelector(".bar i").style.width = `${share(worth(tag))}%`;
+  const cut = state.own.get(key) ?? state.minimal;
+  row.querySelector(".bar b").hidden = cut === null;
+  row.querySelector(".bar b").style.left = `${share(cut ?? 0)}%`;
+  const open = state.pinned === key;
+  row.firstChild.setAttribute("aria-expanded", open);
+  if (!open) row.lastChild.hidden = true;
+  else drawDetails(row, tag);
+  return row;
+}
+
+let waiting = null;
+function hover(topic) {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    if (state.hovered === topic) return;
+    state.hovered = topic;
+    drawEvidence();
+  }, topic === null ? 120 : 40);
+}
+
+function move(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const all = [...document.querySelectorAll("#read .row")];
+  all[all.indexOf(event.currentTarget) + step]?.focus();
+}
+
+async function drawDetails(row, tag) {
+  const details = row.lastChild;
+  const { topic } = tag;
+  const shape = `${state.model} ${state.versions.get(state.model)} ${JSON.stringify(state.text)}`;
+  details.hidden = false;
+  if (details.shape === shape) return drawOwn(details, tag);
+  details.shape = shape;
+  if (!details.firstChild) details.append(node("p", { class: "sum" }, "Asking why …"));
+  try {
+    const [why, about] = await Promise.all([explanation(topic), facts(topic)]);
+    if (details.shape !== shape) return;
+    fillDetails(details, tag, why, about);
+  } catch (error) {
+    details.shape = null;
+    wrong(error, drawTopics);
+  }
+}
+
+function fillDetails(details, tag, why, about) {
+  const focused = details.contains(document.activeElement) ? document.activeElement.className : null;
+  const parts = [reasonList(why), sumLine(why), withoutLine(why), neighbours(why.documents ?? []), ownSlider(tag, about),
+    node("p", {}, node("a", { href: address({ view: "topic", topic: tag.topic }) }, "All about ", bdi(tag.topic)))];
+  details.replaceChildren(...parts.filter(Boolean));
+  if (focused) details.querySelector(`[class="${focused}"]`)?.focus({ preventScroll: true });
+  drawOwn(details, tag);
+}
+
+function reasonItems(reasons, n, wrap) {
+  const largest = Math.max(...reasons.map((reason) => Math.abs(reason.contribution)), 1e-9);
+  return reasons.slice(0, n).map((reason) => {
+    const bar = node("i", { class: reason.contribution < 0 ? "con" : "pro", "width%": (50 * Math.abs(reason.contribution)) / largest });
+    return node("li", {}, wrap(reason, [bdi(reason.term), node("span", { class: "swing", "aria-hidden": "true" }, bar), node("span", { class: "number" }, signed(reason.contribution))]));
+  });
+}
+
+function reasonList(why) {
+  const items = reasonItems(why.reasons, LISTED, (reason, parts) => node("button", {
+    type: "button", onpointerenter: () => emphasise(reason.term), onpointerleave: () => emphasise(null), onfocus: () => emphasise(reason.term), onblur: () => emphasise(null),
+    onclick: () => toEvidence(reason),
+  }, parts));
+  if (!items.length) return node("p", {}, "No word of the text is known to the model.");
+  return node("div", {}, node("h3", {}, "Words that speak for it (+) and against it (−)"), node("ul", { class: "reasons" }, items));
+}
+
+function toEvidence(reason) {
+  const found = document.querySelector(".under mark.on");
+  if (!found) return notice("The text has no place to show for ", bdi(reason.term), ".");
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  return found.scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
+}
+
+function sumLine(why) {
+  if (why.score === null) return node("p", { class: "sum" }, "The model ranks this text for other topics only.");
+  const words = why.reasons.reduce((sum, reason) => sum + reason.contribution, 0) + (why.rest ?? 0);
+  const cut = why.threshold;
+  const above = !passable(cut) ? ". No score is high enough for it." : `${why.score > cut ? ", above" : ", not above"} the threshold ${signed(cut)}.`;
+  return node("p", { class: "sum" }, "All words ", node("b", {}, signed(words)), ", bias ", node("b", {}, signed(why.bias)), ": score ", node("b", {}, signed(why.score)), above);
+}
+
+function withoutLine(why) {
+  if (!why.without?.length) return null;
+  const terms = why.without.flatMap((term, i) => [i ? (i === why.without.length - 1 ? " and " : ", ") : "", node("b", {}, bdi(term))]);
+  return node("p", { class: "without" }, "Without ", ...terms, " the text would lose this topic.");
+}
+
+function neighbours(documents) {
+  if (!documents.length) return null;
+  const items = documents.map(({ id, title, contribution, positive }) => node("li", {},
+    node("span", { class: `sign ${positive ? "pro" : "con"}`, role: "img", "aria-label": positive ? "speaks for it" : "speaks against it" }, positive ? "+" : "−"),
+    node("span", {}, bdi(title || id), title && id && title !== id ? node("span", { class: "aside" }, " ", bdi(id)) : null, node("span", { class: "aside" }, ` ${signed(contribution)}`))));
+  return node("div", {}, node("h3", {}, "Training documents that decide it"), node("ul", { class: "papers" }, items));
+}
+
+// The slider of one topic starts at the threshold of its own, as a probability.
+function ownSlider(tag, about) {
+  const { low, high, name, show } = scale();
+  const own = !passable(about.threshold) ? high : name === "score" ? about.threshold : about.curve ? sigmoid(about.curve.a * about.threshold + about.curve.b) : 0.5;
+  const id = `own-${[...rows.keys()].indexOf(tag.topic)}`;
+  const set = (value) => { value === null ? state.own.delete(tag.topic) : state.own.set(tag.topic, value); drawTopics(); };
+  const input = node("input", { type: "range", class: "own", id, min: low, max: high, step: (high - low) / 100, oninput: () => set(Number(input.value)) });
+  const reset = node("button", { type: "button", class: "quiet", "aria-label": "Reset to the model’s threshold", onclick: () => { set(null); input.focus(); } }, "Reset");
+  const box = node("div", { class: "slider" }, node("label", { for: id }, `Minimal ${name} of `, bdi(tag.topic)), node("output", { for: id }), input, reset);
+  box.draw = () => {
+    const chosen = state.own.get(tag.topic);
+    input.value = chosen ?? clamp(own, low, high);
+    const words = show(chosen ?? own);
+    box.querySelector("output").textContent = chosen === undefined ? `${words}, the model’s` : words;
+    input.setAttribute("aria-valuetext", words);
+    box.classList.toggle("idle", chosen === undefined);
+    reset.hidden = chosen === undefined;
+  };
+  return box;
+}
+const drawOwn = (details) => details.querySelector(".slider")?.draw();
+
+function drawMinimal() {
+  const { low, high, name, show } = scale();
+  const input = $("minimal");
+  Object.assign(input, { min: low, max: high, step: (high - low) / 100 });
+  input.value = state.minimal ?? (low + high) / 2;
+  const words = state.minimal === null ? "each topic’s own" : show(state.minimal);
+  $("minimal-label").textContent = `Minimal ${name}`;
+  $("minimal-value").textContent = words;
+  input.setAttribute("aria-valuetext", words);
+  $("minimal-box").classList.toggle("idle", state.minimal === null);
+  $("minimal-reset").hidden = state.minimal === null;
+}
+
+async function setMinimal(value) {
+  state.minimal = value;
+  const last = state.tags.at(-1);
+  drawTopics();
+  const total = state.models.find((model) => model.model === state.model)?.topics ?? 0;
+  if (value === null || !last || worth(last) < value || state.top >= total) return;
+  try { // the slider reaches below what was asked for
+    await tagBy(undefined, Math.min(4 * state.top, total));
+    if (state.tags.at(-1) !== last) drawTopics();
+  } catch (error) {
+    wrong(error);
+  }
+}
+
+// ---------------------------------------------------------------- files and links
+
+async function readFile(file) {
+  if (!file) return;
+  if (state.limit !== null && file.size > state.limit) return wrong(new Problem("The file is too large", `${file.name} has ${bytes(file.size)}; the server takes ${bytes(state.limit)} at most.`));
+  busy(true);
+  try {
+    const { zones } = await ask(`text?${new URLSearchParams({ name: file.name })}`, { body: file, type: file.type });
+    const text = { title: "", body: "" };
+    for (const [zone, words] of Object.entries(zones)) {
+      const field = FIELDS[zone] ?? "body";
+      text[field] += (text[field] && words ? "\n\n" : "") + words;
+    }
+    $("error").replaceChildren();
+    setText(text);
+    notice("Read from ", bdi(file.name), ".");
+    if (state.view === "read") await tagNow();
+    else go({ view: "read", topic: null });
+  } catch (error) {
+    wrong(error, () => readFile(file));
+  } finally {
+    busy(false);
+  }
+}
+
+async function through(stream, data, most = Infinity) {
+  const reader = new Blob([data]).stream().pipeThrough(stream).getReader();
+  const parts = [];
+  let size = 0;
+  for (let step = await reader.read(); !step.done; step = await reader.read()) {
+    size += step.value.length;
+    if (size > most) throw new Problem("The link is not taken", `Its text unpacks to more than ${bytes(most)}.`);
+    parts.push(step.value);
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+async function pack(text) {
+  const packed = await through(new CompressionStream("deflate-raw"), JSON.stringify(text));
+  return btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+async function unpackInto(z) {
+  try {
+    const packed = Uint8Array.from(atob(z.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+    const [title, body] = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), packed, UNPACKED)));
+    for (const field of [title, body]) if (typeof field !== "string") throw new TypeError("not a text");
+    for (const [field, text] of Object.entries({ title, body })) $(field).value = text;
+    state.z = null;
+    const hash = location.hash;
+    setText({ title, body });
+    history.replaceState(null, "", hash);
+    state.z = z;
+  } catch (error) {
+    history.replaceState(null, "", address({}));
+    wrong(error instanceof Problem ? error : new Problem("The link is damaged", "The text that it holds cannot be read."));
+  }
+}
+
+async function copyLink() {
+  const z = empty() ? null : await pack([state.text.title, state.text.body]);
+  if (z !== null && z.length > PACKED) return wrong(new Problem("The text is too long for a link", `It packs to ${count(z.length, "character")}; a link holds ${counted.format(PACKED)} at most.`));
+  state.z = z;
+  history.replaceState(null, "", address({ z }));
+  try {
+    await navigator.clipboard.writeText(location.href);
+    notice("The link is copied, and stands in the address bar.", z ? " It holds the whole text." : "");
+  } catch {
+    notice("The link stands in the address bar.", z ? " It holds the whole text." : "");
+  }
+}
+
+// ---------------------------------------------------------------- all topics of a model
+
+let listed = null;
+async function showTopics(query, offset = 0) {
+  const asked = (listed = `${state.model} ${query} ${offset}`);
+  if (document.activeElement !== $("query")) $("query").value = query;
+  const about = state.models.find((model) => model.model === state.model);
+  $("about-model").replaceChildren(bdi(about.model), `: ${count(about.topics, "topic")}, learnt from ${count(about.train_documents, "document")}`, ...(about.corpus ? [" of ", bdi(about.corpus)] : []), ".");
+  try {
+    const found = await ask(of(state.model, `topics?${new URLSearchParams({ query, offset, limit: 100 })}`));
+    if (asked !== listed) return;
+    const made = found.topics.map(({ topic, train_size, threshold }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "topic", topic, q: null }) }, bdi(topic))),
+      node("td", { class: "number" }, counted.format(train_size)), node("td", { class: "number wide" }, decimal(threshold))));
+    if (offset) $("topic-rows").append(...made);
+    else $("topic-rows").replaceChildren(...made);
+    const n = $("topic-rows").children.length;
+    $("topics-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "topic")}` : count(found.total, "topic")) : `No topic has “${query}” in its name.`;
+    $("topic-table").hidden = !found.total;
+    $("more").hidden = n >= found.total;
+    $("more").onclick = () => showTopics(query, n);
+  } catch (error) {
+    wrong(error, () => showTopics(query, offset));
+  }
+}
+
+// ---------------------------------------------------------------- one topic
+
+const MEASURES = {
+  average_precision: "Average precision", r_precision: "R-precision", precision_at_10: "Precision of the first 10", ndcg: "NDCG",
+  precision: "Precision of the tags", recall: "Recall of the tags", f1: "F1 of the tags", test_positives: "Test documents",
+};
+
+async function showTopic(topic) {
+  $("topic-heading").replaceChildren(bdi(topic));
+  $("back").href = address({ view: "topics", topic: null });
+  const place = $("topic-page");
+  place.replaceChildren();
+  try {
+    const about = await facts(topic);
+    if (!state.tagged && !empty()) await tagNow();
+    if (route().topic !== topic || state.view !== "topic") return;
+    const tag = state.tags.find((other) => other.topic === topic);
+    place.replaceChildren(factList(about), node("div", { class: "halves" },
+      node("div", {}, node("h2", {}, "Words of largest weight"), termTable(about.terms)),
+      node("div", {}, node("h2", {}, "Quality"), qualityTable(about.quality), about.curve ? [node("h2", {}, "From score to probability"), curveFigure(about, tag)] : [])));
+  } catch (error) {
+    wrong(error, () => showTopic(topic));
+  }
+}
+
+function factList(about) {
+  const chance = about.curve && passable(about.threshold) ? ` (${percent(sigmoid(about.curve.a * about.threshold + about.curve.b))})` : "";
+  const pairs = [["Training documents", counted.format(about.train_size)], ["Threshold", decimal(about.threshold) + chance]];
+  for (const [key, name] of [["epochs", "Epochs"], ["support", "Documents that decide it"]]) {
+    const value = about.quality?.facts?.[key];
+    if (typeof value === "number") pairs.push([name, counted.format(value)]);
+  }
+  return node("dl", { class: "facts" }, pairs.map(([name, value]) => node("div", {}, node("dt", {}, name), node("dd", {}, value))));
+}
+
+function barTable(name, number, lines) {
+  const made = lines.map(([words, value, share]) => node("tr", {}, node("th", { scope: "row" }, bdi(words)), node("td", { class: "number" }, value),
+    node("td", {}, share === null ? "" : node("span", { class: "fill", "aria-hidden": "true" }, node("i", { "width%": 100 * share })))));
+  const head = node("tr", {}, node("th", { scope: "col" }, name), node("th", { scope: "col", class: "number" }, number), node("td"));
+  return node("table", { class: "terms" }, node("thead", {}, head), node("tbody", {}, made));
+}
+
+function termTable(terms) {
+  const largest = Math.max(...terms.map(({ weight }) => Math.abs(weight)), 1e-9);
+  return barTable("Word", "Weight", terms.map(({ term, weight }) => [term, signed(weight), Math.abs(weight) / largest]));
+}
+
+function qualityTable(quality) {
+  if (!quality) return node("p", {}, "No evaluation of this topic is kept with the model.");
+  const measured = Object.entries(MEASURES).filter(([key]) => typeof quality[key] === "number");
+  return barTable("Measure", "Value", measured.map(([key, name]) => key === "test_positives"
+    ? [name, counted.format(quality[key]), null] : [name, quality[key].toFixed(3), quality[key]]));
+}
+
+function curveFigure({ topic, threshold, curve: { a, b } }, tag) {
+  const middle = a > 0 ? -b / a : 0;
+  const reach = a > 0 ? 6 / a : 1;
+  const finite = [middle - reach, middle + reach, threshold].filter(passable);
+  const [low, high] = [Math.min(...finite), Math.max(...finite)];
+  const [W, H, L, B] = [420, 200, 42, 24];
+  const x = (score) => L + ((W - L - 10) * (clamp(score, low, high) - low)) / (high - low);
+  const y = (p) => 8 + (H - B - 8) * (1 - p);
+  const at = (score) => sigmoid(a * score + b);
+  const path = Array.from({ length: 81 }, (_, i) => low + ((high - low) * i) / 80).map((s, i) => `${i ? "L" : "M"}${x(s).toFixed(1)} ${y(at(s)).toFixed(1)}`).join("");
+  const lines = [0, 0.5, 1].flatMap((p) => [node("line", { class: "grid", x1: L, x2: W - 10, y1: y(p), y2: y(p) }), label(L - 6, y(p) + 4, `${100 * p} %`, "end")]);
+  const ends = [low, (low + high) / 2, high].map((s, i) => label(x(s), H - 6, decimal(s), ["start", "middle", "end"][i]));
+  const cut = passable(threshold) ? [node("line", { class: "cut", x1: x(threshold), x2: x(threshold), y1: 8, y2: H - B })] : [];
+  const dot = tag ? [node("circle", { class: "dot", cx: x(tag.score), cy: y(at(tag.score)), r: 6 })] : [];
+  const words = `A score of ${decimal(middle)} means 50 %; the threshold ${passable(threshold) ? `${decimal(threshold)} (dashed) means ${percent(at(threshold))}` : "is never passed"}.`;
+  const mine = tag ? ` The text on the page (dot) scores ${decimal(tag.score)}: ${percent(at(tag.score))}.` : "";
+  return node("figure", {}, node("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Probability of ${topic} by score. ${words}${mine}` },
+    lines, ends, node("path", { class: "line", d: path }), cut, dot), node("figcaption", {}, words, mine));
+}
+
+function label(x, y, words, anchor) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", "text");
+  for (const [key, value] of Object.entries({ x, y, "text-anchor": anchor })) made.setAttribute(key, value);
+  made.append(words);
+  return made;
+}
+
+// ---------------------------------------------------------------- two models
+
+let compared = null;
+async function showComparison(here) {
+  const names = state.models.map((model) => model.model);
+  if (names.length < 2) {
+    $("compare-page").replaceChildren(node("p", {}, "The server has one model. Start it with two to compare them: ", node("code", {}, "textcat serve MODEL OTHER"), "."));
+    return;
+  }
+  const other = names.includes(here.with) && here.with !== state.model ? here.with : names.find((name) => name !== state.model);
+  $("left").value = state.model;
+  $("right").value = other;
+  for (const option of $("right").options) option.disabled = option.value === state.model;
+  if (empty()) {
+    $("compare-summary").replaceChildren("There is no text to compare on: ", node("a", { href: address({ view: "read", topic: null }) }, "write one"), " first.");
+    $("compare-table").replaceChildren();
+    $("panes").replaceChildren();
+    return;
+  }
+  const asked = (compared = {});
+  try {
+    const both = [state.model, other];
+    const answers = await Promise.all(both.flatMap((model) => [ask(of(model, "tag"), { json: { ...content(), top: CANDIDATES } }), ask(of(model, "tag"), { json: content() })]));
+    if (asked !== compared) return;
+    const sides = [0, 2].map((i) => ({
+      tags: new Map([...answers[i].tags, ...answers[i + 1].tags].map((tag) => [tag.topic, tag])), given: new Set(answers[i + 1].tags.map((tag) => tag.topic)),
+    }));
+    drawComparison(sides, both, here.topic);
+    await drawPanes(both, here.topic, asked);
+  } catch (error) {
+    wrong(error, show);
+  }
+}
+
+function drawComparison(sides, models, chosen) {
+  const given = [...new Set(sides.flatMap((side) => [...side.given]))];
+  const differs = (topic) => sides[0].given.has(topic) !== sides[1].given.has(topic);
+  const most = (topic) => Math.max(...sides.map((side) => side.tags.get(topic)?.probability ?? 0));
+  const order = given.sort((x, y) => differs(y) - differs(x) || most(y) - most(x));
+  const n = given.filter(differs).length;
+  $("compare-summary").textContent = !given.length ? "Neither model gives the text a topic." : n ? `They agree on ${counted.format(given.length - n)} of ${count(given.length, "topic")}.` : `Both give the same ${count(given.length, "topic")}.`;
+  const rows_ = order.filter((topic) => !$("differ").checked || differs(topic)).map((topic) => {
+    const pick = node("button", { type: "button", class: "pickable", "aria-pressed": String(topic === chosen), onclick: () => go({ topic: topic === chosen ? null : topic }) }, bdi(topic));
+    return node("tr", { class: differs(topic) ? "differs" : null }, node("th", { scope: "row" }, pick), ...sides.map((side) => sideCell(side, topic)),
+      node("td", { class: "badge" }, differs(topic) ? ["only ", bdi(models[sides[0].given.has(topic) ? 0 : 1])] : "both"));
+  });
+  const focused = document.activeElement.closest?.(".versus button")?.textContent;
+  $("compare-table").replaceChildren(rows_.length ? node("table", { class: "versus" }, node("thead", {}, node("tr", {}, node("th", { scope: "col" }, "Topic"), models.map((model) => node("th", { scope: "col" }, bdi(model))), node("th", { scope: "col" }, "Given by"))), node("tbody", {}, rows_)) : "");
+  if (focused) [...document.querySelectorAll(".versus button")].find((button) => button.textContent === focused)?.focus({ preventScroll: true });
+}
+
+function sideCell(side, topic) {
+  const tag = side.tags.get(topic);
+  if (!tag) return node("td", {}, "–");
+  return node("td", {}, shown(tag), tag.probability === null || tag.probability === undefined ? null
+    : node("span", { class: side.given.has(topic) ? "bar fill" : "bar", "aria-hidden": "true" }, node("i", { "width%": 100 * tag.probability })));
+}
+
+async function drawPanes(models, topic, asked) {
+  if (!topic) return $("panes").replaceChildren(node("p", { class: "aside" }, "Choose a topic to see what each model goes by."));
+  const answers = await Promise.allSettled(models.map((model) => ask(of(model, "explain"), { json: { ...content(), topics: [topic], n: REASONS } })));
+  if (asked !== compared) return null;
+  state.term = null;
+  return $("panes").replaceChildren(...answers.map((answer, i) => node("section", { class: "pane", "aria-label": `${topic} by ${models[i]}` },
+    node("h2", {}, bdi(topic), " by ", bdi(models[i])), answer.status === "fulfilled" ? pane(answer.value.explanations[0]) : node("p", {}, answer.reason.message))));
+}
+
+function pane(why) {
+  const { title, body } = state.text;
+  const text = (field) => marked(state.text[field], pieces(why.reasons, field, state.text[field]));
+  const words = reasonItems(why.reasons, 8, (_, parts) => node("div", {}, parts));
+  return [node("div", { class: "reading", dir: "auto", tabindex: 0, role: "group", "aria-label": "The text with its evidence", onpointermove: tip, onpointerleave: () => { $("tip").hidden = true; } },
+    title.trim() ? node("strong", {}, text("title")) : null, body ? text("body") : null), sumLine(why), node("ul", { class: "reasons" }, words)];
+}
+
+// ---------------------------------------------------------------- start
+
+function choices(select) {
+  select.replaceChildren(...state.models.map(({ model }) => node("option", { value: model }, model)));
+}
+
+async function start() {
+  try {
+    const found = await ask("models");
+    state.models = found.models;
+    state.limit = found.limits?.bytes ?? null;
+    for (const { model, version } of found.models) seen(model, version);
+    for (const id of ["model", "left", "right"]) choices($(id));
+    state.model = null;
+    if (!state.models.length) throw new Problem("No model", "The server has no model to tag with.");
+    drawSize();
+    await show();
+  } catch (error) {
+    wrong(error, start);
+  }
+}
+
+for (const field of ["title", "body"]) {
+  $(field).addEventListener("input", () => { changed(); tagSoon(); });
+  $(field).addEventListener("pointermove", tip);
+  $(field).addEventListener("pointerleave", () => { $("tip").hidden = true; });
+}
+$("title").addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && (event.preventDefault(), $("body").focus()));
+$("skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
+$("model").addEventListener("change", () => go({ model: $("model").value, with: null, ...(state.view === "topic" ? { view: "topics", topic: null } : {}) }));
+$("left").addEventListener("change", () => go({ model: $("left").value, with: $("right").value === $("left").value ? state.model : $("right").value }));
+$("right").addEventListener("change", () => go({ with: $("right").value }));
+$("differ").addEventListener("change", show);
+$("minimal").addEventListener("input", () => setMinimal(Number($("minimal").value)));
+$("minimal-reset").addEventListener("click", () => { setMinimal(null); $("minimal").focus(); });
+$("query").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => go({ q: $("query").value }, true), 150); });
+$("open").addEventListener("click", () => $("file").click());
+$("file").addEventListener("change", () => { readFile($("file").files[0]); $("file").value = ""; });
+$("link").addEventListener("click", copyLink);
+$("clear").addEventListener("click", () => { setText({}); go({ topic: null }, true); tagNow(); $("body").focus(); });
+addEventListener("keydown", (event) => { if (event.key === "Escape" && state.view === "read" && state.pinned !== null) go({ topic: null }); });
+addEventListener("popstate", show);
+document.addEventListener("visibilitychange", () => { // the model may have been replaced meanwhile
+  if (!document.hidden && state.models.length) ask("models").then(({ models }) => models.forEach(({ model, version }) => seen(model, version))).catch(() => {});
+});
+const holdsFile = (event) => event.dataTransfer?.types.includes("Files");
+addEventListener("dragover", (event) => { if (holdsFile(event)) { event.preventDefault(); document.body.classList.add("dropping"); } });
+addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });
+addEventListener("drop", (event) => {
+  if (!holdsFile(event)) return;
+  event.preventDefault();
+  document.body.classList.remove("dropping");
+  readFile(event.dataTransfer.files[0]);
+});
+start();
