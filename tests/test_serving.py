@@ -177,10 +177,10 @@ def test_annifs_and_kserves_clients_find_what_they_ask_for(store):
         (b'{"text": 1}', 422, "text"),
         (b'{"texts": "a"}', 422, "'text'"),
         (b"[]", 422, "'text'"),
-        (b'{"text": "a", "zones": {"a": "b"}}', 422, "zones"),
+        (b'{"text": "a", "zones": {"a": "b"}}', 422, "be: zones: "),
         (b'{"zones": {}}', 422, "zones"),
-        (b'{"zones": {"a": {"b": "c"}}}', 422, "zones.a"),
-        (b'{"text": "a", "top": 1e999}', 422, "top"),
+        (b'{"zones": {"a": {"b": "c"}}}', 422, "be: zones.a: "),
+        (b'{"text": "a", "top": 1e999}', 422, "be: top: "),
         (b'{"text": "a", "top": 99999999999999999999999}', 422, "top"),
         (b'{"text": "a", "min_probability": NaN}', 422, "min_probability"),
         (b'{"text": "a", "top": true}', 422, "top"),
@@ -236,6 +236,7 @@ def test_a_body_may_be_gzip_but_no_bomb(service):
         ("/api/v1/models/news/topics?limit=x", 422),
         ("/api/v1/models/news/topics?limit=" + "9" * 5000, 422),
         ("/api/v1/models/news/topics?limits=1", 422),
+        ("/api/v1/models/news/topics?limit=2&limit=1", 422),
     ],
 )
 def test_tricks_with_paths_and_queries_find_nothing(service, path, status):
@@ -399,3 +400,16 @@ def test_a_document_is_explained_as_the_model_explains_it(service, store):
     assert [each["topic"] for each in one] == ["gold"]
     unknown = post(service, TAG.replace("tag", "explain"), json={"text": STORY, "topics": ["no such"]})
     assert_problem(unknown, 404, "'no such'")
+
+
+def test_the_texts_of_a_file_are_read_by_a_process_with_limits(store, monkeypatch):
+    service = Service(store, log=Log(None))
+    answer = post(service, "/api/v1/text?name=a.txt", content=b"Wheat exports rose.")
+    assert "Wheat exports rose." in answer.json()["zones"]["body"]
+    for name in ("../../etc/passwd", "/etc/passwd", "http://127.0.0.1/a.txt"):  # a name only tells the format
+        answer = post(service, "/api/v1/text", params={"name": name}, content=b"a text")
+        assert "root:" not in answer.text
+    assert_problem(post(service, "/api/v1/text?name=a.pdf", content=b"no PDF"), 422, "a.pdf")
+    monkeypatch.setattr("textcat.serving._texts._MEMORY", 1)  # not that of the other process
+    slow = Service(store, log=Log(None), limits=Limits(seconds=0.01))
+    assert post(slow, "/api/v1/text?name=a.txt", content=b"a").status_code == 503

@@ -13,6 +13,7 @@ from pathlib import Path
 import archive
 import many_topics
 import other_corpora
+import serving
 import tagging
 import texts_to_rows
 import training
@@ -38,6 +39,7 @@ NAMES = "a = training, b = the whole way, c = tagging, d = from texts to rows, e
 PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,
     "many-topics": many_topics.main,
+    "serving": serving.main,
     "training-at-scale": training_at_scale.main,
 }
 
@@ -62,7 +64,8 @@ def _options() -> argparse.Namespace:
         prog="scripts/benchmark",
         description=__doc__,
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
-        "scripts/benchmark many-topics, thousands of topics; and scripts/benchmark training-at-scale; see their "
+        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark serving, the server; and "
+        "scripts/benchmark training-at-scale; see their "
         "--help.",
     )
     parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")

@@ -1,4 +1,7 @@
-"""Fuzz everything that reads, each target in a process of its own, and print a row for each as Markdown."""
+"""Fuzz everything that reads, each target in a process of its own, and print a row for each as Markdown.
+
+``scripts/fuzz server`` fuzzes the HTTP server instead; see its --help.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,10 @@ HEAD = "| target | minutes | inputs tried | peak memory | found |\n|---|---:|---
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["server"]:
+        from . import server  # here, for it needs what the others do not
+
+        server.main(sys.argv[2:])
     options = _options()
     work = Path(options.out or tempfile.mkdtemp(prefix="textcat-fuzz-"))
     print(f"Logs, inputs and findings are in {work}.\n\n{HEAD}", flush=True)

@@ -42,8 +42,16 @@ def of_validation(errors: list[dict[str, Any]]) -> Problem:
     if errors[0]["type"] == "json_invalid":
         return Problem(400, f"The body is not JSON: {errors[0]['ctx']['error']}.")
     listed = [
-        {"where": ".".join(str(part) for part in each["loc"])[:200], "what": each["msg"][:300]}
+        {"where": ".".join(map(str, _place(each["loc"])))[:200], "what": each["msg"][:300]}
         for each in errors[:_MOST_ERRORS]
     ]
     first = f"{listed[0]['where']}: {listed[0]['what']}" if listed[0]["where"] else listed[0]["what"]
     return Problem(422, f"The request is not as it should be: {first}.", errors=listed)
+
+
+def _place(loc: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return where an error is, without pydantic's name for the kind of document that was sent."""
+    for i, part in enumerate(loc[:-1]):
+        if part in ("text", "zones"):
+            return loc[:i] + loc[i + 1 :]
+    return loc

@@ -12,7 +12,8 @@ def _whole(value: Any) -> Any:
     return int(value) if type(value) is float and value.is_integer() else value  # 2.0 is a whole number in JSON Schema
 
 
-Whole: TypeAlias = Annotated[int, BeforeValidator(_whole)]
+_Top: TypeAlias = Annotated[int, Field(ge=1, le=100_000), BeforeValidator(_whole)]
+_Terms: TypeAlias = Annotated[int, Field(ge=1, le=1000), BeforeValidator(_whole)]
 
 
 class _Sent(BaseModel):
@@ -22,9 +23,7 @@ class _Sent(BaseModel):
 class _Choice(_Sent):
     """Which topics of a document are answered."""
 
-    top: Whole | None = Field(
-        None, ge=1, le=100_000, description="That many topics, whether above their thresholds or not."
-    )
+    top: _Top | None = Field(None, description="That many topics, whether above their thresholds or not.")
     min_probability: float | None = Field(
         None,
         ge=0,
@@ -103,7 +102,7 @@ class TagBatch(_Choice):
 
 class _Explained(_Sent):
     topics: list[str] | None = Field(None, max_length=100, description="Explain these; else the tags of the document.")
-    n: Whole = Field(10, ge=1, le=1000, description="How many terms for each topic.")
+    n: _Terms = Field(10, description="How many terms for each topic.")
 
 
 class ExplainText(_Explained, _Text):

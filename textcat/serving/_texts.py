@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 from contextlib import suppress
+from typing import Any
 
 import orjson
 
@@ -60,22 +61,17 @@ def main() -> None:
 
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    from textcat import reading
+    from textcat.reading import text_of_file
 
     data = sys.stdin.buffer.read()
-    text_of_file = getattr(reading, "text_of_file", _plain)
     try:
-        answer = {"zones": text_of_file(sys.argv[1], data)}
+        answer: dict[str, Any] = {"zones": text_of_file(sys.argv[1], data)}
     except TextcatError as error:
         answer = {"error": str(error)}
     encoded = json.dumps(answer).encode()
     if len(encoded) > _ANSWER:
         encoded = json.dumps({"error": f"The texts of the file have more than {_ANSWER:,} bytes."}).encode()
     sys.stdout.buffer.write(encoded)
-
-
-def _plain(name: str, data: bytes) -> dict[str, str]:
-    return {"body": data.decode("utf-8", "replace")}
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ _STREAM = {
         "required": False,
         "content": {
             "application/x-ndjson": {
-                "schema": {"type": "string"},
+                "schema": {},  # lines of JSON are no JSON
                 "example": '{"text": "Wheat exports rose."}\n{"zones": {"title": "Gold", "body": "It fell."}}\n',
             }
         },
@@ -240,7 +240,7 @@ def _tagging(service: Service) -> APIRouter:
     async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
         """Return the texts that a file holds: HTML, mail, Markdown, docx, PDF or plain text, known by its name."""
         name = query.name or _texts.NAMES.get(call.head.get(b"content-type", b"").partition(b";")[0].strip(), "")
-        return {"zones": await _texts.of_file(name or "file.txt", await call.data(()), limits.seconds)}
+        return {"zones": await _texts.of_file(name, await call.data(()), limits.seconds)}
 
     return routes
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _HEAD_BYTES = 1 << 16  # of a request's line and headers
 _BACKLOG = 2048
 _CONNECTIONS = 4096  # of a process
+_ENDING = (signal.SIGTERM, signal.SIGINT)
 _SHORT = 5.0  # seconds: a process that dies sooner is not replaced at once
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -245,12 +246,18 @@ class _Supervisor:
     def _start(self) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+        # A signal that came before the new process had its own handlers would be lost on this one's.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         process = os.fork()
         if process:
             self._started[process] = time.monotonic()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             return
         code = 1
         try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             os.close(self._living)
             os.setpgid(0, 0)  # so that Ctrl-C in a terminal is the supervisor's alone
             _end_with(self._alive)

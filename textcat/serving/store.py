@@ -77,7 +77,8 @@ class Served:
 class _Folder:
     path: Path
     seen: Identity = None  # the manifest that is served, or could not be
-    checks: int = 0  # since it could not be
+    checks: int = 0  # since then
+    error: str = ""  # why it could not be
 
 
 @dataclass(eq=False)
@@ -109,25 +110,20 @@ class Store:
         for name, folder in self._folders.items():
             identity = _identity(folder.path)
             folder.checks += 1
-            broken = folder.checks % _AGAIN == 0 and folder.checks > 0 and folder.seen == identity
-            if identity == folder.seen and not (broken and name in self._broken):
+            if identity == folder.seen and not (folder.error and folder.checks >= _AGAIN):
                 continue
             folder.seen, folder.checks = identity, 0
             try:
                 served = await asyncio.get_running_loop().run_in_executor(None, self._loaded, name, folder.path)
             except Exception as error:  # whatever is wrong with the new one, the old one works
-                if name not in self._broken or self._broken[name] != str(error):
+                if folder.error != str(error):
                     self.on_load(name, "failed", str(error))
-                self._broken[name] = str(error)
+                folder.error = str(error) or repr(error)
                 continue
-            self._broken.pop(name, None)
+            folder.error = ""
             if served.version != self.models[name].version:
                 self.models[name] = served  # in one step: a request has either
                 self.on_load(name, "loaded", served.version)
-
-    @property
-    def _broken(self) -> dict[str, str]:
-        return self.__dict__.setdefault("_errors", {})
 
     def _loaded(self, name: str, path: Path) -> Served:
         from textcat.model.storage import _load_versioned

@@ -1,0 +1,174 @@
+"""Fuzz the server: ``scripts/fuzz server`` asks every route what it may be asked, and what not, by schemathesis.
+
+``scripts/fuzz server --exchange`` lets 200 clients ask while the model is exchanged every 10 seconds: each answer must
+be, to the bit, that of the version it names. Both print the server's memory before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import textcat
+
+HOOKS = Path(__file__).with_name("server_hooks.py")
+WORDS = ("wheat", "corn", "gold", "silver", "exports", "harvest", "prices", "bank", "rates", "oil", "ships", "sugar")
+
+
+def main(arguments: list[str]) -> None:
+    """Fuzz as the command line asks for it; exit with 1 if something was found."""
+    parser = argparse.ArgumentParser(prog="scripts/fuzz server", description=__doc__)
+    parser.add_argument("--minutes", type=float, help="how long (default: 10, with --exchange 5)")
+    parser.add_argument("--exchange", action="store_true", help="exchange the model while clients ask")
+    parser.add_argument("--clients", type=int, default=200, help="with --exchange: how many (default: %(default)s)")
+    parser.add_argument("--every", type=float, default=10, help="with --exchange: seconds (default: %(default)g)")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.exchange:
+            found = _exchange(Path(folder), 60 * (options.minutes or 5), options.clients, options.every)
+        else:
+            found = _schema(Path(folder), 60 * (options.minutes or 10))
+    sys.exit(1 if found else 0)
+
+
+def _model(tau: int) -> textcat.Tagger:
+    recipe = textcat.read_recipe("paum").with_settings([f"learner.tau_pos={tau}"])
+    return textcat.train(textcat.open_corpus("newswire"), recipe)
+
+
+@contextmanager
+def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Serve a model as `news`; yield the address and the process."""
+    command = [sys.executable, "-m", "textcat", "serve", f"news={folder}", "--port", "0", "--log", "events", *options]
+    log = open(folder.with_suffix(".log"), "wb")  # noqa: SIM115
+    process = subprocess.Popen(command, stdout=log, stderr=subprocess.PIPE)
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline().decode()
+        yield line.split(" at ")[1].split()[0], process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
+        log.close()
+        print(f"the server ended with {code}")
+
+
+def memory(process: int) -> int:
+    """Return the bytes of memory that are a process' and its children's own."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+    own = sum(int(size) for size in re.findall(r"^Private_\w+: +(\d+) kB", rollup, re.MULTILINE))
+    return 1024 * own + sum(memory(int(child)) for child in children)
+
+
+def _schema(folder: Path, seconds: float) -> bool:
+    textcat.save(_model(50), folder / "model")
+    with served(folder / "model", "--workers", "2", "--seconds", "10") as (url, process):
+        before = memory(process.pid)
+        settings = ["--config-file", str(HOOKS.with_name("schemathesis.toml"))]
+        command = [sys.executable, "-m", "schemathesis.cli", *settings, "run", f"{url}/openapi.json", "--checks", "all"]
+        command += ["--max-time", f"{seconds:.0f}", "--continue-on-failure"]
+        environment = {**os.environ, "SCHEMATHESIS_HOOKS": HOOKS.stem}
+        environment["PYTHONPATH"] = os.pathsep.join([str(HOOKS.parent), environment.get("PYTHONPATH", "")])
+        code = subprocess.run(command, cwd=folder, env=environment).returncode
+        print(f"memory: {before / 1e6:.0f} MB before, {memory(process.pid) / 1e6:.0f} MB after")
+    log = folder.joinpath("model.log").read_text()
+    failures = [line for line in log.splitlines() if '"event":"error"' in line or '"process_died"' in line]
+    print("\n".join(failures[:5]))
+    return bool(code or failures)
+
+
+# --- the model is exchanged while clients ask ------------------------------------------------------------------------
+
+
+def _exchange(folder: Path, seconds: float, n_clients: int, every: float) -> bool:
+    taggers, model = [_model(tau) for tau in (50, 5)], folder / "model"
+    generator = random.Random(0)
+    texts = [" ".join(generator.choices(WORDS, k=generator.randint(3, 60))) for _ in range(300)]
+    expected: dict[str, list[Any]] = {}
+    for tagger in taggers:
+        textcat.save(tagger, model)
+        version = json.loads((model / "manifest.json").read_text())["sha256"][:12]
+        expected[version] = [[tag._asdict() for tag in tags] for tags in tagger.tag(texts)]
+    assert len(expected) == 2
+    counts: Counter[str] = Counter()
+    stop = threading.Event()
+
+    def exchange() -> None:
+        k = 0
+        while not stop.wait(every):
+            textcat.save(taggers[k % 2], model)
+            counts["exchanges"] += 1
+            k += 1
+
+    with served(model, "--workers", "2", "--concurrent", "1000") as (url, process):
+        before, thread = memory(process.pid), threading.Thread(target=exchange)
+        thread.start()
+        try:
+            asyncio.run(_clients(url, texts, expected, seconds, n_clients, counts))
+        finally:
+            stop.set()
+            thread.join()
+        print(f"memory: {before / 1e6:.0f} MB before, {memory(process.pid) / 1e6:.0f} MB after")
+    names = ("requests", "exchanges", *expected, "lost", "wrong", "mixed")
+    print(", ".join(f"{name}: {counts[name]:,}" for name in names))
+    log = folder.joinpath("model.log").read_text()
+    print(Counter(json.loads(line)["event"] for line in log.splitlines()))
+    return bool(counts["lost"] or counts["wrong"] or counts["mixed"] or '"process_died"' in log)
+
+
+async def _clients(
+    url: str, texts: list[str], expected: dict[str, list[Any]], seconds: float, n: int, counts: Counter[str]
+) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    end = time.monotonic() + seconds
+
+    async def client(seed: int) -> None:
+        generator = random.Random(seed)
+        reader, writer = await asyncio.open_connection(host, int(port))
+        while time.monotonic() < end:
+            places = generator.choices(range(len(texts)), k=generator.choice((1, 1, 1, 5, 40)))
+            documents = [{"text": texts[i]} for i in places]
+            alone = len(places) == 1
+            body = json.dumps(documents[0] if alone else {"documents": documents}).encode()
+            path = f"/api/v1/models/news/{'tag' if alone else 'tag-batch'}"
+            head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+            counts["requests"] += 1
+            try:
+                writer.write(head.encode() + body)
+                answered = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
+                length = int(re.search(rb"content-length: (\d+)", answered)[1])  # type: ignore[index]
+                answer = json.loads(await asyncio.wait_for(reader.readexactly(length), 60))
+                if not answered.startswith(b"HTTP/1.1 200"):
+                    raise OSError(answered.decode())
+            except (OSError, EOFError, asyncio.TimeoutError) as error:
+                counts["lost"] += 1
+                print("lost:", repr(error)[:300])
+                reader, writer = await asyncio.open_connection(host, int(port))
+                continue
+            tags = [answer["tags"]] if alone else [row["tags"] for row in answer["results"]]
+            counts[answer["version"]] += 1
+            if tags != [expected[answer["version"]][i] for i in places]:
+                of_either = all(
+                    any(row == rows[i] for rows in expected.values()) for row, i in zip(tags, places, strict=True)
+                )
+                counts["mixed" if of_either else "wrong"] += 1
+            await asyncio.sleep(generator.random() / 10)
+        writer.close()
+
+    await asyncio.gather(*(client(seed) for seed in range(n)))
