@@ -12,11 +12,9 @@ _HEADED = re.compile(rb"(?:From [^\n]*\n)?[!-9;-~]{1,998}[ \t]*:")
 
 
 def _read(span: _Span, settings: InputSettings) -> _Said:
-    from email.policy import default
-
     if not _HEADED.match(span.data):
         raise UnreadableError("begins with no header, so it is no mail: mend it, or leave it out")
-    _, title, body, topics, date = _message(span, span.data, settings, default, lambda text: _page(text).body)
+    _, title, body, topics, date = _message(span, span.data, settings, lambda text: _page(text).body)
     return _Said(title, body, topics, date)
 
 

@@ -12,7 +12,6 @@ from textcat.reading.records import Block, InputSettings, UnreadableError, _Cont
 
 if TYPE_CHECKING:
     from email.message import Message
-    from email.policy import Policy
 
 #: The line before a message: "From ", an address, and a date with its time.
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
@@ -84,10 +83,8 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
         raise UnreadableError(
             'does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": mend the file'
         )
-    from email.policy import compat32
-
     data = _QUOTED_FROM.sub(rb"\1", span.data[separator.end() :])
-    name, title, body, topics, date = _message(span, data, settings, compat32, _without_tags)
+    name, title, body, topics, date = _message(span, data, settings, _without_tags)
     return _Content(name, settings._titled(title, [body]), topics, date)
 
 
@@ -101,9 +98,7 @@ class _Mail(NamedTuple):
     date: str = ""
 
 
-def _message(
-    span: _Span, data: bytes, settings: InputSettings, policy: "Policy", text_of_html: Callable[[str], str]
-) -> _Mail:
+def _message(span: _Span, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]) -> _Mail:
     """Return what a message says whose bytes are `data`; the span is what is blamed."""
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
@@ -111,9 +106,11 @@ def _message(
         if header.end() - header.start() > _LONGEST:
             raise UnreadableError(f"has a {header[1].decode().title()} of more than {_LONGEST:,} bytes: shorten it")
     import email  # here and below, for it takes as long to be imported as all of these formats
+    from email.policy import compat32
 
     try:
-        message = email.message_from_bytes(data, policy=policy)
+        # By the older policy, as the default one takes quadratic time for long headers of parts.
+        message = email.message_from_bytes(data, policy=compat32)
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8", text_of_html)
         name = _header(message, "Message-ID")
         if settings.labels is None:
@@ -131,13 +128,11 @@ def _header(message: "Message", name: str) -> str:
     from email.errors import MessageError
     from email.header import decode_header, make_header
 
-    try:
-        value: object = message.get(name, "")
-    except Exception:  # the library fails on some odd headers, if it is to parse them
-        value = next(text for key, text in message.raw_items() if key.lower() == name.lower())
+    text = next((text for key, text in message.raw_items() if key.lower() == name.lower()), "")
+    value = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # what is not encoded is UTF-8
     with suppress(LookupError, ValueError, MessageError):  # of unknown encodings: the words stay encoded
-        value = make_header(decode_header(str(value)))
-    return " ".join(str(value).encode("utf-8", "replace").decode().split())
+        value = str(make_header(decode_header(value)))
+    return " ".join(value.encode("utf-8", "replace").decode().split())
 
 
 def _body(message: "Message", encoding: str, text_of_html: Callable[[str], str]) -> str:
