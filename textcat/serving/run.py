@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import mmap
 import os
 import shutil
 import signal
@@ -15,10 +16,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -35,6 +38,7 @@ _HEAD_BYTES = 1 << 16  # of a request's line and headers
 _BACKLOG = 2048
 _CONNECTIONS = 4096  # of a process
 _ENDING = (signal.SIGTERM, signal.SIGINT)
+_WAIT = 0.003  # seconds that a process with more connections waits for one with less
 _SHORT = 5.0  # seconds: a process that dies sooner is not replaced at once
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -67,10 +71,11 @@ class Server:
         shared = tempfile.mkdtemp(prefix="textcat-serve-")
         os.environ[_SHARED] = shared  # before prometheus_client is imported
         rates = Rates(self.limits.rate) if self.limits.rate else None
+        shares = np.frombuffer(mmap.mmap(-1, 8 * self.workers), np.int64)  # the connections of each process
         try:
             if hasattr(os, "fork"):
-                return _Supervisor(lambda: self._work(store, listener, rates), self.workers, listener).run()
-            self._work(store, listener, rates)
+                return _Supervisor(lambda place: self._work(store, listener, rates, shares, place), self.workers).run()
+            self._work(store, listener, rates, shares, 0)
             return signal.SIGTERM
         finally:
             listener.close()
@@ -95,7 +100,7 @@ class Server:
         listener.set_inheritable(True)
         return listener
 
-    def _work(self, store: Store, listener: socket.socket, rates: Rates | None) -> None:
+    def _work(self, store: Store, listener: socket.socket, rates: Rates | None, shares: np.ndarray, place: int) -> None:
         from textcat.serving.app import Service
 
         log = Log(requests=self.log_requests)
@@ -109,6 +114,8 @@ class Server:
             labels=self.labels,
             check_seconds=self.check_seconds,
         )
+        shares[place] = 0
+        _Protocol.shares, _Protocol.place = shares, place
         _run(service, listener, self.stop_seconds)
 
 
@@ -137,7 +144,67 @@ def _run(service: Service, listener: socket.socket, stop_seconds: float) -> None
     _Uvicorn(config).run([listener])
 
 
+class _Acceptor:
+    """What takes connections from the socket: a process that has more than another one lets that go first."""
+
+    def __init__(self, listener: socket.socket, make_protocol: Callable[[], asyncio.Protocol]) -> None:
+        self._listener, self._make_protocol, self._loop = listener, make_protocol, asyncio.get_running_loop()
+        self._open, self._has_waited = True, False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._listen()
+
+    def _listen(self) -> None:
+        if self._open:
+            self._loop.add_reader(self._listener.fileno(), self._accept)
+
+    def _pause(self, seconds: float) -> None:
+        self._loop.remove_reader(self._listener.fileno())
+        self._loop.call_later(seconds, self._listen)
+
+    def _accept(self) -> None:
+        shares, place = _Protocol.shares, _Protocol.place
+        if shares[place] > shares.min() and not self._has_waited:
+            self._has_waited = True
+            self._pause(_WAIT)
+            return
+        self._has_waited = False
+        try:
+            connection, _ = self._listener.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # another process was sooner
+            return
+        except OSError:  # as of too many open files
+            self._pause(0.1)
+            return
+        connection.setblocking(False)
+        shares[place] += 1
+        task = self._loop.create_task(self._connect(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connect(self, connection: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._make_protocol, connection)
+        except OSError:
+            _Protocol.shares[_Protocol.place] -= 1
+            connection.close()
+
+    def close(self) -> None:
+        self._open = False
+        self._loop.remove_reader(self._listener.fileno())
+
+    async def wait_closed(self) -> None:
+        pass
+
+
 class _Uvicorn(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        assert sockets is not None
+        loop, protocol = asyncio.get_running_loop(), cast(Any, self.config.http_protocol_class)
+        state: dict[str, Any] = {"server_state": self.server_state, "app_state": self.lifespan.state, "_loop": loop}
+        self.servers: list[Any] = [_Acceptor(each, partial(protocol, config=self.config, **state)) for each in sockets]
+        self.started = True
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End at SIGTERM, which is the supervisor's; Ctrl-C is for the supervisor alone."""
@@ -155,6 +222,8 @@ class _Protocol(HttpToolsProtocol):
     """uvicorn's protocol, with limits on the head of requests: on its bytes, and on the seconds it may take."""
 
     limits = Limits()
+    shares = np.zeros(1, np.int64)
+    place = 0
     _timer: asyncio.TimerHandle | None = None
     _head = 0
     _in_head = True
@@ -167,6 +236,7 @@ class _Protocol(HttpToolsProtocol):
             self._timer = self.loop.call_later(self.limits.seconds, self._late)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.shares[self.place] -= 1
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -220,9 +290,9 @@ class _Protocol(HttpToolsProtocol):
 class _Supervisor:
     """The process that starts the others, and waits for them."""
 
-    def __init__(self, work: Callable[[], None], n: int, listener: socket.socket) -> None:
-        self._work, self._n, self._listener = work, n, listener
-        self._started: dict[int, float] = {}
+    def __init__(self, work: Callable[[int], None], n: int) -> None:
+        self._work, self._n = work, n
+        self._started: dict[int, tuple[int, float]] = {}  # the place of each among them, and when
         self._stop = 0
         self._log = Log()
 
@@ -233,8 +303,8 @@ class _Supervisor:
         gc.collect()
         gc.freeze()
         try:
-            for _ in range(self._n):
-                self._start()
+            for place in range(self._n):
+                self._start(place)
             self._wait()
         finally:
             for number, handler in before.items():
@@ -243,14 +313,14 @@ class _Supervisor:
             os.close(self._living)
         return self._stop
 
-    def _start(self) -> None:
+    def _start(self, place: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         # A signal that came before the new process had its own handlers would be lost on this one's.
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         process = os.fork()
         if process:
-            self._started[process] = time.monotonic()
+            self._started[process] = place, time.monotonic()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             return
         code = 1
@@ -261,7 +331,7 @@ class _Supervisor:
             os.close(self._living)
             os.setpgid(0, 0)  # so that Ctrl-C in a terminal is the supervisor's alone
             _end_with(self._alive)
-            self._work()
+            self._work(place)
             code = 0
         except BaseException:
             import traceback
@@ -281,10 +351,10 @@ class _Supervisor:
                 from prometheus_client.multiprocess import mark_process_dead
 
                 mark_process_dead(process)
-            if time.monotonic() - began < _SHORT:
+            if time.monotonic() - began[1] < _SHORT:
                 time.sleep(1)
             if not self._stop:
-                self._start()
+                self._start(began[0])
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self._stop = self._stop or number
