@@ -45,7 +45,7 @@ request = function()
   i = i % #bodies + 1
   return wrk.format("POST", nil, {["Content-Type"] = os.getenv("KIND")}, bodies[i])
 end
-if os.getenv("DELAY") then delay = function() return tonumber(os.getenv("DELAY")) end end
+if os.getenv("DELAY") then delay = function() return math.random(0, 2 * tonumber(os.getenv("DELAY"))) end end
 """
 BATCH = 1000
 _TICKS = os.sysconf("SC_CLK_TCK")
