@@ -47,7 +47,8 @@ request = function()
 end
 if os.getenv("DELAY") then delay = function() return math.random(0, 2 * tonumber(os.getenv("DELAY"))) end end
 """
-BATCH = 1000
+BATCH, SOME = 1000, 1500
+FIRST: list[str] = []  # what starts wrk and the servers
 _TICKS = os.sysconf("SC_CLK_TCK")
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 
@@ -75,9 +76,11 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="scripts/benchmark serving", description=__doc__.partition("\n")[0])
     parser.add_argument("--annif", type=Path, help="environment that Annif is installed in")
     parser.add_argument("--seconds", type=int, default=10, help="of each measurement (default: %(default)s)")
+    parser.add_argument("--real-time", action="store_true", help="let wrk and the servers go before all else (chrt)")
     parser.add_argument("--quick", action="store_true", help="on the small corpus newswire: does it work?")
     parser.add_argument("--out", type=Path, help="also write the page to this file")
     options = parser.parse_args(arguments)
+    FIRST[:] = ["chrt", "--rr", "1"] if options.real_time else []
     if shutil.which("wrk") is None:
         raise SystemExit("wrk is not installed: on Debian, apt install wrk.")
     try:
@@ -119,8 +122,8 @@ def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | 
         _load(process, folder, "singles", tag, 16, 2)
         full = max((_load(process, folder, "singles", tag, n, seconds) for n in (32, 64)), key=lambda load: load.rate)
         rows.append(full.row("one document a request"))
-        half = _load(process, folder, "singles", tag, 16, seconds, delay=1000 * 16 / (full.rate / 2))
-        rows.append(half.row("the same at about half that load"))
+        some = _load(process, folder, "singles", tag, 32, seconds, delay=1000 * 32 / SOME)
+        rows.append(some.row(f"the same, about {SOME:,} a second"))
         of_batch = _load(process, folder, "batches", f"{tag}-batch", 4, seconds)
         rows.append(of_batch.row(f"batches of {len(batches[0]):,}, documents", len(batches[0])))
         suggest = "http://127.0.0.1:8651/v1/projects/m/suggest"
@@ -139,7 +142,7 @@ textcat answers {ours.rate / theirs.rate:,.0f} times as many requests as Annif's
 {text}
 The processor's time is the server's for a document, in all its processes. "Possible" is what the cores could answer in
 a second if nothing else ran on them than the server and wrk: a busy machine answers fewer, and p99 is then mostly the
-wait for a core.
+wait for a core. With --real-time, wrk and the servers do not wait for other programs.
 """
 
 
@@ -163,7 +166,9 @@ def _load(
         environment["DELAY"] = f"{delay:.0f}"
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--timeout", "30", "--latency", "-s"]
     before, mine = _processor(process.pid), resource.getrusage(resource.RUSAGE_CHILDREN)
-    ended = subprocess.run([*command, str(folder / "wrk.lua"), url], env=environment, capture_output=True, text=True)
+    ended = subprocess.run(
+        [*FIRST, *command, str(folder / "wrk.lua"), url], env=environment, capture_output=True, text=True
+    )
     used, ours = _processor(process.pid) - before, resource.getrusage(resource.RUSAGE_CHILDREN)
     printed = ended.stdout
     n = int(re.search(r"(\d+) requests in", printed)[1])  # type: ignore[index]
@@ -188,7 +193,7 @@ def _processor(process: int) -> float:
 @contextmanager
 def _running(command: list[str], ready: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        process = subprocess.Popen([*FIRST, *command], cwd=folder, stdout=log, stderr=log)
     try:
         for _ in range(600):
             try:
