@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from clusters import two_processes
+from clusters import N_WORKERS, two_processes
 from joblib.parallel import get_active_backend
 
 import textcat
@@ -73,9 +73,19 @@ def killing_one(cluster):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def running():
     with two_processes() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def cluster(running):
+    """A cluster with all its workers: those that another test has killed are there again."""
+    import distributed
+
+    with distributed.Client(running, set_as_default=False) as client:
+        client.wait_for_workers(N_WORKERS)
+    return running
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

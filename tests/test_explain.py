@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -244,7 +245,7 @@ def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
 @pytest.mark.parametrize("recipe", ["best", "paum"])
 def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, keep, tmp_path):
     settings = textcat.read_recipe(recipe)
-    plain = textcat.train(corpus, settings)
+    plain = textcat.train(corpus, settings, keep="none")
     kept = textcat.train(corpus, settings, keep=keep, store=tmp_path / "rows" if keep == "texts" else None)
     assert plain.kept is None
     assert plain.explain("wheat", "wheat").documents == []
@@ -289,6 +290,20 @@ def test_the_command_keeps_training_documents_and_names_them(run, newswire_model
     assert told == "Of training documents 'everything' cannot be kept: choose one of none, documents, texts."
     told = run.refuses("train", "newswire", "--recipe", "subjects", "--keep", "texts", "--out", "other")
     assert told.startswith("Recipe subjects has a shortlist")
+
+
+def test_without_a_word_few_documents_are_kept_and_their_texts_are_not(corpus, monkeypatch, tmp_path):
+    untitled = [replace(each, zones={"body": each.zones["body"]}) for each in corpus.train[:40]]
+    small, recipe = textcat.Corpus.from_documents("small", untitled), textcat.read_recipe("paum")
+    kept = textcat.train(small, recipe).kept
+    assert kept.ids
+    assert kept.texts is None
+    assert {title for name, title in zip(kept.ids, kept.titles, strict=True) if "description" not in name} == {""}
+    assert any(textcat.train(small, recipe, keep="texts").kept.titles)
+    assert textcat.train(small, recipe, store=tmp_path / "rows").kept is None
+    assert textcat.train(small, textcat.read_recipe("subjects")).kept is None
+    monkeypatch.setattr("textcat.training.train._N_KEPT", 39)
+    assert textcat.train(small, recipe).kept is None
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,12 @@ def train(
     as_json: common.AsJson = False,
     store: Annotated[Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")] = None,
     keep: Annotated[
-        str,
-        Option(help="What the model keeps of training documents to explain by: none, documents (ids, titles), texts."),
-    ] = "none",
+        str | None,
+        Option(
+            help="What the model keeps of training documents to explain by: none, documents (ids, titles), texts.",
+            show_default="documents of up to 20,000, none with --store or a shortlist",
+        ),
+    ] = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
     from textcat.cli import _tables

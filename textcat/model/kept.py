@@ -64,10 +64,10 @@ class Kept:
         return documents, sums * self.alphas.data[part]
 
 
-def title_of(document: "Document") -> str:
-    """Return a document's title, or else how its text begins."""
+def _title_of(document: "Document", with_texts: bool) -> str:
+    """Return a document's title, or else, if its text may be shown, how that begins."""
     zones = document.zones
-    for text in (zones.get("title", ""), *zones.values()):
+    for text in (zones.get("title", ""), *(zones.values() if with_texts else ())):
         if words := text[: 4 * _TITLE].split():
             title = " ".join(words)
             return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"

@@ -95,7 +95,7 @@ class Tagger:
         *,
         n_jobs: int | None = None,
         store: str | os.PathLike[str] | None = None,
-        keep: str = "none",
+        keep: str | None = None,
         stages: Stages | None = None,
     ) -> "Tagger":
         """Train a tagger on the training documents of a corpus: short for `textcat.train`.

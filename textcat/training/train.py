@@ -23,7 +23,7 @@ from textcat.features._rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.problems import Solution, _in_rows, _side_by_side
 from textcat.margin.solve import solve
-from textcat.model.kept import KEEPS, kept_examples, title_of
+from textcat.model.kept import KEEPS, _title_of, kept_examples
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
@@ -39,6 +39,7 @@ _N_HELD_OUT, _ONE_OF = 5_000, 10
 # docs/learners.md.
 _SMALL_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
+_N_KEPT = 20_000  # training documents that a model keeps without being asked to
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
 _UNSPACED = {
     "ja": re.compile("[\u3040-\u30ff\u3400-\u9fff]{5,}"),
@@ -55,7 +56,7 @@ def train(
     *,
     n_jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
-    keep: str = "none",
+    keep: str | None = None,
     stages: Stages | None = None,
 ) -> Tagger:
     """Train a tagger on the training documents of a corpus.
@@ -68,9 +69,10 @@ def train(
         Blocks of topics trained at the same time; the result is the same to the bit.
     store : path, optional
         Folder to keep rows in, in place of memory; the result is the same to the bit.
-    keep : {"none", "documents", "texts"}, default="none"
+    keep : {"none", "documents", "texts"}, optional
         Let the tagger have the training documents that its weights are sums of, to explain topics by: their ids, titles
-        and rows, or their texts, too. With a shortlist none can be kept.
+        and rows, or their texts, too. With a shortlist none can be kept. By default documents are if there are 20,000
+        at most, and neither a shortlist nor a store.
     stages : Stages, optional
 
     Returns
@@ -106,7 +108,7 @@ def _train_and_evaluate(
     bands: str | Iterable[str] | None = None,
     n_jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
-    keep: str = "none",
+    keep: str | None = None,
     stages: Stages | None = None,
     keep_texts: bool = True,
     counted: _CountedCorpus | None = None,
@@ -151,7 +153,7 @@ def _train(
     n_jobs: int | None,
     store: str | os.PathLike[str] | None,
     stages: Stages | None,
-    keep: str = "none",
+    keep: str | None = None,
     keep_texts: bool = True,
     counted: _CountedCorpus | None = None,
 ) -> tuple[Tagger, Any]:
@@ -170,7 +172,7 @@ def _train(
         raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
     if store is not None:
         check_target(store)
-    named = _named(corpus, recipe, keep)  # now, as there may be no texts later on
+    named = _named(corpus, recipe, keep, store)  # now, as there may be no texts later on
     _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
     stages = stages or Stages()
     release_memory()
@@ -254,8 +256,13 @@ def _train(
     return tagger, measured
 
 
-def _named(corpus: Corpus, recipe: Recipe, keep: str) -> list[tuple[str, str, dict[str, str] | None]]:
+def _named(
+    corpus: Corpus, recipe: Recipe, keep: str | None, store: str | os.PathLike[str] | None
+) -> list[tuple[str, str, dict[str, str] | None]]:
     """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
+    if keep is None:  # what would make a model much larger is kept only for those who ask for it
+        few = len(corpus.train) <= _N_KEPT
+        keep = "documents" if few and store is None and not recipe.shortlist else "none"
     if keep not in KEEPS:
         raise TextcatError(f"Of training documents {keep!r} cannot be kept: choose one of {', '.join(KEEPS)}.")
     if keep == "none":
@@ -266,7 +273,8 @@ def _named(corpus: Corpus, recipe: Recipe, keep: str) -> list[tuple[str, str, di
             f"no training documents can be kept with it, so keep 'none', not {keep!r}."
         )
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
-    return [(each.id, title_of(each), dict(each.zones) if keep == "texts" else None) for each in examples]
+    texts = keep == "texts"
+    return [(each.id, _title_of(each, texts), dict(each.zones) if texts else None) for each in examples]
 
 
 class _Part(NamedTuple):
