@@ -20,7 +20,8 @@ from textcat.model import MODEL, ModelError, read_manifest
 from textcat.model.storage import check_target, load, save
 
 FILES = [f"{name}.npy" for name in ("bias", "calibration", "idf", "thresholds", "weights")]
-FILES = sorted([*FILES, "manifest.json", "tokenizer.json", "vocabulary.json"])
+FILES += [f"{name}_{part}.npy" for name in ("kept", "alpha") for part in ("indptr", "indices", "data")]
+FILES = sorted([*FILES, "documents.json", "manifest.json", "tokenizer.json", "vocabulary.json"])
 
 
 @pytest.fixture(scope="module")
