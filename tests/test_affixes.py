@@ -70,7 +70,7 @@ def _matched(function, role, string):
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @given(chunk=chunks)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @example(chunk="5km/h")
 @example(chunk="said.")
 @example(chunk="a..")
@@ -91,7 +91,7 @@ def test_tables_find_what_the_regexes_find(lang, chunk):
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @given(chunk=chunks.filter(lambda chunk: not any(map(str.isspace, chunk))))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @example(chunk="word.")
 @example(chunk='"word"')
 @example(chunk="($5")
