@@ -27,8 +27,7 @@ def two_processes():
         keeper = threading.Thread(target=_keep_alive, args=(workers, cluster.scheduler_address, ended))
         keeper.start()
         try:
-            with distributed.Client(cluster, set_as_default=False) as client:
-                client.wait_for_workers(N_WORKERS)
+            wait_for_workers(cluster)
             yield cluster
         finally:
             ended.set()
@@ -36,6 +35,14 @@ def two_processes():
             for worker in workers:
                 worker.kill()
                 worker.wait()
+
+
+def wait_for_workers(cluster):
+    """Wait until all workers of a cluster are there, those that were killed again."""
+    import distributed
+
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(N_WORKERS)
 
 
 def _start(address):

@@ -1,6 +1,7 @@
 """Where tests find real data: the folder named by TEXTCAT_CORPORA, never a download."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,19 @@ def newsgroups_archive() -> Path:
 @pytest.fixture(scope="session")
 def finna_titles() -> Path:
     return _corpus_file("yso-finna-en.tsv.xz")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, without a window."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("TEXTCAT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not path:
+        pytest.skip("Chromium is absent: it is neither on the path nor named by TEXTCAT_CHROMIUM")
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

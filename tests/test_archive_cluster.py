@@ -8,7 +8,7 @@ import archive_work
 import pytest
 from archive_runs import make_archive, run, written
 from archive_work import batch
-from clusters import two_processes
+from clusters import two_processes, wait_for_workers
 
 from textcat.errors import TextcatError
 from textcat.tagging._workers import open_workers, ordered_map
@@ -17,9 +17,15 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def running():
     with two_processes() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def cluster(running):
+    wait_for_workers(running)
+    return running
 
 
 @pytest.fixture(scope="module")

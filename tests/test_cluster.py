@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from clusters import N_WORKERS, two_processes
+from clusters import two_processes, wait_for_workers
 from joblib.parallel import get_active_backend
 
 import textcat
@@ -81,10 +81,7 @@ def running():
 @pytest.fixture
 def cluster(running):
     """A cluster with all its workers: those that another test has killed are there again."""
-    import distributed
-
-    with distributed.Client(running, set_as_default=False) as client:
-        client.wait_for_workers(N_WORKERS)
+    wait_for_workers(running)
     return running
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import select
-import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +15,6 @@ import pytest
 import textcat
 
 PAGE = Path(textcat.__file__).parent / "serving" / "page"
-CHROMIUM = os.environ.get("TEXTCAT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 AXE = os.environ.get("TEXTCAT_AXE") or str(Path(__file__).parent.parent / "node_modules" / "axe-core" / "axe.min.js")
 STORY = "Wheat exports rose 😀😀 to 12 mln tonnes, the ministry said.\nCorn shipments fell."
 HOSTILE = (
@@ -39,17 +37,6 @@ def test_the_script_is_small_and_builds_nodes_by_text():
     assert set(addresses) == {"http://www.w3.org/2000/svg"}  # a name, which nobody asks for
     assert not re.findall(r"\son\w+=|style=|<style|<script(?! type=\"module\" src=)|@import|url\(", page + style)
     assert page.count("src=") == 1
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not CHROMIUM:
-        pytest.skip("there is no Chromium: TEXTCAT_CHROMIUM may name one")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ axe-core, at TEXTCAT_AXE or in node_modules (`npm install axe-core`).
 import json
 import os
 import re
-import shutil
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -356,18 +355,6 @@ def test_the_commands_write_reports(newswire_model, tmp_path):
 
 
 # --- in a browser ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = os.environ.get("TEXTCAT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if not found:
-        pytest.skip("Chromium is absent: it is neither on the path nor named by TEXTCAT_CHROMIUM")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

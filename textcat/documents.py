@@ -299,6 +299,12 @@ def topic_counts(documents: Iterable[Document]) -> Counter[str]:
     return Counter(topic for document in documents for topic in document.topics)
 
 
+def _shortened(text: str, most: int) -> str:
+    """Return the beginning of a text on one line, of so many characters at most."""
+    words = " ".join(text[: 4 * most].split())
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
 def _html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int) -> str:
     """Return a table of topics in HTML, its first rows only: a caption, the columns' names, a topic a row, how many."""
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]

@@ -58,6 +58,10 @@ CorpusName = Annotated[
         autocompletion=complete_corpus,
     ),
 ]
+OwnCorpus = Annotated[
+    str | None,
+    Argument(help="The corpus; by default the one it was trained on.", autocompletion=complete_corpus),
+]
 ModelFolder = Annotated[Path, Argument(help="Folder of a trained model.")]
 CorpusDir = Annotated[Path | None, Option(help="Folder in which corpora are looked for first.")]
 Jobs = Annotated[

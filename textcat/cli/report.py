@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, BadParameter, Option, echo
+from typer import BadParameter, Option, echo
 
 from textcat.cli import common
 from textcat.cli.train import _test_corpus
@@ -13,10 +13,7 @@ from textcat.cli.train import _test_corpus
 def report(
     model: common.ModelFolder,
     read: common.CorpusReader,
-    corpus: Annotated[
-        str | None,
-        Argument(help="The corpus; by default the one it was trained on.", autocompletion=common.complete_corpus),
-    ] = None,
+    corpus: common.OwnCorpus = None,
     out: Annotated[Path, Option(help="File to write.")] = Path("report.html"),
     before: Annotated[
         Path | None, Option(help="Another model of the same topics: show what changed since, and why.")

@@ -123,10 +123,7 @@ def _counted_while_read(reading: "CorpusStream | None", recipe: "Recipe", stages
 def evaluate(
     model: common.ModelFolder,
     read: common.CorpusReader,
-    corpus: Annotated[
-        str | None,
-        Argument(help="The corpus; by default the one it was trained on.", autocompletion=common.complete_corpus),
-    ] = None,
+    corpus: common.OwnCorpus = None,
     topics: common.PerTopic = False,
     band: common.Bands = None,
     as_json: common.AsJson = False,

@@ -25,7 +25,7 @@ class Place(NamedTuple):
     spans: tuple[Span, ...]  # in the order of the texts
 
 
-class _Found(NamedTuple):
+class _Occurrence(NamedTuple):
     column: int
     name: str
     start: int
@@ -53,16 +53,16 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
     """
     texts = _zones(document, 0)
     column_of = _ColumnOf(features, wanted)
-    found = [
+    occurrences = [
         (zone, space, each)
         for zone, spaces, located in _located(features, texts)
         for space in spaces
-        for each in _found(features, column_of, located, space)
+        for each in _occurrences(features, column_of, located, space)
     ]
-    spans = _standing(features, column_of, texts, found)
+    spans = _standing(features, column_of, texts, occurrences)
     names: dict[int, dict[str, None]] = {}
     spans_of: dict[int, dict[Span, None]] = {}
-    for (_, _, each), span in zip(found, spans, strict=True):
+    for (_, _, each), span in zip(occurrences, spans, strict=True):
         names.setdefault(each.column, {})[each.name] = None
         spans_of.setdefault(each.column, {})[span] = None
     return {column: Place(" | ".join(names[column]), tuple(spans_of[column])) for column in names}
@@ -120,19 +120,21 @@ class _ColumnOf:
         return int(murmurhash3_32((mixed + 2**31) % 2**32 - 2**31))
 
 
-def _found(features: Vectorizer, column_of: _ColumnOf, located: Sequence[Located], space: str) -> Iterator[_Found]:
+def _occurrences(
+    features: Vectorizer, column_of: _ColumnOf, located: Sequence[Located], space: str
+) -> Iterator[_Occurrence]:
     """Yield the terms and n-grams of a text that have a column, given where its terms stand."""
     n_terms, prefix = len(located), f"{space}:" if space else ""
     for i, (term, start, end, _) in enumerate(located):
         column = column_of(space, term)
         if column >= 0:
-            yield _Found(column, prefix + term, start, end, (term,))
+            yield _Occurrence(column, prefix + term, start, end, (term,))
         if features.ngrams > 1 and column_of.may_begin(prefix + term):
             for n in range(2, min(features.ngrams, n_terms - i) + 1):
                 terms = tuple([each.term for each in located[i : i + n]])
                 column = column_of(space, *terms)
                 if column >= 0:
-                    yield _Found(column, prefix + " ".join(terms), start, located[i + n - 1].end, terms)
+                    yield _Occurrence(column, prefix + " ".join(terms), start, located[i + n - 1].end, terms)
     for each in located if features.chars else ():
         around = _padded_places(each)
         for k, chars in enumerate(_char_ngrams(each.term, features.chars)):
@@ -140,15 +142,18 @@ def _found(features: Vectorizer, column_of: _ColumnOf, located: Sequence[Located
             if column >= 0:
                 covered = around[k : k + len(chars)]
                 start, end = each.start + covered[0][0], each.start + covered[-1][1]
-                yield _Found(column, f"{prefix}~{chars}~", start, end, (each.term,))
+                yield _Occurrence(column, f"{prefix}~{chars}~", start, end, (each.term,))
 
 
 def _standing(
-    features: Vectorizer, column_of: _ColumnOf, texts: Mapping[str, str], found: list[tuple[str, str, _Found]]
+    features: Vectorizer,
+    column_of: _ColumnOf,
+    texts: Mapping[str, str],
+    occurrences: list[tuple[str, str, _Occurrence]],
 ) -> list[Span]:
-    """Return a span for each thing found whose text gives its column by itself: the narrowest that is tried."""
-    spans = [Span(zone, each.start, each.end) for zone, _, each in found]
-    unsure = list(range(len(found)))
+    """Return a span for each occurrence whose text gives its column by itself: the narrowest that is tried."""
+    spans = [Span(zone, each.start, each.end) for zone, _, each in occurrences]
+    unsure = list(range(len(occurrences)))
     for widen in (_to_white_space, lambda text, start, end: (0, len(text))):
         piece_of = {k: texts[spans[k].zone][spans[k].start : spans[k].end] for k in unsure}
         pieces = dict.fromkeys(piece_of.values())
@@ -156,9 +161,9 @@ def _standing(
         columns: dict[tuple[str, str], set[int]] = {}
         failed = []
         for k in unsure:
-            (_, space, each), piece, (zone, start, end) = found[k], piece_of[k], spans[k]
+            (_, space, each), piece, (zone, start, end) = occurrences[k], piece_of[k], spans[k]
             if (piece, space) not in columns:
-                alone = _found(features, column_of, located[piece], space)
+                alone = _occurrences(features, column_of, located[piece], space)
                 columns[piece, space] = {one.column for one in alone}
             if each.column not in columns[piece, space]:
                 spans[k] = Span(zone, *widen(texts[zone], start, end))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from textcat.documents import _shortened
 from textcat.features.vectorizer import Rows
 
 if TYPE_CHECKING:
@@ -68,9 +69,8 @@ def _title_of(document: "Document", with_texts: bool) -> str:
     """Return a document's title, or else, if its text may be shown, how that begins."""
     zones = document.zones
     for text in (zones.get("title", ""), *(zones.values() if with_texts else ())):
-        if words := text[: 4 * _TITLE].split():
-            title = " ".join(words)
-            return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
+        if title := _shortened(text, _TITLE):
+            return title
     return ""
 
 

@@ -472,10 +472,15 @@ class Tagger:
         n = max(_CELLS // len(self.topics), 1)
         return (self._scores_of(rows[start : start + n]) for start in range(0, rows.shape[0], n))
 
+    def _was_trained_on(self, corpus: Corpus) -> bool:
+        """Return whether a corpus looks like that of training: by its name, its topics, and the number of documents."""
+        known = self.corpus, self.topics, self.train_documents
+        return known == (corpus.name, corpus.topics, len(corpus.train))
+
     def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation | TopEvaluation:
         """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""
-        kept, trained_on = self.evaluation, (self.corpus, self.topics, self.train_documents)
-        if kept is None or trained_on != (corpus.name, corpus.topics, len(corpus.train)):
+        kept = self.evaluation
+        if kept is None or not self._was_trained_on(corpus):
             raise TextcatError(
                 f"Corpus {corpus.name} has no test documents to evaluate on; give it a split in its card."
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from textcat.documents import Corpus, Document
+from textcat.documents import Corpus, Document, _shortened
 from textcat.errors import TextcatError
 from textcat.evaluation import significance, top
 from textcat.evaluation.ranking import Evaluation
@@ -152,9 +152,8 @@ def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None,
     from textcat.training.examples import _CountedCorpus
     from textcat.training.train import _learnt_out_of_fold, _out_of_fold_scores
 
-    known = (tagger.corpus, tagger.topics, tagger.train_documents) == (corpus.name, corpus.topics, len(corpus.train))
     recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
-    if not known or not folds or recipe is None or recipe.shortlist or len(corpus.train) < 2:
+    if not tagger._was_trained_on(corpus) or not folds or recipe is None or recipe.shortlist or len(corpus.train) < 2:
         return None
     with stages._stage("cross-validate", folds * len(corpus.topics)) as advance:
         counted = _CountedCorpus(corpus, recipe)
@@ -222,8 +221,7 @@ def _suspects(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, f
 
 def _heading(document: Document) -> str:
     text = document.zones.get("title", "").strip() or " ".join(document.zones.values())
-    words = " ".join(text[: 4 * _TITLE].split())
-    return words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"
+    return _shortened(text, _TITLE)
 
 
 def _shown(entry: Mapping[str, Any], part: _Scored, one: figures._Suspect, measured: Measured) -> dict[str, Any]:

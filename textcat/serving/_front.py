@@ -75,9 +75,14 @@ class Call(Request):
         self.model, self.version, self.documents = served.name, served.version, documents
         return served
 
+    @property
+    def kind(self) -> bytes:
+        """The type of the body, without what may follow it."""
+        return self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
+
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
         """Return the body, inflated if it is gzip; a Problem if it is too large, or of another kind."""
-        kind = self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        kind = self.kind
         if kinds and kind and kind not in kinds:
             raise Problem(415, f"The body is of the type {kind.decode('latin-1')!r:.80}: send {kinds[0].decode()}.")
         limit = self.front.limits.max_bytes
@@ -228,9 +233,7 @@ class Log:
         now = time.time()
         stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
         line = orjson.dumps({"time": stamp, "event": event, **fields}, default=str) + b"\n"
-        with suppress(
-            OSError
-        ):  # whoever read the log has gone, or the disk is full: requests are answered all the same
+        with suppress(OSError):  # its reader has gone, or the disk is full: requests are answered all the same
             os.write(self._descriptor, line)
 
 

@@ -15,8 +15,6 @@ from fastapi import APIRouter, FastAPI, Path, Query
 from pydantic import TypeAdapter, ValidationError
 
 import textcat
-from textcat.errors import TextcatError
-from textcat.evaluation.thresholds import Calibration
 from textcat.serving import _annif, _kserve, _texts
 from textcat.serving import _schemas as s
 from textcat.serving._front import Call, Front, Limits, Log, Rates
@@ -232,21 +230,17 @@ def _tagging(service: Service) -> APIRouter:
         """Say why a document has topics, or has not: terms, where they stand, and what they add to the score."""
         served: Served = call.of(store[model], 1)
         for topic in body.topics or []:
-            if topic not in served.columns:
-                raise Problem(404, f"The model has no topic {topic!r:.100}.")
-        return served.answer("explanations", _explained(served, body.document, body.topics, body.n))
+            served.column_of(topic)
+        explained = served.tagger.explain_all(body.document, body.topics, n=body.n)
+        return served.answer("explanations", [each.as_dict() for each in explained])
 
     @routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
     async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
         """Return the texts that a file holds: HTML, mail, Markdown, docx, PDF or plain text, known by its name."""
-        name = query.name or _texts.NAMES.get(call.head.get(b"content-type", b"").partition(b";")[0].strip(), "")
+        name = query.name or _texts.NAMES.get(call.kind, "")
         return {"zones": await _texts.of_file(name, await call.data(()), limits.seconds)}
 
     return routes
-
-
-def _explained(served: Served, document: Any, topics: list[str] | None, n: int) -> list[dict[str, Any]]:
-    return [each.as_dict() for each in served.tagger.explain_all(document, topics, n=n)]
 
 
 _LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)
@@ -260,7 +254,7 @@ class _Stream:
 
     async def run(self) -> None:
         call, rest = self._call, b""
-        kind = call.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        kind = call.kind
         if kind not in (b"", _NDJSON, b"application/jsonl", b"application/json"):
             raise Problem(415, f"The stream is of the type {kind.decode('latin-1')!r:.80}: send application/x-ndjson.")
         if call.head.get(b"content-encoding", b"identity") != b"identity":
@@ -340,9 +334,7 @@ def _models(service: Service) -> APIRouter:
     async def topic(model: Model, query: Annotated[s.TopicQuery, Query()], call: Call) -> dict[str, Any]:
         """Return what is known of a topic: its terms, how good it is, and the curve of its probabilities."""
         served: Served = call.of(store[model])
-        if query.name not in served.columns:
-            raise Problem(404, f"The model has no topic {query.name!r:.100}.")
-        j, calibration = served.columns[query.name], served.tagger.calibration
+        j, calibration = served.column_of(query.name), served.tagger.calibration
         quality = served.quality.get(query.name)
         return {
             **served.named,
@@ -351,7 +343,7 @@ def _models(service: Service) -> APIRouter:
                 {"term": term, "weight": weight} for term, weight in served.tagger.terms(query.name, query.terms)
             ],
             "quality": dataclasses.asdict(quality) if quality is not None else None,
-            "curve": None if calibration is None else _curve(calibration, j),
+            "curve": None if calibration is None else {"a": float(calibration.a[j]), "b": float(calibration.b[j])},
         }
 
     return routes
@@ -365,10 +357,6 @@ def _topic(served: Served, topic: str) -> dict[str, Any]:
         "train_size": int(tagger.train_sizes[j]),
         "threshold": threshold if np.isfinite(threshold) else float(np.finfo(np.float32).max) * np.sign(threshold),
     }
-
-
-def _curve(calibration: Calibration, j: int) -> dict[str, float]:
-    return {"a": float(calibration.a[j]), "b": float(calibration.b[j])}
 
 
 # --- the rest --------------------------------------------------------------------------------------------------------
@@ -399,6 +387,3 @@ def _site(service: Service) -> APIRouter:
         await answer_page(call, file)
 
     return routes
-
-
-__all__ = ["Service", "TextcatError"]

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
@@ -27,7 +28,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from textcat.errors import TextcatError
 from textcat.serving._front import Limits, Log, Rates
-from textcat.serving._problems import TYPE
+from textcat.serving._problems import TYPE, Problem
 from textcat.serving.keys import Keys
 from textcat.serving.store import Store
 
@@ -208,7 +209,7 @@ class _Uvicorn(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End at SIGTERM, which is the supervisor's; Ctrl-C is for the supervisor alone."""
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.getsignal(number) for number in _ENDING}
         signal.signal(signal.SIGTERM, self.handle_exit)
         signal.signal(signal.SIGINT, signal.SIG_IGN if hasattr(os, "fork") else self.handle_exit)
         try:
@@ -274,16 +275,9 @@ class _Protocol(HttpToolsProtocol):
             self._timer = None
 
     def _refuse(self, status: int, detail: str) -> None:
-        from http import HTTPStatus
-
-        import orjson
-
-        title = HTTPStatus(status).phrase
-        body = orjson.dumps(
-            {"type": "about:blank", "title": title, "status": status, "detail": detail, "request_id": ""}
-        )
-        head = f"HTTP/1.1 {status} {title}\r\ncontent-type: {TYPE.decode()}\r\ncontent-length: {len(body)}\r\n"
-        self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+        body = Problem(status, detail).as_json("")
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {TYPE.decode()}\r\n"
+        self.transport.write(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
         self.transport.close()
 
 
@@ -297,7 +291,7 @@ class _Supervisor:
         self._log = Log()
 
     def run(self) -> int:
-        before = {number: signal.signal(number, self._end) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, self._end) for number in _ENDING}
         alive, self._living = os.pipe()  # closed when this process ends, in whichever way
         self._alive = alive
         gc.collect()

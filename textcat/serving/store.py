@@ -16,7 +16,7 @@ import orjson
 from textcat.errors import TextcatError
 from textcat.files import MANIFEST
 from textcat.serving._problems import Problem
-from textcat.serving._work import Tags, Work
+from textcat.serving._work import Work
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
@@ -59,6 +59,13 @@ class Served:
         bytes
         """
         return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
+
+    def column_of(self, topic: str) -> int:
+        """Return the column of a topic; a Problem if the model has none such."""
+        try:
+            return self.columns[topic]
+        except KeyError:
+            raise Problem(404, f"The model has no topic {topic!r:.100}.") from None
 
     def summary(self) -> dict[str, Any]:
         """Return what the model is, as JSON has it."""
@@ -158,6 +165,3 @@ def named_folders(models: list[str]) -> dict[str, Path]:
             raise TextcatError(f"Two models would be served as {name!r}: give one another name, NAME={folder}.")
         folders[name] = Path(folder)
     return folders
-
-
-__all__ = ["Served", "Store", "Tags", "named_folders"]

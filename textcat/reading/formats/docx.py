@@ -45,9 +45,9 @@ def _check_size(data: bytes, most: int) -> None:
     """Raise UnreadableError if it unpacks to more than can be meant, or than may be held; the header's word is kept."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
-    _check_ratio(sum(entry.file_size for entry in entries), len(data))
-    texts = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
     whole = sum(entry.file_size for entry in entries)
+    _check_ratio(whole, len(data))
+    texts = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
     if texts > most or whole > LARGER * most:
         raise UnreadableError(f"unpacks to {whole:,} bytes, {texts:,} of them text, which is more than a document may")
 

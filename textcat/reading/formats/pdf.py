@@ -14,10 +14,10 @@ _STREAM = 32 << 20  # bytes that one stream in it may unpack to
 _LIGATURES = {0xFB00 + i: letters for i, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))}
 _NO_TITLE = ("", "untitled")
 _LIMITS: dict[str, Any] = {
-    **dict.fromkeys(
-        ("zlib_maximum_output_length", "lzw_maximum_output_length", "run_length_maximum_output_length"), _STREAM
-    ),
-    **dict.fromkeys(("brotli_maximum_output_length", "array_based_stream_maximum_output_length"), _STREAM),
+    **{
+        f"{kind}_maximum_output_length": _STREAM
+        for kind in ("zlib", "lzw", "run_length", "brotli", "array_based_stream")
+    },
     "stream_decoding_work_maximum_length": 4 * _STREAM,
     "stream_parsing_work_maximum_count": 1_000_000,
     "xform_maximum_invocations_per_extraction": 1_000,
