@@ -15,7 +15,7 @@ LAYERS = (
     {"recipe"},
     {"model"},
     {"training"},
-    {"papers", "tagging"},
+    {"papers", "tagging", "teaching"},
     {"report", "serving"},
     {"cli"},
     {"__main__"},

@@ -1,0 +1,53 @@
+"""Which document is asked next, and why."""
+
+import numpy as np
+import pytest
+
+from textcat.errors import TextcatError
+from textcat.teaching.strategies import choose
+
+SCORES = np.array([0.5, -0.1, 2, 2, -3, 0.2], np.float32)
+OPEN = np.array([True, True, False, True, True, True])
+NONE = np.zeros(6, bool)
+
+
+def test_highest_and_uncertain():
+    assert choose(SCORES, OPEN, 0, "highest", (0, "t")) == (3, "highest score")
+    assert choose(SCORES, np.ones(6, bool), 0, "highest", (0, "t")) == (2, "highest score")  # the first of equals
+    assert choose(SCORES, OPEN, 0, "uncertain", (0, "t")) == (1, "uncertain")
+
+
+@pytest.mark.parametrize("strategy", ["highest", "uncertain", "mixture", "highest:0.5", "mixture:1"])
+def test_none_is_chosen_when_none_is_open(strategy):
+    assert choose(SCORES, NONE, 3, strategy, (0,)) is None
+    assert choose(SCORES[:0], NONE[:0], 3, strategy, (0,)) is None
+
+
+def test_only_the_open_one_is_chosen_whatever_its_score():
+    only = np.arange(6) == 4
+    low = np.where(only, -np.inf, SCORES).astype(np.float32)
+    for strategy in ("highest", "mixture", "uncertain", "highest:1"):
+        assert choose(low, only, 9, strategy, (1,))[0] == 4
+
+
+def test_what_is_drawn_is_a_function_of_key_and_number_of_answers():
+    chosen = [choose(SCORES, OPEN, n, "mixture:0.5", (3, "wheat")) for n in range(50)]
+    assert chosen == [choose(SCORES, OPEN, np.int64(n), "mixture:0.5", (np.int32(3), "wheat")) for n in range(50)]
+    assert chosen != [choose(SCORES, OPEN, n, "mixture:0.5", (3, "corn")) for n in range(50)]
+
+
+def test_shares_are_what_was_asked_for_and_every_open_document_is_as_likely():
+    why = [choose(SCORES, OPEN, n, "mixture:0.25", (0,)) for n in range(4000)]
+    at_random = [position for position, reason in why if reason == "at random"]
+    uncertain = sum(reason == "uncertain" for _, reason in why)
+    assert 0.22 < len(at_random) / 4000 < 0.28
+    assert 0.17 < uncertain / (4000 - len(at_random)) < 0.23
+    counts = np.bincount(at_random, minlength=6)
+    assert counts[2] == 0
+    assert (abs(counts[OPEN] / len(at_random) - 0.2) < 0.05).all()
+
+
+@pytest.mark.parametrize("strategy", ["best", "", "highest:", "highest:2", "highest:-0.1", "highest:nan", ":0.1"])
+def test_an_unknown_strategy_is_an_error(strategy):
+    with pytest.raises(TextcatError, match=r"No strategy .*highest, mixture, uncertain"):
+        choose(SCORES, OPEN, 0, strategy, (0,))

@@ -1,0 +1,247 @@
+"""Train a linear ranker on the judged rows of a pool, and score all of its rows: after every answer, from the start."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+
+from textcat.errors import TextcatError
+from textcat.teaching._ranking import gather, rows_times, solve
+
+_ENTRIES_OF_A_THREAD = 1_000_000  # fewer are multiplied sooner than a thread is woken
+
+
+class Examples(NamedTuple):
+    """Rows that are no documents of the pool, such as descriptions and marked words."""
+
+    rows: csr_matrix  # with the columns of the pool
+    labels: NDArray[np.int8]  # +1, -1
+    weights: NDArray[np.float64]  # what each counts beside a judged document
+
+
+class Weights(NamedTuple):
+    """What a ranker has learnt: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere."""
+
+    columns: NDArray[np.int32]  # each once, in no particular order
+    values: NDArray[np.float32]
+    bias: float
+    n_epochs: int = 0
+
+    def dense(self, n_columns: int) -> NDArray[np.float32]:
+        """Return w: shape (n_columns,)."""
+        w = np.zeros(n_columns, np.float32)
+        w[self.columns] = self.values
+        return w
+
+
+@dataclass(frozen=True)
+class RankerSettings:
+    """How a ranker is trained.
+
+    Parameters
+    ----------
+    C : float > 0
+        What an error costs, beside ``|w|²/2``.
+    ratio : float > 0
+        How much more all positive rows weigh than all negative ones.
+    bias : float >= 0
+        Size of the constant coordinate whose weight makes the bias; 0: none.
+    presumed : int
+        How many unjudged rows are presumed negative, drawn anew with every number of judgements.
+    presumed_weight : float > 0
+        What each of those counts beside a judged document.
+    tol : float > 0
+        Stop after the first epoch in which no projected gradient is larger.
+    max_epochs : int
+        Stop after so many epochs in any case.
+    """
+
+    C: float = 0.11
+    ratio: float = 9.8
+    bias: float = 1.0
+    presumed: int = 0
+    presumed_weight: float = 1.0
+    tol: float = 1e-3
+    max_epochs: int = 1000
+
+
+class Ranker:
+    """A linear support vector machine with squared hinge loss over the rows of a pool.
+
+    It minimises ``(|w|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²`` over the judged rows, examples and
+    presumed negatives i. Each has a weight of its own (a judged document 1); then all negative ones are scaled so that
+    they weigh 1/ratio of the positive ones together, and all so that the sum stays what it was: that is c.
+
+    Parameters
+    ----------
+    rows : csr_matrix of shape (n_documents, n_columns), float32
+        Read where they lie; they may be mapped from files.
+    settings : RankerSettings
+    seed : int
+        Of the order in which rows are presented, and of the presumed negatives.
+    n_threads : int, optional
+        That scores are computed by; the scores are the same to the bit. By default as many as there are processors.
+    """
+
+    def __init__(
+        self,
+        rows: csr_matrix,
+        *,
+        settings: RankerSettings = RankerSettings(),
+        seed: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.settings, self.seed, self.shape = settings, seed, rows.shape
+        self._rows = _arrays(rows)
+        self._n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // _ENTRIES_OF_A_THREAD))
+        self._threads = ThreadPoolExecutor(self._n_parts - 1) if self._n_parts > 1 else None
+        self._lock = Lock()  # of what is written to and cleaned again: no topic waits longer than for one training
+        self._number_of = np.full(self.shape[1], -1, np.int32)
+        self._w = np.zeros(self.shape[1], np.float32)
+
+    def train(
+        self,
+        positions: ArrayLike,
+        labels: ArrayLike,
+        examples: Examples | None = None,
+        prior: Weights | None = None,
+    ) -> Weights:
+        """Return the weights that the judgements teach: the same to the bit in whatever order they come.
+
+        Parameters
+        ----------
+        positions : array-like of shape (n_judged,), int
+            Of the judged rows, each once.
+        labels : array-like of shape (n_judged,)
+            Positive or negative numbers, or bools.
+        examples : Examples, optional
+        prior : Weights, optional
+            What w and the bias are held close to, in place of 0, such as those of a model's topic.
+
+        Returns
+        -------
+        Weights
+
+        Raises
+        ------
+        TextcatError
+            If a row is judged twice.
+        """
+        positions, labels = np.asarray(positions, np.int64).reshape(-1), np.asarray(labels).reshape(-1) > 0
+        order = np.argsort(positions)
+        positions, labels = positions[order], labels[order]
+        if (twice := np.flatnonzero(positions[1:] == positions[:-1])).size:
+            raise TextcatError(f"Row {positions[twice[0]]} is judged twice: give each row one label.")
+        presumed = self._presumed(positions)
+        blocks = [(self._rows, np.concatenate([positions, presumed]))]
+        y = [np.where(labels, 1, -1), np.full(len(presumed), -1)]
+        c = [np.ones(len(positions)), np.full(len(presumed), self.settings.presumed_weight)]
+        if examples is not None and len(examples.labels):
+            arrays, ranks = _arrays(examples.rows), _ranks(examples)
+            blocks.append((arrays, ranks))
+            y.append(np.sign(np.asarray(examples.labels)[ranks]))
+            c.append(np.asarray(examples.weights, float)[ranks])
+        return self._solved(blocks, np.concatenate(y).astype(np.int8), np.concatenate(c), prior)
+
+    def scores(self, weights: Weights) -> NDArray[np.float32]:
+        """Return the score of every row: shape (n_documents,). Larger = more relevant; 0 = as likely as not."""
+        scores = np.empty(self.shape[0], np.float32)
+        ends = self._rows[0]
+        shares = ends[0] + (ends[-1] - ends[0]) * np.arange(1, self._n_parts) / self._n_parts
+        bounds = [0, *np.searchsorted(ends, shares).tolist(), len(scores)]
+        with self._lock:
+            self._w[weights.columns] = weights.values
+            try:
+                arguments = [
+                    (*self._rows, first, last, self._w, weights.bias, scores) for first, last in pairwise(bounds)
+                ]
+                others: list[Future[None]] = []
+                if self._threads:
+                    others = [self._threads.submit(rows_times, *each) for each in arguments[1:]]
+                rows_times(*arguments[0])
+                for other in others:
+                    other.result()
+            finally:
+                self._w[weights.columns] = 0
+        return scores
+
+    def _presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Draw rows that are not judged; positions are in order."""
+        n = min(self.settings.presumed, self.shape[0] - len(positions))
+        if n <= 0:
+            return np.empty(0, np.int64)
+        generator = np.random.default_rng([self.seed, len(positions)])
+        ranks = np.sort(generator.choice(self.shape[0] - len(positions), n, replace=False, shuffle=False))
+        # The unjudged row of rank r has as many judged rows before it as have no more than r unjudged ones before them.
+        before = positions - np.arange(len(positions))
+        return ranks + np.searchsorted(before, ranks, side="right")
+
+    def _solved(self, blocks: list[Any], y: NDArray[np.int8], c: NDArray[np.float64], prior: Weights | None) -> Weights:
+        costs = self.settings.C * _balanced(y, c, self.settings.ratio)
+        sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
+        n_prior = len(prior.columns) if prior else 0
+        ends, numbers, values = (
+            np.empty(len(y), np.int64),
+            np.empty(sum(sizes), np.int32),
+            np.empty(sum(sizes), np.float32),
+        )
+        columns = np.empty(min(sum(sizes) + n_prior, self.shape[1]), np.int32)
+        n_columns, n_rows = n_prior, 0
+        with self._lock:
+            if prior:
+                columns[:n_prior] = prior.columns
+                self._number_of[prior.columns] = np.arange(n_prior, dtype=np.int32)
+            for arrays, rows in blocks:
+                n_columns = gather(*arrays, rows, self._number_of, columns, n_columns, ends, numbers, values, n_rows)
+                n_rows += len(rows)
+            columns = columns[:n_columns]
+            self._number_of[columns] = -1
+        w = np.zeros(n_columns)
+        if prior:
+            w[:n_prior] = prior.values
+        bias, _, n_epochs = solve(
+            ends,
+            numbers,
+            values,
+            y,
+            costs,
+            w,
+            prior.bias / self.settings.bias if prior and self.settings.bias else 0.0,
+            self.settings.bias,
+            self.settings.tol,
+            self.settings.max_epochs,
+            self.seed,
+        )
+        return Weights(columns.copy(), w.astype(np.float32), bias * self.settings.bias, n_epochs)
+
+
+def _balanced(y: NDArray[np.int8], c: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
+    """Return weights of the same sum, of which the negative ones sum to 1/ratio of the positive ones."""
+    of_positives, of_negatives = float(c[y > 0].sum()), float(c[y < 0].sum())
+    if not of_positives or not of_negatives:
+        return c
+    balanced = np.where(y > 0, c, c * (of_positives / (ratio * of_negatives)))
+    return balanced * ((of_positives + of_negatives) / balanced.sum())
+
+
+def _arrays(rows: csr_matrix) -> tuple[Any, Any, Any]:
+    """Return what the kernels read; only indices that are no int32, or values that are no float32, are copied."""
+    return rows.indptr, rows.indices.astype(np.int32, copy=False), rows.data.astype(np.float32, copy=False)
+
+
+def _ranks(examples: Examples) -> NDArray[np.int64]:
+    """Return an order of examples that does not depend on the one in which they stand."""
+    ends, indices, data = _arrays(examples.rows)
+    keys = [
+        (int(label), float(weight), indices[first:last].tobytes(), data[first:last].tobytes())
+        for label, weight, first, last in zip(examples.labels, examples.weights, ends[:-1], ends[1:], strict=True)
+    ]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
