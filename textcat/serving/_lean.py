@@ -22,11 +22,13 @@ _MOST_FIELDS = 1000
 _PROBLEMS = {
     400: "The body, or the query, cannot be read.",
     401: "A key is needed.",
+    403: "A page of another site asks.",
     404: "There is no such model, topic or page.",
     405: "The path cannot be asked by this method.",
     408: "The body has come too slowly.",
     413: "The body, or what it is inflated to, is too large; or there are too many documents.",
     415: "The body is of another type, or encoding.",
+    421: "The request names another host.",
     422: "The request is not as it should be: `errors` says where.",
     429: "Too many requests of this client: `Retry-After` says how many seconds to wait.",
     500: "The server has failed.",

@@ -22,7 +22,7 @@ _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 class Metrics:
     """The counts of a server, or of one of its processes."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store | None = None) -> None:
         self._registry, self._store = CollectorRegistry(), store
         options: dict[str, Any] = {"namespace": "textcat", "registry": self._registry}
         self._requests = Counter("requests", "Answered requests.", ("method", "route", "status"), **options)
@@ -70,7 +70,8 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)
         own = CollectorRegistry()
-        own.register(_Models(self._store))
+        if self._store is not None:
+            own.register(_Models(self._store))
         return generate_latest(registry) + generate_latest(own)
 
 

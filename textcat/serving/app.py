@@ -60,13 +60,14 @@ _FILE = {
 }
 
 
-class Service(FastAPI):
-    """The server, as an ASGI application of one process.
+class Application(FastAPI):
+    """An ASGI application of one process whose requests all go through `Front`, with a page.
 
     Parameters
     ----------
-    store : Store
-        The models, loaded.
+    title, about : str
+        For the description of its routes.
+    metrics : Metrics
     limits : Limits, optional
         What a request may take.
     keys : Keys, optional
@@ -77,47 +78,38 @@ class Service(FastAPI):
         By default lines of JSON on standard output.
     rates : Rates, optional
         How often each client has asked, shared by several processes.
-    labels : mapping of str to str, optional
-        What topics are called.
-    check_seconds : float
-        After so many the folders are looked at again.
     """
 
     def __init__(
         self,
-        store: Store,
+        title: str,
+        about: str,
+        metrics: Metrics,
         *,
         limits: Limits | None = None,
         keys: Keys | None = None,
         origins: tuple[str, ...] = (),
         log: Log | None = None,
         rates: Rates | None = None,
-        labels: Mapping[str, str] | None = None,
-        check_seconds: float = 1.0,
     ) -> None:
         super().__init__(
-            title="textcat",
+            title=title,
             version=textcat.__version__,
-            description=_ABOUT,
+            description=about,
             openapi_url=None,
             docs_url=None,
             redoc_url=None,
             redirect_slashes=False,
         )
-        self.store, self.limits, self.labels = store, limits or Limits(), dict(labels or {})
-        self.metrics, self.log = Metrics(store), log or Log()
-        self._keys, self._origins, self._rates, self._seconds = keys or Keys(), origins, rates, check_seconds
-        store.on_batch = self.metrics.batches.observe
-        store.on_load = self._on_load
+        self.limits, self.metrics, self.log = limits or Limits(), metrics, log or Log()
+        self._keys, self._origins, self._rates = keys or Keys(), origins, rates
         self._page = _read_page()
-        for group in (_tagging, _models, _annif.routes, _kserve.routes, _site):
-            for route in group(self).routes:
-                self.router.routes.append(route)
         self._description = b""
 
-    def _on_load(self, name: str, outcome: str, what: str) -> None:
-        self.metrics.loaded(name, outcome)
-        self.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
+    def add(self, *groups: APIRouter) -> None:
+        """Add groups of routes."""
+        for group in groups:
+            self.router.routes.extend(group.routes)
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return what all requests go through, instead of FastAPI's."""
@@ -132,19 +124,14 @@ class Service(FastAPI):
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        checking = asyncio.create_task(self._check())
+        beside = asyncio.create_task(self._beside())
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        checking.cancel()
+        beside.cancel()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _check(self) -> None:
-        while True:
-            try:
-                await self.store.check()
-            except Exception as error:
-                self.log.write("error", error=repr(error))
-            await asyncio.sleep(self._seconds)
+    async def _beside(self) -> None:
+        """Do what is to be done beside requests."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the description of all routes."""
@@ -177,6 +164,43 @@ class Service(FastAPI):
             return self._page[name]
         except KeyError:
             raise Problem(404, f"The page has no file {name!r:.80}.") from None
+
+
+class Service(Application):
+    """The server of models.
+
+    Parameters
+    ----------
+    store : Store
+        The models, loaded.
+    labels : mapping of str to str, optional
+        What topics are called.
+    check_seconds : float
+        After so many the folders are looked at again.
+    **options
+        Of `Application`: limits, keys, origins, log, rates.
+    """
+
+    def __init__(
+        self, store: Store, *, labels: Mapping[str, str] | None = None, check_seconds: float = 1.0, **options: Any
+    ) -> None:
+        super().__init__("textcat", _ABOUT, Metrics(store), **options)
+        self.store, self.labels, self._seconds = store, dict(labels or {}), check_seconds
+        store.on_batch = self.metrics.batches.observe
+        store.on_load = self._on_load
+        self.add(_tagging(self), _models(self), _annif.routes(self), _kserve.routes(self), site(self, "index.html"))
+
+    def _on_load(self, name: str, outcome: str, what: str) -> None:
+        self.metrics.loaded(name, outcome)
+        self.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
+
+    async def _beside(self) -> None:
+        while True:
+            try:
+                await self.store.check()
+            except Exception as error:
+                self.log.write("error", error=repr(error))
+            await asyncio.sleep(self._seconds)
 
 
 def _read_page() -> dict[str, tuple[bytes, bytes]]:
@@ -362,7 +386,19 @@ def _topic(served: Served, topic: str) -> dict[str, Any]:
 # --- the rest --------------------------------------------------------------------------------------------------------
 
 
-def _site(service: Service) -> APIRouter:
+def site(service: Application, first: str) -> APIRouter:
+    """Return the routes of the page, whose first file is given, of the counts, and of the description.
+
+    Parameters
+    ----------
+    service : Application
+    first : str
+        A file of the page.
+
+    Returns
+    -------
+    APIRouter
+    """
     routes = router("site")
 
     @routes.get("/metrics", include_in_schema=False)
@@ -380,7 +416,7 @@ def _site(service: Service) -> APIRouter:
 
     @routes.get("/", include_in_schema=False)
     async def page(call: Call) -> None:
-        await answer_page(call, "index.html")
+        await answer_page(call, first)
 
     @routes.get("/page/{file}", include_in_schema=False)
     async def page_file(file: str, call: Call) -> None:

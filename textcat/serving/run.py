@@ -33,7 +33,7 @@ from textcat.serving.keys import Keys
 from textcat.serving.store import Store
 
 if TYPE_CHECKING:
-    from textcat.serving.app import Service
+    from textcat.serving.app import Application
 
 _HEAD_BYTES = 1 << 16  # of a request's line and headers
 _BACKLOG = 2048
@@ -66,7 +66,7 @@ class Server:
             raise TextcatError(f"{self.workers} processes cannot share a socket on this system: give --workers 1.")
         store = Store(self.folders)
         store.load()
-        listener = self._listen()
+        listener = listen(self.host, self.port)
         host, port = listener.getsockname()[:2]
         on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}", self.workers)
         shared = tempfile.mkdtemp(prefix="textcat-serve-")
@@ -82,24 +82,6 @@ class Server:
             listener.close()
             del os.environ[_SHARED]
             shutil.rmtree(shared, ignore_errors=True)
-
-    def _listen(self) -> socket.socket:
-        try:
-            family, kind, number, _, address = socket.getaddrinfo(
-                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            listener = socket.socket(family, kind, number)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise TextcatError(
-                f"Cannot listen on {self.host} port {self.port}: {reason}. Give another --host or --port."
-            ) from error
-        listener.listen(_BACKLOG)
-        listener.setblocking(False)
-        listener.set_inheritable(True)
-        return listener
 
     def _work(self, store: Store, listener: socket.socket, rates: Rates | None, shares: np.ndarray, place: int) -> None:
         from textcat.serving.app import Service
@@ -120,7 +102,58 @@ class Server:
         _run(service, listener, self.stop_seconds)
 
 
-def _run(service: Service, listener: socket.socket, stop_seconds: float) -> None:
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Parameters
+    ----------
+    host : str
+    port : int
+        0: a free one.
+
+    Returns
+    -------
+    socket
+    """
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, number)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TextcatError(f"Cannot listen on {host} port {port}: {reason}. Give another --host or --port.") from error
+    listener.listen(_BACKLOG)
+    listener.setblocking(False)
+    listener.set_inheritable(True)
+    return listener
+
+
+def run_alone(service: Application, listener: socket.socket, stop_seconds: float = 5.0) -> int:
+    """Serve by this process alone until a signal comes.
+
+    Parameters
+    ----------
+    service : Application
+    listener : socket
+    stop_seconds : float
+        For requests that run when the server is to stop.
+
+    Returns
+    -------
+    int
+        The signal's number.
+    """
+    _Alone.ended_by = signal.SIGTERM
+    _run(service, listener, stop_seconds, _Alone)
+    return _Alone.ended_by
+
+
+def _run(
+    service: Application, listener: socket.socket, stop_seconds: float, kind: type[_Uvicorn] | None = None
+) -> None:
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # what they say is in our own log
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     _Protocol.limits = service.limits
@@ -142,7 +175,7 @@ def _run(service: Service, listener: socket.socket, stop_seconds: float) -> None
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(0.001)  # a model that is loaded beside is not to hold requests up
-    _Uvicorn(config).run([listener])
+    (kind or _Uvicorn)(config).run([listener])
 
 
 class _Acceptor:
@@ -217,6 +250,31 @@ class _Uvicorn(uvicorn.Server):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class _Alone(_Uvicorn):
+    """The server of one process, which ends by Ctrl-C, too."""
+
+    ended_by: int = signal.SIGTERM
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End at the first signal; but signals are the main thread's alone."""
+        import threading
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._end) for number in _ENDING}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        type(self).ended_by = number
+        self.handle_exit(number, frame)
 
 
 class _Protocol(HttpToolsProtocol):

@@ -1,13 +1,14 @@
 // The page of `textcat serve`: a text, its topics, and why. What the server or a file says is only ever put into text nodes.
 // Where we are stands in the address: #view=read&model=reuters&topic=earn (&z=… holds a packed text).
 
+import { Problem, ask as asked, bdi, bytes, clamp, count, counted, decimal, label, message, node, passable, percent, pieces, signed, stored } from "./common.js";
+
 const CANDIDATES = 50;      // topics that are shown at most, until sliders ask for more,
 const NEXT = 8;             // how many of those that are not given,
 const REASONS = 60;         // terms of which the text shows the evidence,
 const LISTED = 12;          // and how many of them are listed
 const PACKED = 16_000;      // characters of a text in a link
 const UNPACKED = 1_000_000; // and what it may unpack to
-const STRENGTHS = [0.06, 0.15, 0.35, 0.65]; // from which part of the strongest contribution on a mark is darker: m0 to m4
 const LONG = 200_000;       // characters of a text from which on it is not marked: a browser takes too long for it
 const VIEWS = ["read", "topics", "topic", "compare"];
 const FIELDS = { title: "title", body: "body", text: "body", "": "body" }; // where a zone of the server's is written
@@ -21,83 +22,18 @@ const state = {
   evidence: new Map(), facts: new Map(), marks: {}, view: null,
 };
 
-// ---------------------------------------------------------------- nodes
-
-function node(name, props = {}, ...children) {
-  const made = name === "svg" || SVG.has(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
-  for (const [key, value] of Object.entries(props)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (key === "width%") made.style.width = `${value}%`;
-    else if (key === "left%") made.style.left = `${value}%`;
-    else made.setAttribute(key, value === true ? "" : value);
-  }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
-  return made;
-}
-const SVG = new Set(["path", "line", "circle", "g"]);
-const bdi = (text) => node("bdi", {}, text);
-
 // ---------------------------------------------------------------- numbers
 
-const counted = new Intl.NumberFormat("en");
-const count = (n, one, many = `${one}s`) => `${counted.format(n)} ${n === 1 ? one : many}`;
-const percent = (p) => (p > 0 && p < 0.001 ? "<\u202f0.1" : p < 1 && p > 0.9995 ? ">\u202f99.9" : (100 * p).toFixed((p && p < 0.0995) || (p < 1 && p > 0.9905) ? 1 : 0)) + "\u202f%";
-const passable = (x) => Number.isFinite(x) && Math.abs(x) < 1e38; // JSON has no infinity
-const decimal = (x) => (!passable(x) ? "none" : x === 0 ? "0" : Math.abs(x) >= 1000 ? counted.format(Math.round(x)) : Number(x.toPrecision(3)).toString().replace("-", "−"));
-const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
-const bytes = (n) => (n < 10_000 ? `${counted.format(n)} bytes` : n < 1e6 ? `${Math.round(n / 1000)} kB` : `${(n / 1e6).toFixed(1).replace(".0", "")} MB`);
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
-const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 const shown = (tag) => (tag.probability === null || tag.probability === undefined ? decimal(tag.score) : percent(tag.probability));
 const worth = (tag) => tag.probability ?? tag.score;
 
 // ---------------------------------------------------------------- the server
 
-class Problem extends Error {
-  constructor(title, detail, status = 0, wait = null) {
-    super(detail || title);
-    Object.assign(this, { title, detail, status, wait });
-  }
-}
-
-async function ask(path, { json, body, type, signal } = {}) {
-  const headers = { Accept: "application/json" };
-  const key = stored();
-  if (key) headers.Authorization = `Bearer ${key}`;
-  if (json) headers["Content-Type"] = "application/json";
-  else if (body) headers["Content-Type"] = type || "application/octet-stream";
-  let answer, content;
-  try {
-    answer = await fetch(new URL(`api/v1/${path}`, document.baseURI), {
-      method: json || body ? "POST" : "GET", headers, body: json ? JSON.stringify(json) : body, signal, credentials: "omit", cache: "no-store",
-    });
-    content = await answer.text();
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Problem("The server does not answer", "It may have been stopped, or the connection is lost.");
-  }
-  try {
-    content = JSON.parse(content);
-  } catch {
-    content = null;
-  }
-  if (!answer.ok || content === null || typeof content !== "object") {
-    const wait = Number.parseInt(answer.headers.get("Retry-After"), 10);
-    const words = content && typeof content.detail === "string" ? content.detail : `The server answered ${answer.status}${answer.ok ? ", but no JSON" : ""}.`;
-    throw new Problem((content && typeof content.title === "string" && content.title) || "Something went wrong", words, answer.status, wait || null);
-  }
+async function ask(path, options) {
+  const content = await asked(path, options);
   if (content.model && content.version) seen(content.model, content.version);
   return content;
-}
-
-function stored(key) {
-  try {
-    if (key !== undefined) sessionStorage.setItem("textcat-key", key);
-    return sessionStorage.getItem("textcat-key");
-  } catch {
-    return key ?? null; // a browser that keeps nothing
-  }
 }
 
 const of = (model, rest) => `models/${encodeURIComponent(model)}/${rest}`;
@@ -123,10 +59,6 @@ function showVersion() {
 
 // ---------------------------------------------------------------- messages
 
-function message(place, wrong, ...content) {
-  const close = node("button", { type: "button", onclick: () => place.replaceChildren() }, "Dismiss");
-  place.replaceChildren(node("div", { class: wrong ? "message wrong" : "message" }, ...content, close));
-}
 const notice = (...content) => message($("notice"), false, node("p", {}, ...content));
 
 function wrong(error, again = null) {
@@ -354,41 +286,7 @@ function announce() {
 
 // ---------------------------------------------------------------- evidence in the text
 
-// The server counts characters, JavaScript counts half of some twice: where each character begins.
-function places(text) {
-  if (!/[\ud800-\udfff]/.test(text)) return (place) => Math.min(place, text.length);
-  const starts = [];
-  for (let place = 0; place < text.length; place += text.codePointAt(place) > 0xffff ? 2 : 1) starts.push(place);
-  return (place) => starts[place] ?? text.length;
-}
-
-// Spans of terms, which may overlap, → pieces of a text, each with the terms over it.
-function pieces(reasons, field, text) {
-  const place = places(text);
-  const edges = new Map();
-  const edge = (at, term, on) => edges.set(at, [...(edges.get(at) ?? []), [term, on]]);
-  reasons.forEach((reason, rank) => {
-    for (const { zone, start, end } of reason.spans) {
-      if (field !== (FIELDS[zone] ?? "body") || end <= start) continue;
-      edge(place(start), rank, 1);
-      edge(place(end), rank, -1);
-    }
-  });
-  const made = [];
-  const over = new Map();
-  const at = [...edges.keys()].sort((x, y) => x - y);
-  at.forEach((start, i) => {
-    for (const [rank, step] of edges.get(start)) over.set(rank, (over.get(rank) ?? 0) + step);
-    const terms = [...over].filter(([, n]) => n > 0).map(([rank]) => rank);
-    const end = at[i + 1];
-    if (terms.length && end > start) made.push({ start, end, terms, sum: terms.reduce((sum, rank) => sum + reasons[rank].contribution, 0) });
-  });
-  const largest = Math.max(...reasons.map((reason) => Math.abs(reason.contribution)), 1e-9);
-  const level = (share) => STRENGTHS.filter((least) => share >= least).length;
-  return made.map(({ start, end, terms, sum }) => ({
-    start, end, why: terms.map((rank) => reasons[rank]), class: `${sum < 0 ? "con" : "pro"} m${level(Math.abs(sum) / largest)}`,
-  }));
-}
+const held = (field) => (zone) => field === (FIELDS[zone] ?? "body");
 
 function marked(text, marks, end = "") {
   const made = [];
@@ -432,7 +330,7 @@ async function drawEvidence() {
 function paint(topic, reasons) {
   const long = Math.max(state.text.title.length, state.text.body.length) > LONG;
   for (const field of ["title", "body"]) {
-    state.marks[field] = topic === null || long ? [] : pieces(reasons, field, state.text[field]);
+    state.marks[field] = topic === null || long ? [] : pieces(reasons, held(field), state.text[field]);
     drawMarks(field);
   }
   $("legend").hidden = topic === null;
@@ -837,13 +735,6 @@ function curveFigure({ topic, threshold, curve: { a, b } }, tag) {
     lines, ends, node("path", { class: "line", d: path }), cut, dot), node("figcaption", {}, words, mine));
 }
 
-function label(x, y, words, anchor) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", "text");
-  for (const [key, value] of Object.entries({ x, y, "text-anchor": anchor })) made.setAttribute(key, value);
-  made.append(words);
-  return made;
-}
-
 // ---------------------------------------------------------------- two models
 
 let compared = null;
@@ -913,7 +804,7 @@ async function drawPanes(models, topic, asked) {
 
 function pane(why) {
   const { title, body } = state.text;
-  const text = (field) => marked(state.text[field], pieces(why.reasons, field, state.text[field]));
+  const text = (field) => marked(state.text[field], pieces(why.reasons, held(field), state.text[field]));
   const words = reasonItems(why.reasons, 8, (_, parts) => node("div", {}, parts));
   return [node("div", { class: "reading", dir: "auto", tabindex: 0, role: "group", "aria-label": "The text with its evidence", onpointermove: tip, onpointerleave: () => { $("tip").hidden = true; } },
     title.trim() ? node("strong", {}, text("title")) : null, body ? text("body") : null), sumLine(why), node("ul", { class: "reasons" }, words)];

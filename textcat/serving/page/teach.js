@@ -1,0 +1,684 @@
+// The page that teaches topics: a document, an answer, the next document. What the server says is only ever put into text nodes.
+// Where we are stands in the address: #view=judge&topic=strikes (&at=17: a document that was not asked for; &list=… the list it is of).
+
+import { Problem, ask, bdi, clamp, count, counted, label, message, node, percent, pieces, signed, stored } from "./common.js";
+
+const VIEWS = ["judge", "search", "judged", "people", "topics"];
+const TERMS = 60;      // of which the text shows the evidence,
+const LISTED = 10;     // and how many are listed
+const LONG = 200_000;  // characters of a text from which on it is not marked: a browser takes too long for it
+const PAGE = 50;       // entries of a list that are asked for at a time
+const DISAGREE = "people disagree"; // the list of what people disagree on
+const PLAIN = ["body", "text"]; // zones whose names say nothing
+const WORDS = { yes: "yes", no: "no", skip: "skipped" };
+
+const $ = (id) => document.getElementById(id);
+const state = {
+  about: null, topic: null, view: null, now: null, busy: false, evidence: null, progress: null,
+  target: 0.95, stopped: new Set(), person: null, keys: true, list: null, entries: [], passed: new Set(), examples: new Map(),
+};
+
+// ---------------------------------------------------------------- what the browser keeps
+
+function kept(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(`textcat-teach-${name}`, value);
+    return localStorage.getItem(`textcat-teach-${name}`);
+  } catch {
+    return value ?? null; // a browser that keeps nothing
+  }
+}
+
+// ---------------------------------------------------------------- the server, and messages
+
+const teach = (path, options) => ask(`teach${path}`, options);
+const get = (path, values) => teach(`/${path}?${new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null && value !== undefined))}`);
+const notice = (...content) => message($("notice"), false, node("p", {}, ...content));
+const say = (words) => { $("said").textContent = words; };
+
+function wrong(error, again = null) {
+  if (error.name === "AbortError") return;
+  const parts = [node("p", {}, node("strong", {}, error.title ?? "The page made a mistake"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
+  if (error.status === 401) parts.push(keyForm());
+  else if (again) parts.push(node("button", { type: "button", onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
+  if (!(error instanceof Problem)) console.error(error);
+  message($("error"), true, ...parts);
+}
+
+function keyForm() {
+  const input = node("input", { type: "password", id: "key", autocomplete: "off" });
+  const use = (event) => { event.preventDefault(); stored(input.value.trim()); $("error").replaceChildren(); start(); };
+  return node("form", { onsubmit: use }, node("label", { for: "key" }, "API key"), input, node("button", {}, "Use this key"));
+}
+
+const tried = (action) => async (...given) => {
+  try {
+    return await action(...given);
+  } catch (error) {
+    wrong(error, () => tried(action)(...given));
+    return undefined;
+  }
+};
+
+// ---------------------------------------------------------------- the address
+
+function route() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const found = { view: VIEWS.includes(given.get("view")) ? given.get("view") : "judge" };
+  for (const key of ["topic", "at", "list", "q", "answer", "by"]) found[key] = given.get(key);
+  return found;
+}
+
+const address = (wanted) => `#${new URLSearchParams(Object.entries({ topic: state.topic, ...wanted }).filter(([, value]) => value !== null && value !== undefined && value !== ""))}`;
+
+function go(wanted, replace = false) {
+  const hash = address(wanted);
+  if (hash !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", hash);
+  return show();
+}
+
+const known = (topic) => state.about.topics.find((each) => each.topic === topic);
+
+// Make the page what the address says.
+const show = tried(async () => {
+  if (!state.about) return;
+  const here = route();
+  const names = state.about.topics.map(({ topic }) => topic);
+  if (here.topic !== null && !names.includes(here.topic)) wrong(new Problem("No such topic", `No topic “${here.topic}” is taught here.`));
+  const topic = names.includes(here.topic) ? here.topic : names.includes(state.topic) ? state.topic : names[0] ?? null;
+  if (topic !== state.topic) Object.assign(state, { topic, now: null, progress: null });
+  const view = topic === null ? "topics" : here.view;
+  const before = state.view;
+  if (before && before !== view) $("error").replaceChildren();
+  state.view = view;
+  for (const each of VIEWS) {
+    $(each).hidden = each !== view;
+    $(`to-${each}`).href = address({ view: each });
+    if (each === view) $(`to-${each}`).setAttribute("aria-current", "page");
+    else $(`to-${each}`).removeAttribute("aria-current");
+  }
+  const titles = { judge: "Judge", search: "Search", judged: "Judged", people: "People", topics: "Topics" };
+  document.title = [titles[view], topic, "textcat"].filter(Boolean).join(" · ");
+  drawHead();
+  if (before && before !== view) {
+    scrollTo(0, 0);
+    if (view === "search") $("query").focus({ preventScroll: true });
+    else if (view !== "judge") $(`${view}-heading`).focus({ preventScroll: true });
+  }
+  if (view === "judge") await showQuestion(here, before !== view);
+  else if (view === "search") await showSearch(here.q ?? "");
+  else if (view === "judged") await showJudged(here);
+  else if (view === "people") await showPeople();
+  else await showTopics();
+});
+
+function drawHead() {
+  $("pick-topic").hidden = !state.about.topics.length;
+  $("topic").replaceChildren(...state.about.topics.map(({ topic }) => node("option", { value: topic, selected: topic === state.topic }, topic)));
+  $("topic").value = state.topic ?? "";
+  $("person").replaceChildren(...(state.person ? [bdi(state.person)] : ["No name"]));
+  $("person").setAttribute("aria-label", `You are ${state.person || "without a name"}: change it`);
+  $("person").disabled = Boolean(state.about.person);
+}
+
+async function refresh() {
+  state.about = await teach("");
+  if (state.about.person) state.person = state.about.person;
+}
+
+// ---------------------------------------------------------------- the question
+
+// The document that the address names: one of a list, one that was looked for, or else that which the server asks for.
+async function showQuestion(here, entered) {
+  const about = known(state.topic);
+  $("judge-heading").replaceChildren("Is this about ", bdi(state.topic), "?");
+  const words = [about.description, about.query && `Query: ${about.query}`].filter(Boolean).join(" · ");
+  $("about-topic").hidden = !words;
+  $("about-topic").textContent = words;
+  state.list = here.list;
+  if (here.at !== null) {
+    const found = await get("document", { position: here.at, topic: state.topic });
+    if (route().at !== here.at) return;
+    draw({ ...found, source: here.list === DISAGREE ? "settled" : here.list !== null ? "list" : "search", why: null }, entered);
+  } else if (here.list !== null) await nextOfList();
+  else if (state.now?.source === "asked") draw(state.now, entered);
+  else draw(asked(await get("question", { topic: state.topic, person: state.person ?? "" })), entered);
+  drawProgress();
+}
+
+function asked({ question, counts }) {
+  const about = known(state.topic);
+  if (about) about.counts = counts;
+  return question && { ...question, source: "asked", judgements: [] };
+}
+
+function draw(question, focus = true) {
+  const other = question?.position !== state.now?.position || question?.source !== state.now?.source;
+  state.now = question;
+  $("reading").classList.remove("old");
+  $("reading").hidden = !question;
+  $("nothing").hidden = Boolean(question);
+  $("words-box").hidden = !question;
+  if (!question) return drawNothing();
+  if (other) {
+    state.evidence = null;
+    $("note").value = "";
+  }
+  drawWhy(question);
+  drawText();
+  drawEarlier(question.judgements);
+  drawAlso(question.answers ?? {});
+  if (focus) {
+    scrollTo(0, 0);
+    $("document").focus({ preventScroll: true });
+  }
+  explain();
+  return null;
+}
+
+function drawNothing() {
+  const link = (view, words) => node("a", { href: address({ view }) }, words);
+  $("nothing").replaceChildren(node("p", {}, state.list ? "All of this list has been looked at." : "There is no document left to ask for: all have been judged."),
+    node("p", {}, state.list ? node("a", { href: address({ view: "judge" }) }, "Go on with questions") : link("judged", "Look through what was judged"), " or ", link("topics", "export it"), "."));
+}
+
+const REASONS = {
+  "highest score": (q) => ["Asked because ", node("b", {}, "it scores highest"), ` of those that are not judged.`],
+  uncertain: (q) => ["Asked because ", node("b", {}, "the ranking is least sure"), ` of it (rank ${counted.format(q.rank)}).`],
+  "at random": (q) => ["Asked ", node("b", {}, "at random"), `, to estimate how many are still to be found (rank ${counted.format(q.rank)}).`],
+  "taken back": () => [node("b", {}, "Taken back:"), " your answer to this document no longer counts."],
+};
+
+function drawWhy(question) {
+  const { source, why, duplicates } = question;
+  const parts = source === "asked" ? (REASONS[why]?.(question) ?? ["Asked: ", why, "."])
+    : source === "settled" ? ["People disagree on this document: ", node("b", {}, "your answer settles it.")]
+      : source === "list" ? ["Of the list ", node("b", {}, bdi(state.list)), labelled(question)]
+        : ["Not asked for, but what you answer teaches the topic, too. ", node("a", { href: address({ view: "judge" }) }, "Back to the question")];
+  if (duplicates?.length) parts.push(` ${count(duplicates.length, "document")} nearly the same ${duplicates.length === 1 ? "gets" : "get"} the same answer.`);
+  $("why").replaceChildren(...parts);
+}
+
+function labelled(question) {
+  const entry = state.entries.find((each) => each.position === question.position);
+  if (!entry || entry.labelled === null) return ".";
+  return entry.labelled ? ": it bears the label, probably wrongly." : ": it does not bear the label, but probably should.";
+}
+
+// What a document is called: its title, or how its text begins.
+function heading({ zones, id }) {
+  const words = (zones.title || Object.values(zones).join(" ")).replace(/\s+/g, " ").trim();
+  return (words.length > 120 ? `${words.slice(0, 119)}…` : words) || `Document ${id}`;
+}
+
+function drawText() {
+  const { zones, id } = state.now;
+  const names = Object.keys(zones).filter((name) => name !== "title" && zones[name].trim());
+  const reasons = state.evidence?.position === state.now.position ? state.evidence.reasons : [];
+  const marked = (name) => {
+    const text = zones[name];
+    if (text.length > LONG) return [text];
+    const made = [];
+    let done = 0;
+    for (const mark of pieces(reasons, (zone) => zone === name, text)) {
+      made.push(text.slice(done, mark.start), node("mark", { class: mark.class, title: mark.why.map((why) => `${why.term} ${signed(why.contribution)}`).join("\n") }, text.slice(mark.start, mark.end)));
+      done = mark.end;
+    }
+    return [...made, text.slice(done)];
+  };
+  $("document-title").replaceChildren(...(zones.title?.trim() ? marked("title") : [node("span", { class: "unseen" }, heading(state.now))]));
+  $("document-text").replaceChildren(...names.flatMap((name) => [names.length > 1 && !PLAIN.includes(name) ? node("p", { class: "zone" }, bdi(name)) : null, node("div", {}, marked(name))]).filter(Boolean));
+  $("document-id").replaceChildren("Document ", bdi(id));
+  $("legend").hidden = !reasons.length;
+  $("legend").replaceChildren(node("mark", { class: "pro m2" }, "speaks for the topic"), node("mark", { class: "con m2" }, "speaks against it"));
+}
+
+function drawEarlier(judgements) {
+  const own = judgements ?? [];
+  $("earlier").replaceChildren(...(own.length ? [node("ul", {}, own.map((each) => node("li", {}, given(each.answer), " by ", bdi(each.person || "someone without a name"), ` ${when(each.at)}`, each.note ? [": “", bdi(each.note), "”"] : null)))] : []));
+}
+
+const given = (answer) => node("span", { class: `given ${answer}` }, WORDS[answer] ?? answer);
+const when = (at) => (at ? new Date(at).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "");
+
+function drawAlso(answers) {
+  const others = state.about.topics.filter(({ topic }) => topic !== state.topic);
+  $("also").hidden = !others.length;
+  $("also-topics").replaceChildren(...others.map(({ topic }) => {
+    const select = node("select", { "data-topic": topic }, [["", "not judged"], ["yes", "yes"], ["no", "no"]].map(([value, words]) => node("option", { value, selected: (answers[topic] ?? "") === value }, words)));
+    return node("label", {}, bdi(topic), select);
+  }));
+}
+
+async function explain() {
+  const { topic, now } = state;
+  if (!now || now.position === state.evidence?.position) return;
+  try {
+    const found = await get("evidence", { topic, position: now.position, n: TERMS });
+    if (topic !== state.topic || now.position !== state.now?.position) return;
+    state.evidence = found;
+    drawText();
+    drawWords();
+  } catch (error) {
+    wrong(error, explain);
+  }
+}
+
+// ---------------------------------------------------------------- answers
+
+async function answer(word) {
+  const { now, topic } = state;
+  if (!now || state.busy) return;
+  const others = Object.fromEntries([...$("also-topics").querySelectorAll("select")].filter((select) => select.value && select.value !== now.answers?.[select.dataset.topic]).map((select) => [select.dataset.topic, select.value]));
+  const byButton = $("answers").contains(document.activeElement) && document.activeElement.tagName === "BUTTON";
+  if (now.source === "settled" && word === "skip") return nextOfList(now.position);
+  await sending(async () => {
+    const found = await teach("/answer", { json: { topic, position: now.position, answer: word, person: state.person ?? "", source: now.source, note: $("note").value, others, ask: now.source === "asked" } });
+    if (topic !== state.topic) return;
+    const next = asked(found);
+    const title = heading(now);
+    $("notice").replaceChildren();
+    if (now.source === "asked") {
+      draw(next, !byButton);
+      say(`${WORDS[word]}: ${title}. ${next ? `Next: ${heading(next)}` : "No document is left."}`);
+    } else {
+      say(`${WORDS[word]}: ${title}.`);
+      state.now = null;
+      if (state.list !== null) await nextOfList(now.position);
+      else {
+        await go({ view: "judge" });
+        notice("Your answer on “", bdi(title), "” was kept. This is the next question.");
+      }
+    }
+    drawProgress();
+  });
+}
+
+// One request at a time changes something: a key that is pressed twice does not answer the next document unseen.
+async function sending(action) {
+  state.busy = true;
+  $("reading").classList.add("old");
+  try {
+    await action();
+  } catch (error) {
+    wrong(error);
+  } finally {
+    state.busy = false;
+    $("reading").classList.remove("old");
+  }
+}
+
+async function undo() {
+  if (state.busy) return;
+  await sending(async () => {
+    const found = await teach("/undo", { json: { topic: state.topic, person: state.person ?? "" } });
+    if (found.undone === null) return notice("There is no answer of yours to take back.");
+    if (!found.undone.length) {
+      await refresh();
+      drawMarks();
+      say("The last mark was taken back.");
+      return explainAgain();
+    }
+    const [{ topic, title }] = found.undone;
+    if (topic !== state.topic) {
+      history.pushState(null, "", `#${new URLSearchParams({ view: "judge", topic })}`);
+      state.topic = topic;
+      drawHead();
+    } else if (route().at !== null || route().list !== null || state.view !== "judge") history.pushState(null, "", address({ view: "judge" }));
+    state.now = asked(found);
+    await refresh();
+    await show();
+    $("document").focus({ preventScroll: true });
+    say(`Taken back: ${title}.`);
+    return null;
+  });
+}
+
+// Documents of a list, one after the other: those that nobody has judged since.
+async function nextOfList(after = null) {
+  const name = state.list;
+  if (name === DISAGREE) {
+    const found = await get("agreement", { topic: state.topic });
+    state.entries = found.disagreements;
+  } else {
+    const found = await get("queue", { name });
+    if (found.topic !== state.topic) return go({ view: "judge", topic: found.topic, list: name }, true);
+    const judged = await get("judgements", { topic: state.topic, limit: 1000, ...(state.person ? { person: state.person } : {}) });
+    const done = new Set(judged.judgements.map(({ position }) => position));
+    state.entries = found.documents.filter(({ position }) => !done.has(position));
+  }
+  if (after === null) state.passed.clear();
+  else state.passed.add(after);
+  const next = state.entries.find(({ position }) => !state.passed.has(position));
+  if (!next) return draw(null);
+  return go({ view: "judge", list: name, at: next.position }, after === null);
+}
+
+// ---------------------------------------------------------------- words
+
+function drawWords() {
+  const reasons = state.evidence.reasons.filter(({ contribution }) => contribution).slice(0, LISTED);
+  const largest = Math.max(...reasons.map(({ contribution }) => Math.abs(contribution)), 1e-9);
+  const marks = known(state.topic).marks;
+  $("words").replaceChildren(reasons.length ? node("ul", { class: "speaking" }, reasons.map(({ term, contribution }) => {
+    const words = plain(term);
+    const bar = node("i", { class: contribution < 0 ? "con" : "pro", "width%": (50 * Math.abs(contribution)) / largest });
+    return node("li", {}, node("span", {}, bdi(words), node("span", { class: "unseen" }, ` ${signed(contribution)}`)), node("span", { class: "swing", "aria-hidden": "true" }, bar),
+      node("span", { class: "sides", role: "group", "aria-label": `“${words}” speaks` }, side(words, true, marks[words]), side(words, false, marks[words])));
+  })) : node("p", { class: "aside" }, "Nothing is known of its words yet."));
+  drawMarks();
+}
+
+const plain = (term) => term.replace(/^\w+:(?=.)/, "");
+
+function side(term, speaksFor, marked_) {
+  const pressed = marked_ === speaksFor;
+  return node("button", { type: "button", class: speaksFor ? "pro" : "con", "aria-pressed": String(pressed), "data-term": `${term} ${speaksFor}`, onclick: () => mark(term, pressed ? null : speaksFor) }, speaksFor ? "for" : "against");
+}
+
+function drawMarks() {
+  const marks = Object.entries(known(state.topic).marks);
+  $("marks").replaceChildren(...(marks.length ? [node("h3", {}, "Marked words"), node("ul", { class: "chips" }, marks.map(([term, speaksFor]) => node("li", {}, node("button", { type: "button", class: speaksFor ? "pro" : "con", onclick: () => mark(term, null) }, bdi(term), speaksFor ? " for " : " against ", node("span", { class: "unseen" }, "the topic: take the mark away"), node("span", { "aria-hidden": "true" }, "×")))))] : []));
+}
+
+const mark = tried(async (term, speaksFor) => {
+  const focused = document.activeElement?.dataset?.term;
+  const found = await teach("/mark", { json: { topic: state.topic, term, speaks_for: speaksFor, person: state.person ?? "" } });
+  known(state.topic).marks = found.marks;
+  say(speaksFor === null ? `${term} is no longer marked.` : `${term} speaks ${speaksFor ? "for" : "against"} the topic.`);
+  await explainAgain();
+  if (focused) [...document.querySelectorAll("[data-term]")].find((button) => button.dataset.term === focused)?.focus({ preventScroll: true });
+  else if (document.activeElement === document.body) $("words-heading").focus({ preventScroll: true }); // its button has gone
+  drawProgress();
+});
+
+async function explainAgain() {
+  state.evidence = null;
+  await explain();
+}
+
+function addWord(speaksFor) {
+  const word = $("word").value.trim();
+  if (!word) return $("word").focus();
+  $("word").value = "";
+  return mark(word, speaksFor);
+}
+
+// ---------------------------------------------------------------- progress
+
+let measuring = null;
+async function drawProgress() {
+  const asked_ = (measuring = {});
+  const { topic, target } = state;
+  try {
+    const found = await get("progress", { topic, target });
+    if (asked_ !== measuring || topic !== state.topic) return;
+    state.progress = found;
+    $("progress").replaceChildren(...progress(found));
+    if (found.estimate?.more === 0 && !state.stopped.has(topic)) {
+      state.stopped.add(topic);
+      say(`At least ${percent(target)} have been found, with ${percent(found.confidence)} confidence: you may stop.`);
+    } else if (found.estimate?.more !== 0) state.stopped.delete(topic);
+  } catch (error) {
+    wrong(error, drawProgress);
+  }
+}
+
+const minutes = (n) => (n < 1.5 ? "a minute" : n < 90 ? `${Math.round(n)} minutes` : `${(n / 60).toFixed(1).replace(".0", "")} hours`);
+
+function progress(found) {
+  const { counts, estimate, target, confidence, pace } = found;
+  const judged = counts.yes + counts.no;
+  const share = `${percent(target)} of them, with ${percent(confidence)} confidence`;
+  const parts = [node("p", { class: "big" }, node("b", {}, counted.format(found.found)), ` found in ${count(judged, "answer")}`)];
+  if (estimate?.more === 0) parts.push(node("p", { class: "stop" }, node("strong", {}, "You may stop: "), `what you have is at least ${share}.`));
+  else if (typeof estimate?.more === "number") parts.push(node("p", { class: "more" }, node("b", {}, `${counted.format(estimate.more)} more`), ` for ${share}`, pace ? `: about ${minutes(estimate.more / pace)}.` : "."));
+  else parts.push(node("p", { class: "more aside" }, "How many answers are still needed is not known yet."));
+  parts.push(gain(found));
+  const numbers = [];
+  if (estimate) numbers.push(["Share found", `${percent(estimate.recall)} (${percent(estimate.low)} to ${percent(estimate.high)})`], ["In the archive", `about ${counted.format(Math.round(estimate.relevant))}`]);
+  numbers.push(["Judged", `${counted.format(counts.yes)} yes, ${counted.format(counts.no)} no, ${counted.format(counts.skip)} skipped`], ["Pace", pace ? `${pace < 9.95 ? pace.toFixed(1) : Math.round(pace)} a minute` : "not known yet"], ["Not judged", counted.format(found.open)]);
+  parts.push(node("dl", { class: "numbers" }, numbers.flatMap(([name, value]) => [node("dt", {}, name), node("dd", {}, value)])));
+  const choose = node("select", { id: "target", onchange: () => { state.target = Number($("target").value); kept("target", state.target); drawProgress(); } }, [0.8, 0.9, 0.95, 0.99].map((value) => node("option", { value, selected: value === target }, percent(value))));
+  parts.push(node("p", { class: "goal" }, node("label", { for: "target" }, "Find at least"), choose));
+  if (document.activeElement?.id === "target") setTimeout(() => $("target").focus());
+  return parts;
+}
+
+// The gain curve: what has been found after each answer; the band is what there may be in all.
+function gain({ curve, estimate, found, counts }) {
+  const [W, H, L, B, T] = [380, 190, 34, 26, 10];
+  const last = curve.at(-1);
+  const answers = Math.max(last[0], 10);
+  const total = estimate && estimate.relevant > 0 ? Math.max(estimate.relevant, found) : null;
+  const least = estimate?.high > 0 ? Math.max(found, found / estimate.high) : found;
+  const most = estimate?.low > 0 ? found / estimate.low : Infinity;
+  const top = Math.max(5, found * 1.1, total === null ? 0 : Math.min(Math.max(total * 1.25, Math.min(most, total * 2)), Math.max(found * 4, 20)));
+  const x = (n) => L + ((W - L - 8) * n) / answers;
+  const y = (n) => T + (H - B - T) * (1 - clamp(n / top, 0, 1));
+  const path = curve.map(([n, value], i) => `${i ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+  const rect = estimate && least < top ? [node("path", { class: "band", d: `M${L} ${y(least)}H${W - 8}V${y(most)}H${L}Z` })] : [];
+  const line = total !== null && total <= top ? [node("line", { class: "total", x1: L, x2: W - 8, y1: y(total), y2: y(total) })] : [];
+  const ticks = [0, top / 2, top].map((value) => label(L - 5, y(value) + 4, counted.format(Math.round(value)), "end"));
+  const ends = [label(L, H - 8, "0", "start"), label(W - 8, H - 8, count(answers, "answer"), "end")];
+  const axes = [node("line", { class: "grid", x1: L, x2: W - 8, y1: y(0), y2: y(0) }), node("line", { class: "grid", x1: L, x2: W - 8, y1: y(top / 2), y2: y(top / 2) })];
+  const words = `${counted.format(found)} found after ${count(last[0], "answer")}.`;
+  const more = estimate ? ` The band is what there is in all: about ${counted.format(Math.round(total ?? found))} (dashed), ${counted.format(Math.round(least))} to ${most > 1e9 ? "any number" : counted.format(Math.round(most))}.` : counts.yes + counts.no ? " How many there are cannot be estimated yet." : "";
+  return node("figure", {}, node("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Documents found, by answers. ${words}${more}` }, rect, axes, ticks, ends, line, node("path", { class: "gain", d: path })),
+    node("figcaption", {}, words, more));
+}
+
+// ---------------------------------------------------------------- lists
+
+function entryOf({ position, id, title, text }, source, own, ...meta) {
+  const about = { position, id, title };
+  const item = node("li", {}, node("div", {}, node("a", { class: "head", dir: "auto", href: address({ view: "judge", at: position }) }, bdi(title || `Document ${id}`)),
+    text ? node("p", { class: "excerpt", dir: "auto" }, bdi(text)) : null, node("p", { class: "meta" }, "Document ", bdi(id), ...meta)), chooser(about, source, own));
+  return item;
+}
+
+function chooser(about, source, own) {
+  const group = node("div", { class: "choose", role: "group", "aria-label": `Answer on ${about.title || about.id}` });
+  const make = (current) => group.replaceChildren(...["yes", "no", "skip"].filter((word) => source !== "settled" || word !== "skip").map((word) => node("button", { type: "button", class: word === "skip" ? null : word, "aria-pressed": String(word === current), onclick: () => choose(word) }, word)));
+  const choose = tried(async (word) => {
+    const found = await teach("/answer", { json: { topic: state.topic, position: about.position, answer: word, person: state.person ?? "", source, ask: false } });
+    known(state.topic).counts = found.counts;
+    if (state.now?.source === "asked") state.now = null; // the next question is chosen by this answer, too
+    make(word);
+    [...group.children].find((button) => button.textContent === word).focus({ preventScroll: true });
+    say(`${WORDS[word]}: ${about.title}.`);
+  });
+  make(own);
+  return group;
+}
+
+let searched = null;
+async function showSearch(query, offset = 0) {
+  const asked_ = (searched = {});
+  if (document.activeElement !== $("query") || offset === 0) $("query").value = query;
+  if (!query.trim()) {
+    $("search-found").textContent = "";
+    $("search-list").replaceChildren();
+    $("search-more").hidden = true;
+    return;
+  }
+  const found = await get("search", { query, topic: state.topic, person: state.person ?? "", offset, limit: 20 });
+  if (asked_ !== searched) return;
+  const made = found.documents.map((each) => entryOf(each, "search", each.answer, each.label === null || each.answer ? null : [", judged ", given(each.label ? "yes" : "no"), " by others"]));
+  if (offset) $("search-list").append(...made);
+  else $("search-list").replaceChildren(...made);
+  const n = $("search-list").children.length;
+  $("search-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "document")}, the nearest first` : count(found.total, "document")) : `No document has words of “${query}”.`;
+  $("search-more").hidden = n >= found.total;
+  $("search-more").onclick = tried(() => showSearch(query, n));
+  if (offset) $("search-list").children[offset]?.querySelector("a").focus();
+}
+
+async function showJudged(here, offset = 0) {
+  const [answer_, by] = [here.answer ?? "", here.by];
+  const found = await get("judgements", { topic: state.topic, answer: answer_, person: by?.slice(1), offset, limit: PAGE });
+  const people = [...new Set(state.about.people.concat(state.person ? [state.person] : []))].sort();
+  $("of-person").replaceChildren(node("option", { value: "" }, "anybody"), ...people.map((person) => node("option", { value: `=${person}` }, person)), node("option", { value: "=" }, "without a name"));
+  $("of-person").value = by ?? "";
+  $("of-answer").value = answer_;
+  const made = found.judgements.map((each) => entryOf(each, "list", each.person === (state.person ?? "") ? each.answer : null, ": ", given(each.answer), " by ", bdi(each.person || "someone without a name"), ` ${when(each.at)}`, each.source === "asked" ? null : `, ${SOURCES[each.source] ?? each.source}`, each.note ? [". “", bdi(each.note), "”"] : null));
+  if (offset) $("judged-list").append(...made);
+  else $("judged-list").replaceChildren(...made);
+  const n = $("judged-list").children.length;
+  $("judged-found").textContent = found.total ? `${n < found.total ? `${counted.format(n)} of ` : ""}${count(found.total, "judgement")}, the last first. A button changes your answer.` : "Nothing has been judged yet.";
+  $("judged-more").hidden = n >= found.total;
+  $("judged-more").onclick = tried(async () => { await showJudged(here, n); $("judged-list").children[n]?.querySelector("a").focus(); });
+}
+const SOURCES = { search: "found by a search", list: "in a list", example: "an example", settled: "settled" };
+
+async function showPeople() {
+  const found = await get("agreement", { topic: state.topic });
+  const kappa = (value) => (value === null ? "–" : value.toFixed(2).replace("-", "−"));
+  const name = (person) => bdi(person || "someone without a name");
+  const parts = [];
+  if (!found.pairs.length) parts.push(node("p", {}, "No two people have judged the same document yet. Whoever opens this page under another name is asked the same documents, so that they can be compared."));
+  else {
+    const shared = `${count(found.documents, "document")} that two have judged; they agree on ${percent(found.agreed)}.`;
+    parts.push(found.kappa === null ? node("p", {}, `There are ${shared} Kappa, which takes account of chance, is not defined as long as all answers are the same.`)
+      : node("p", {}, "Kappa ", node("b", {}, kappa(found.kappa)), ` over ${shared} Kappa is 1 if all agree, and 0 if they agree as often as by chance.`));
+    parts.push(node("table", {}, node("thead", {}, node("tr", {}, ["People", "Documents", "Kappa"].map((words, i) => node("th", { scope: "col", class: i ? "number" : null }, words)))),
+      node("tbody", {}, found.pairs.map(({ people: [one, other], documents, kappa: value }) => node("tr", {}, node("th", { scope: "row" }, name(one), " and ", name(other)), node("td", { class: "number" }, counted.format(documents)), node("td", { class: "number" }, kappa(value)))))));
+    parts.push(node("h2", {}, "Disagreements"));
+    if (!found.disagreements.length) parts.push(node("p", {}, "There are none that are not settled."));
+    else parts.push(node("p", {}, `${count(found.disagreements.length, "document")} to settle. `, node("a", { href: address({ view: "judge", list: DISAGREE }) }, "Go through them")),
+      node("ul", { class: "list" }, found.disagreements.map((each) => entryOf(each, "settled", null, ": ", Object.entries(each.answers).flatMap(([person, word], i) => [i ? ", " : "", name(person), " ", given(word)])))));
+  }
+  $("people-page").replaceChildren(...parts);
+}
+
+// ---------------------------------------------------------------- topics
+
+const EXPORTS = [["labels", "labels.jsonl", "Labels", "a line of JSON for each document that was judged"], ["corpus", "corpus.jsonl", "Corpus", "documents and labels, which `textcat train` takes"],
+  ["model", "model.zip", "Model", "trained on the answers; unpacked, `textcat tag` takes it"], ["audit", "audit.jsonl", "Audit log", "all that was ever answered: who, when, by which ranking, rank and score"]];
+
+async function showTopics() {
+  await refresh();
+  drawHead();
+  const { topics, documents, queues } = state.about;
+  $("topics-page").replaceChildren(node("p", { class: "start" }, topics.length ? `${count(topics.length, "topic")} taught from ${count(documents, "document")}.` : `${count(documents, "document")} wait, and no topic yet. Begin one: say what you look for, and judge the documents that come.`),
+    topics.length ? node("table", {}, node("thead", {}, node("tr", {}, ["Topic", "Yes", "No", "Skipped", "Disagreements"].map((words, i) => node("th", { scope: "col", class: i ? (i > 2 ? "number wide" : "number") : null }, words)))),
+      node("tbody", {}, topics.map(({ topic, counts, disagreements }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "judge", topic }) }, bdi(topic))), [counts.yes, counts.no, counts.skip, disagreements].map((n, i) => node("td", { class: i > 1 ? "number wide" : "number" }, counted.format(n))))))) : "");
+  $("exports").replaceChildren(...EXPORTS.map(([what, file, name, words]) => node("li", {}, node("button", { type: "button", id: `export-${what}`, disabled: !topics.length, onclick: () => download(what, file) }, `Download ${name.toLowerCase()}`), node("p", {}, ...words.split("`").map((part, i) => (i % 2 ? node("code", {}, part) : part))))));
+  $("queues").replaceChildren(...(queues.length ? [node("h2", {}, "Lists to look through"), node("ul", { class: "exports" }, queues.map((each) => node("li", {}, node("a", { href: address({ view: "judge", topic: each.topic, list: each.name }) }, bdi(each.name)), node("p", {}, count(each.documents, "document")))))] : []));
+}
+
+const download = tried(async (what, file) => {
+  const button = $(`export-${what}`);
+  if (button.getAttribute("aria-busy")) return;
+  button.setAttribute("aria-busy", "true");
+  say(`${file} is being made.`);
+  try {
+    const key = stored();
+    const answer_ = await fetch(new URL(`api/v1/teach/export?what=${what}`, document.baseURI), { headers: key ? { Authorization: `Bearer ${key}` } : {}, credentials: "omit", cache: "no-store" })
+      .catch(() => { throw new Problem("The server does not answer", "It may have been stopped, or the connection is lost."); });
+    if (!answer_.ok) {
+      const told = await answer_.json().catch(() => ({}));
+      throw new Problem(told.title ?? "Something went wrong", told.detail ?? `The server answered ${answer_.status}.`, answer_.status);
+    }
+    const url = URL.createObjectURL(await answer_.blob());
+    node("a", { href: url, download: file }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    say(`${file} is ready.`);
+  } finally {
+    button.removeAttribute("aria-busy");
+  }
+});
+
+const findExample = tried(async () => {
+  const query = $("new-example").value.trim();
+  if (!query) return $("new-example").focus();
+  const found = await get("search", { query, limit: 5 });
+  const shown = new Map([...state.examples, ...found.documents.map((each) => [each.id, each.title])]);
+  $("examples").replaceChildren(shown.size ? node("ul", {}, [...shown].map(([id, title]) => node("li", {}, node("label", {}, node("input", { type: "checkbox", checked: state.examples.has(id), onchange: (event) => (event.target.checked ? state.examples.set(id, title) : state.examples.delete(id)) }), bdi(title || id))))) : node("p", {}, `No document has words of “${query}”.`));
+  return null;
+});
+
+const begin = tried(async () => {
+  const topic = $("new-name").value.trim();
+  if (!topic) return $("new-name").focus();
+  const found = await teach("/topics", { json: { topic, description: $("new-description").value.trim(), query: $("new-query").value.trim(), examples: [...state.examples.keys()], person: state.person ?? "" } });
+  $("new-topic").reset();
+  state.examples.clear();
+  $("examples").replaceChildren();
+  await refresh();
+  Object.assign(state, { topic, progress: null });
+  state.now = asked(found);
+  return go({ view: "judge", topic });
+});
+
+// ---------------------------------------------------------------- who, and keys
+
+function askName() {
+  $("name").value = state.person ?? "";
+  $("who").showModal();
+  $("name").select();
+}
+
+function nameIs(name) {
+  state.person = name;
+  kept("person", name);
+  $("who").close();
+  state.now = null;
+  drawHead();
+  show();
+}
+
+const ACTIONS = {
+  y: () => answer("yes"), n: () => answer("no"), s: () => answer("skip"), u: undo,
+  c: () => $("note").focus(), "/": () => go({ view: "search" }), "?": () => $("help").showModal(),
+};
+const JUDGING = ["y", "n", "s", "c"];
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+  const typing = event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
+  if (event.key === "Escape") {
+    if (typing) event.target.blur();
+    if (state.view === "search" || (state.view === "judge" && route().at !== null)) go({ view: "judge" });
+    else if (typing && state.view === "judge") $("document").focus({ preventScroll: true });
+    return;
+  }
+  if (typing || !state.keys || event.repeat || !state.about || !state.topic || (state.view === "judge" && !state.now && JUDGING.includes(event.key))) return;
+  const action = ACTIONS[event.key];
+  if (!action || (state.view !== "judge" && JUDGING.includes(event.key))) return;
+  event.preventDefault();
+  action();
+});
+
+$("yes").addEventListener("click", () => answer("yes"));
+$("no").addEventListener("click", () => answer("no"));
+$("skip-it").addEventListener("click", () => answer("skip"));
+$("undo").addEventListener("click", undo);
+$("note").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); $("document").focus({ preventScroll: true }); } });
+$("add-word").addEventListener("submit", (event) => { event.preventDefault(); addWord(true); });
+$("word-against").addEventListener("click", () => addWord(false));
+$("search-form").addEventListener("submit", (event) => { event.preventDefault(); go({ view: "search", q: $("query").value }); });
+for (const id of ["of-answer", "of-person"]) $(id).addEventListener("change", () => go({ view: "judged", answer: $("of-answer").value, by: $("of-person").value }, true));
+$("topic").addEventListener("change", () => go({ view: state.view === "topics" ? "judge" : state.view, topic: $("topic").value }));
+$("new-topic").addEventListener("submit", (event) => { event.preventDefault(); begin(); });
+$("find-example").addEventListener("click", findExample);
+$("new-example").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); findExample(); } });
+$("person").addEventListener("click", askName);
+$("who-form").addEventListener("submit", (event) => { event.preventDefault(); nameIs($("name").value.trim()); });
+$("nameless").addEventListener("click", () => nameIs(""));
+$("keys").addEventListener("click", () => $("help").showModal());
+$("help-close").addEventListener("click", () => $("help").close());
+$("use-keys").addEventListener("change", () => { state.keys = $("use-keys").checked; kept("keys", state.keys ? "on" : "off"); });
+$("skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
+addEventListener("popstate", show);
+
+const start = tried(async () => {
+  state.keys = kept("keys") !== "off";
+  $("use-keys").checked = state.keys;
+  state.target = [0.8, 0.9, 0.95, 0.99].includes(Number(kept("target"))) ? Number(kept("target")) : 0.95;
+  state.person = kept("person");
+  await refresh();
+  if (state.person === null) askName();
+  await show();
+});
+start();
