@@ -168,7 +168,7 @@ def _tag_to_folder(
     plan: _Plan, out: Path, *, restart: bool = False, progress: ShowProgress | None = None, **limits: int
 ) -> Summary:
     """Tag the inputs into a folder of shards, with limits of them as for `ShardWriter`."""
-    _check_apart(plan, out)
+    check_apart(plan.sources, out)
     _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
     # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the lock.
@@ -183,7 +183,7 @@ def _tag_to_folder(
         ):
             for batch, tagged in results:
                 shards.add(batch, tagged)
-            _warn_of_changes(plan)
+            warn_of_changes(plan.sources, plan.job.input)
             shards.finish()
         return tally.summary(shards.number)
 
@@ -248,21 +248,13 @@ class _Tally:
 
 def _facts(plan: _Plan) -> dict[str, Any]:
     """Return what the output depends on beside the inputs, by its names for people."""
-    read, write = plan.job.input, plan.job.output
+    write = plan.job.output
     return {
         "model": plan.job.digest[:16],
         "textcat": __version__,
         "spacy": plan.job.spacy,
         **library_versions(write),
-        **_reader_versions(plan.sources),
-        "--format": read.format,
-        "--text-field": ", ".join(read.text_fields),
-        "--id-field": read.id_field,
-        "--encoding": read.encoding,
-        **({} if read.quotes else {"--quote": "none"}),
-        "--lines": read.lines,
-        "longest record": read.max_bytes,
-        "length of pieces": read.block_bytes,
+        **facts_of_reading(plan.sources, plan.job.input),
         "--to": write.to,
         "--compress": write.compress,
         "--top": write.top,
@@ -270,6 +262,21 @@ def _facts(plan: _Plan) -> dict[str, Any]:
         "--explain": write.explain,
         "--topic": ", ".join(sorted(write.topics)),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
+    }
+
+
+def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
+    """Return what the documents that are read depend on beside the inputs, by its names for people."""
+    return {
+        **_reader_versions(sources),
+        "--format": settings.format,
+        "--text-field": ", ".join(settings.text_fields),
+        "--id-field": settings.id_field,
+        "--encoding": settings.encoding,
+        **({} if settings.quotes else {"--quote": "none"}),
+        "--lines": settings.lines,
+        "longest record": settings.max_bytes,
+        "length of pieces": settings.block_bytes,
     }
 
 
@@ -284,9 +291,9 @@ def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
     return versions
 
 
-def _check_apart(plan: _Plan, out: Path) -> None:
-    """Raise an error if the run would read what it writes."""
-    for source in plan.sources:
+def check_apart(sources: Iterable[Source], out: Path) -> None:
+    """Raise an error if a run would read what it writes."""
+    for source in sources:
         if source.kind != "pipe" and not is_url(source.name):
             place, target = Path(source.name).resolve(), out.resolve()
             if place == target or place in target.parents or target in place.parents:
@@ -301,11 +308,11 @@ def _log_plan(plan: _Plan, where: str) -> None:
             log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)
 
 
-def _warn_of_changes(plan: _Plan) -> None:
+def warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
     """Warn of inputs that are not what they were when the run began: what came late may not have been read."""
-    for source in plan.sources:
+    for source in sources:
         try:
-            (now,) = _find([source.name], plan.job.input)
+            (now,) = _find([source.name], settings)
             changed = now.fingerprint() != source.fingerprint()
         except (TextcatError, ValueError):
             changed = True

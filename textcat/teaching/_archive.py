@@ -1,0 +1,196 @@
+"""An archive or a corpus → shards of its texts in a folder, resumably, with a journal: the first half of a pool."""
+
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from textcat import __version__, files
+from textcat.documents import Corpus, Document
+from textcat.files import installed_version
+from textcat.progress import Stages
+from textcat.reading.batches import _read_batches
+from textcat.reading.formats import _batch_records
+from textcat.reading.records import Batch, InputSettings, Record
+from textcat.reading.sources import Source, _find
+from textcat.recipe import Recipe
+from textcat.tagging._folder import JOURNAL, ShardWriter, open_folder
+from textcat.tagging._job import TaggedBatch, process_name
+from textcat.tagging._workers import open_workers, ordered_map
+from textcat.tagging.output import OutputSettings, escape_undecodable
+from textcat.tagging.run import check_apart, facts_of_reading, warn_of_changes
+from textcat.tagging.summary import Counts, RunState, kind_of_reason
+
+log = logging.getLogger(__name__)
+
+#: What a batch holds, unless the settings say otherwise: of more documents together, terms are looked up less often.
+_BLOCK_BYTES = 4 << 20
+_DOCUMENTS_PER_BATCH = 4096  # of a corpus
+DERIVED = ("index", "rows")  # what is made of the shards, in this order removed
+
+
+class Shard(NamedTuple):
+    """A file of texts."""
+
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+@dataclass
+class Archive:
+    """The texts of an archive in a folder."""
+
+    folder: Path
+    shards: list[Shard]
+    n_documents: int
+    n_rejected: int
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the line of each document."""
+        for shard in self.shards:
+            with open(self.folder / shard.name, "rb") as file:
+                yield from file
+
+
+class _Reading(NamedTuple):
+    """What is read: whole batches of it and what becomes of them."""
+
+    facts: dict[str, Any]  # as of `open_folder`
+    inputs: list[dict[str, Any]]
+    sources: Sequence[Source]  # none of a corpus
+    corpus: Corpus | None
+    settings: InputSettings
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Of all inputs, as they are stored; None if that is not known."""
+        sizes = [source.size for source in self.sources if source.size is not None]
+        return sum(sizes) if len(sizes) == len(self.sources) else None
+
+
+@contextmanager
+def read_archive(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Corpus,
+    folder: Path,
+    recipe: Recipe,
+    settings: InputSettings,
+    *,
+    jobs: int = -1,
+    restart: bool = False,
+    stages: Stages,
+    **limits: int,
+) -> Iterator[Archive]:
+    """Write the texts of an archive to a folder, from the last checkpoint on; the folder stays locked in the block.
+
+    Limits of shards are those of `ShardWriter`.
+    """
+    reading = _reading_of(inputs, recipe, settings)
+    check_apart(reading.sources, folder)
+    # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the lock.
+    with (
+        open_workers(jobs, reading.n_bytes) as workers,
+        open_folder(folder, reading.facts, reading.inputs, restart=restart) as state,
+    ):
+        for name in DERIVED if not state.finished else ():
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for stray in folder.glob(f".*{files.UNFINISHED}"):  # left by a run that was killed
+            shutil.rmtree(stray, ignore_errors=True)
+        if not state.finished:
+            with (
+                stages._stage("read") as bar,
+                closing(ShardWriter(folder, state, OutputSettings(), **limits)) as shards,
+            ):
+                bar.show(completed=state.counts.records)
+                with closing(_read(reading, state, workers)) as results:
+                    for batch, read in results:
+                        shards.add(batch, read)
+                        bar(read.counts.records)
+                warn_of_changes(reading.sources, reading.settings)
+                shards.finish()
+        yield _archive_in(folder)
+
+
+def _archive_in(folder: Path) -> Archive:
+    journal = files.read_journal(folder / JOURNAL)
+    assert journal is not None
+    entries = [entry for entry in journal.lines if "cursor" in entry]
+    counts = Counts()
+    for entry in entries:
+        counts.add(Counts.from_dict(entry["counts"]))
+    shards = [Shard(entry["shard"], entry["bytes"], entry["sha256"]) for entry in entries if entry["shard"]]
+    return Archive(folder, shards, counts.tagged, counts.rejected)
+
+
+def _reading_of(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Corpus, recipe: Recipe, settings: InputSettings
+) -> _Reading:
+    terms = repr({name: getattr(recipe, name) for name in ("tokens", "features")})
+    facts = {"textcat": __version__, "spacy": installed_version("spacy"), "recipe": f"{recipe.name} ({terms})"}
+    if isinstance(inputs, Corpus):
+        digest = hashlib.sha256()
+        for document in _documents_in(inputs):
+            digest.update(repr((document.id, document.zones, document.topics)).encode("utf-8", "backslashreplace"))
+        state = {"name": inputs.name, "size": len(inputs.train) + len(inputs.test), "state": digest.hexdigest()}
+        return _Reading(facts, [state], (), inputs, settings)
+    if settings.is_default("block_bytes"):
+        settings = settings._replace(block_bytes=_BLOCK_BYTES)
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    sources = _find([os.fspath(path) for path in paths], settings)
+    fingerprints = [source.fingerprint() for source in sources]
+    return _Reading(facts | facts_of_reading(sources, settings), fingerprints, sources, None, settings)
+
+
+def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[Batch, TaggedBatch]]:
+    """Yield batches from where a run was, each with the lines of its documents."""
+    if reading.corpus is not None:
+        documents = _documents_in(reading.corpus)
+        for start in range(state.checkpoint[0] if state.checkpoint else 0, len(documents), _DOCUMENTS_PER_BATCH):
+            some = documents[start : start + _DOCUMENTS_PER_BATCH]
+            records = [
+                Record(each.id, reading.corpus.name, start + i, each.zones, each.topics)
+                for i, each in enumerate(some, 1)
+            ]
+            stop = start + len(some)
+            yield Batch((), (start,), (stop,), stop), _lines_of(records)
+        return
+    batches = _read_batches(reading.sources, reading.settings, state.checkpoint, state.pipes)
+    yield from ordered_map(partial(_read_batch, reading.settings), batches, workers)
+
+
+def _read_batch(settings: InputSettings, batch: Batch) -> TaggedBatch:
+    return _lines_of(list(_batch_records(batch, settings)))
+
+
+def _lines_of(items: Sequence[Any]) -> TaggedBatch:
+    records = [item for item in items if isinstance(item, Record)]
+    rejections = [item for item in items if not isinstance(item, Record)]
+    counts = Counts(len(items), len(records), len(rejections))
+    counts.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
+    lines = b"".join(map(_line, records))
+    return TaggedBatch([lines] if lines else [], rejections, counts, process_name())
+
+
+def _line(record: Record) -> bytes:
+    """Return a document as JSON Lines have it, such as `textcat train` and `textcat tag` read."""
+    fields = {"id": record.id, "source": record.source, "position": record.position, "zones": record.zones}
+    if record.topics:
+        fields["topics"] = record.topics
+    try:
+        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # a file's name that is no UTF-8, or half of a surrogate pair in a text made by a program
+        zones = {escape_undecodable(zone): escape_undecodable(text) for zone, text in record.zones.items()}
+        fields |= {"id": escape_undecodable(record.id), "source": escape_undecodable(record.source), "zones": zones}
+        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _documents_in(corpus: Corpus) -> list[Document]:
+    return [*corpus.train, *corpus.test]

@@ -1,0 +1,190 @@
+"""Texts → what a pool ranks and shows them by: rows, vocabulary, ids, places of texts, groups of near-duplicates."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from textcat.documents import Document
+from textcat.errors import TextcatError
+from textcat.features.store import StoreError, open_rows, write_rows
+from textcat.features.tfidf import TfIdf
+from textcat.features.vectorizer import Vectorizer
+from textcat.features.zones import Documents
+from textcat.files import FolderFormat, sha256_of_file
+from textcat.progress import Stages
+from textcat.recipe import Recipe
+from textcat.teaching._archive import Archive, Shard
+from textcat.teaching._duplicates import distinct_terms
+from textcat.teaching.duplicates import near_duplicates
+
+#: Of a pool with more documents the rows have words alone: pairs would take several times their memory and time.
+PAIRS_UP_TO = 100_000
+ROWS, INDEX = "rows", "index"
+_ARRAYS = ("idf", "ends", "id_ends", "groups")
+_TERMS, _IDS = "terms.json", "ids.txt"
+_ROWS_PER_BLOCK = 16384
+
+
+class PoolError(TextcatError, ValueError):
+    """A folder that is no pool, or is damaged; or documents of which none can be made."""
+
+
+FORMAT = FolderFormat(
+    name="pool",
+    content="the pool",
+    negation="no pool",
+    error=PoolError,
+    version=1,
+    files=frozenset({_TERMS, _IDS, *(f"{name}.npy" for name in _ARRAYS)}),
+    checksum="sum",
+    origin="Make one of an archive with `textcat teach`.",
+    remedy="make the pool anew with --restart",
+)
+
+
+class Index(NamedTuple):
+    """What is read of a pool's folder."""
+
+    recipe: Recipe
+    features: Vectorizer
+    rows: csr_matrix
+    ids: "Strings"
+    groups: NDArray[np.int32]
+    ends: NDArray[np.int64]  # of the documents' lines in the shards, one behind the other
+    shards: list[Shard]
+    n_rejected: int
+    sum: str
+
+
+class Strings(Sequence[str]):
+    """Strings in a file that is mapped, one behind the other."""
+
+    def __init__(self, data: NDArray[np.uint8], ends: NDArray[np.int64]):
+        self._data, self._ends = data, ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        k = range(len(self))[i]
+        start = self._ends[k - 1] if k else 0
+        return self._data[start : self._ends[k]].tobytes().decode()
+
+
+def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
+    """Return the recipe for so many documents: of many, without n-grams of words."""
+    if n_documents <= PAIRS_UP_TO:
+        return recipe
+    return replace(recipe, features={**recipe.features, "ngrams": 1})
+
+
+def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple[TfIdf, csr_matrix, NDArray[np.int32]]:
+    """Fit features to documents in memory, and return them with the documents' rows and groups of near-duplicates."""
+    features = recipe.make_features()
+    counted = features.count(documents)
+    rows = features._fit_counted(counted)._rows_of(counted)
+    parts, counts, _ = counted
+    sizes = distinct_terms(parts.ends, counts.ends, counts.ids, parts.sources, len(counts.terms))
+    return features, rows, _groups(features, rows, sizes)
+
+
+def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
+    names = features._listed_names()
+    counted = np.fromiter((" " not in name for name in names), np.bool_, len(names))
+    return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
+
+
+def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
+    """Write the rows of an archive's texts, and then the rest; each is there whole or not at all."""
+    folder, recipe = archive.folder, recipe_for(recipe, archive.n_documents)
+    lines: list[int] = []
+    ids: list[bytes] = []
+
+    def documents() -> Iterable[Document]:
+        for line in archive.lines():
+            fields = orjson.loads(line)
+            lines.append(len(line))
+            ids.append(fields["id"].encode())
+            yield Document("", fields["zones"])
+
+    with stages._stage("weigh terms"):
+        features, rows, groups = rows_and_groups(documents(), recipe)
+        n = rows.shape[0]
+        write_rows(folder / ROWS, (rows[start : start + _ROWS_PER_BLOCK] for start in range(0, n, _ROWS_PER_BLOCK)))
+    arrays: dict[str, NDArray[Any]] = {
+        "idf": features.idf_,
+        "ends": np.cumsum(lines, dtype=np.int64),
+        "id_ends": np.cumsum([len(id) for id in ids], dtype=np.int64),
+        "groups": groups,
+    }
+    with FORMAT.replacing(folder / INDEX) as sibling:
+        for name, array in arrays.items():
+            np.save(sibling / f"{name}.npy", array, allow_pickle=False)
+        (sibling / _IDS).write_bytes(b"".join(ids))
+        (sibling / _TERMS).write_text(json.dumps(features.vocabulary_ and list(features.vocabulary_)), encoding="utf-8")
+        entries = {
+            "recipe": {"name": recipe.name, **recipe.as_dict()},
+            "documents": archive.n_documents,
+            "rejected": archive.n_rejected,
+            "average_lengths": features.average_lengths_,
+            "rows": open_rows(folder / ROWS, verify=False)._sum,
+            "shards": [list(shard) for shard in archive.shards],
+            "files": {path.name: sha256_of_file(path) for path in sorted(sibling.iterdir())},
+        }
+        FORMAT._write_manifest(sibling, entries)
+
+
+def read_index(folder: Path, *, verify: bool) -> Index:
+    """Map what a pool's folder holds; raise PoolError if something is missing or not as it was written."""
+
+    def damaged(what: str) -> PoolError:
+        return PoolError(f"The pool {folder} is damaged, {what}: {FORMAT.remedy}.")
+
+    if not (folder / INDEX).is_dir():
+        raise PoolError(f"{folder} is no pool, or not a finished one: give `textcat teach` the archive again.")
+    with FORMAT.open(folder / INDEX) as (manifest, opened):
+        try:
+            for name, expected in manifest["files"].items():
+                if name not in opened:
+                    raise damaged(f"{name} is missing")
+                # What is parsed is always looked through; what is mapped, as the texts and rows, if asked for.
+                if (verify or name == _TERMS) and sha256_of_file(opened[name]) != expected:
+                    raise damaged(f"{name} is not as it was written")
+                opened[name].seek(0)
+            arrays = {name: np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False) for name in _ARRAYS}
+            data = np.memmap(folder / INDEX / _IDS, np.uint8, "r") if arrays["id_ends"][-1] else np.zeros(0, np.uint8)
+            recipe, terms = Recipe(**manifest["recipe"]), json.loads(opened[_TERMS].read())
+            shards = [Shard(*shard) for shard in manifest["shards"]]
+            for shard in shards:
+                path = folder / shard.name
+                if not path.is_file() or path.stat().st_size != shard.n_bytes:
+                    raise damaged(f"{shard.name} is missing or not as it was written")
+                if verify and sha256_of_file(path) != shard.sha256:
+                    raise damaged(f"{shard.name} is not as it was written")
+            stored = open_rows(folder / ROWS, verify=verify)
+            n, lengths = manifest["documents"], {len(arrays[name]) for name in _ARRAYS[1:]}
+            if stored._sum != manifest["rows"] or lengths != {n} or len(stored) != n:
+                raise damaged("its files do not fit together")
+            features = Vectorizer._restore(
+                terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings()
+            )
+        except StoreError as error:
+            raise damaged(str(error).rstrip(".")) from error
+        except OSError as error:
+            raise PoolError(f"Cannot read the pool {folder} ({error.strerror or error}): check the disk.") from error
+        except PoolError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, TextcatError) as error:
+            raise damaged(f"it cannot be read ({error})") from error
+    ids = Strings(data, arrays["id_ends"])
+    more = (arrays["groups"], arrays["ends"], shards, manifest["rejected"], manifest["sum"])
+    return Index(recipe, features, stored[:], ids, *more)

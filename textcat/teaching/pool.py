@@ -1,0 +1,255 @@
+"""An archive ↔ a pool: its documents as rows, with ids, texts and near-duplicates, in memory or in a folder.
+
+The folder has the texts in shards of JSON Lines, ``part-00000.jsonl`` and so on, which other programs can read; what
+could not be read in ``_rejected.jsonl``; a journal, by which making it resumes; and two folders that are written last,
+each whole: ``rows``, a store of rows, and ``index`` with the vocabulary, ids, places of texts, groups and a manifest.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from textcat.documents import Corpus
+from textcat.features.vectorizer import Vectorizer
+from textcat.features.zones import Documents, _zones
+from textcat.progress import Stages
+from textcat.reading.records import InputSettings
+from textcat.recipe import Recipe, read_recipe
+from textcat.tagging._folder import REJECTED
+from textcat.teaching._archive import Shard, read_archive
+from textcat.teaching._index import INDEX, PoolError, read_index, recipe_for, rows_and_groups, write_index
+
+log = logging.getLogger(__name__)
+
+_INPUT = InputSettings()
+
+
+class Pool:
+    """The documents of an archive, to be ranked and shown. `build_pool`, `open_pool` and `from_documents` make one.
+
+    Attributes
+    ----------
+    folder : Path or None
+        None of a pool in memory.
+    recipe : Recipe
+        As it was followed: of more than `PAIRS_UP_TO` documents, rows have no n-grams of words.
+    features : TfIdf
+        Fitted on the pool: `pool.features.transform([description])` gives rows of other texts.
+    rows : csr_matrix of shape (n_documents, n_terms), float32
+        On disk its arrays are mapped: only what is read takes memory.
+    ids : sequence of str
+        What the documents call themselves, maybe several the same.
+    groups : ndarray of shape (n_documents,), int32
+        The position of the first of the documents that each nearly repeats, or its own: see `near_duplicates`.
+    n_rejected : int
+        Records of the archive that could not be read.
+    sum : str
+        Tells the pool from any other; "" of a pool in memory.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        features: Vectorizer,
+        rows: csr_matrix,
+        ids: Sequence[str],
+        groups: NDArray[np.int32],
+        texts: Sequence[dict[str, Any]],
+        *,
+        folder: Path | None = None,
+        n_rejected: int = 0,
+        sum: str = "",
+    ):
+        self.recipe, self.features, self.rows, self.ids, self.groups = recipe, features, rows, ids, groups
+        self.folder, self.n_rejected, self.sum = folder, n_rejected, sum
+        self._texts = texts
+        self._order: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None
+
+    @classmethod
+    def from_documents(
+        cls, documents: Documents | Corpus, ids: Sequence[str] | None = None, recipe: str | Path | Recipe = "teach"
+    ) -> "Pool":
+        """Return a pool in memory.
+
+        Parameters
+        ----------
+        documents : Corpus, or iterable of str or of documents with `zones`
+            Of a corpus, those of training and test.
+        ids : sequence of str, optional
+            By default those of the documents, or their numbers, from 1.
+        recipe : str, Path or Recipe
+
+        Raises
+        ------
+        TextcatError
+            If there is no document, there are more or fewer ids than documents, or no such recipe.
+        """
+        recipe = _recipe(recipe)
+        held = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
+        if not held:
+            raise PoolError("There is no document to teach by: give at least one.")
+        if ids is None:
+            ids = [getattr(document, "id", None) or str(i) for i, document in enumerate(held, 1)]
+        if len(ids) != len(held):
+            raise PoolError(f"There are {len(ids)} ids for {len(held)} documents: give one for each.")
+        recipe = recipe_for(recipe, len(held))
+        features, rows, groups = rows_and_groups(held, recipe)
+        texts = [{"zones": _zones(each, i), "topics": getattr(each, "topics", ())} for i, each in enumerate(held)]
+        return cls(recipe, features, rows, list(ids), groups, texts)
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.folder is None else f"in {self.folder}"
+        return f"<Pool of {len(self):,} documents and {self.rows.shape[1]:,} terms {place}>"
+
+    def document(self, i: int) -> dict[str, str]:
+        """Return the texts of a document by zone, to be shown."""
+        zones: dict[str, str] = self._texts[i]["zones"]
+        return dict(zones)
+
+    def place_of(self, i: int) -> tuple[str, int]:
+        """Return the source of a document and its position there, as `textcat tag` names them; ("", 0) in memory."""
+        fields = self._texts[i]
+        return fields.get("source", ""), fields.get("position", 0)
+
+    def position_of(self, id: str) -> int:
+        """Return the position of the first document with an id; raise PoolError if there is none."""
+        if self._order is None:
+            keys = np.fromiter((_key(each) for each in self.ids), np.uint32, len(self.ids))
+            order = np.argsort(keys, kind="stable")
+            self._order = keys[order], order
+        keys, order = self._order
+        for place in range(int(np.searchsorted(keys, _key(id))), len(keys)):
+            if keys[place] != _key(id):
+                break
+            if self.ids[order[place]] == id:
+                return int(order[place])
+        raise PoolError(f"The pool has no document {id!r}: look for it by its words.")
+
+    @property
+    def labels(self) -> list[tuple[str, ...]] | None:
+        """The topics of each document, for simulations alone; None if no document has one."""
+        labels = [tuple(fields.get("topics", ())) for fields in self._texts]
+        return labels if any(labels) else None
+
+
+def build_pool(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Corpus,
+    folder: str | os.PathLike[str],
+    *,
+    recipe: str | Path | Recipe = "teach",
+    settings: InputSettings = _INPUT,
+    jobs: int = -1,
+    restart: bool = False,
+    progress: Stages | None = None,
+) -> Pool:
+    """Make a pool of an archive in a folder, or open it if it is there; if that was broken off, go on with it.
+
+    A record that cannot be read is named in ``_rejected.jsonl`` in the folder, with the reason.
+
+    Parameters
+    ----------
+    inputs : path, iterable of paths, or Corpus
+        Files, folders, patterns such as ``*.jsonl``, and URLs: all that `tag_archive` takes; or the documents of a
+        corpus, training and test.
+    folder : path
+        Is made if it is not there.
+    recipe : str, Path or Recipe
+        How documents become rows; its learner has no say.
+    settings : InputSettings
+        How inputs are read.
+    jobs : int, default=-1
+        Processes that read; -1: one a core.
+    restart : bool, default=False
+        Make it anew, whatever is there of a pool.
+    progress : Stages, optional
+        Times the stages, and draws bars.
+
+    Returns
+    -------
+    Pool
+
+    Raises
+    ------
+    TextcatError
+        If there is no such input or recipe, no document can be read, the folder is another pool's, holds anything else,
+        lies in an input, or cannot be written to.
+    """
+    recipe, folder = _recipe(recipe), Path(folder).expanduser()
+    stages = progress or Stages()
+    with read_archive(inputs, folder, recipe, settings, jobs=jobs, restart=restart, stages=stages) as archive:
+        rejected = f"{archive.n_rejected:,} records could not be read: {folder / REJECTED} lists them"
+        if not archive.n_documents:
+            why = rejected if archive.n_rejected else "the inputs are empty"
+            raise PoolError(f"There is no document to teach by; {why}.")
+        if not (folder / INDEX).is_dir():
+            write_index(archive, recipe, stages)
+    if archive.n_rejected:
+        log.warning("%s", rejected)
+    return open_pool(folder)
+
+
+def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:
+    """Open a pool that `build_pool` has made.
+
+    Parameters
+    ----------
+    folder : path
+    verify : bool, default=False
+        Read everything once and compare it with its checksums. Otherwise files are compared by their sizes.
+
+    Returns
+    -------
+    Pool
+
+    Raises
+    ------
+    PoolError
+        If the folder is no pool, not a finished one, or a file is missing or not as it was written.
+    """
+    folder = Path(folder).expanduser()
+    index = read_index(folder, verify=verify)
+    texts = _StoredTexts(folder, index.shards, index.ends)
+    parts = index.recipe, index.features, index.rows, index.ids, index.groups
+    return Pool(*parts, texts, folder=folder, n_rejected=index.n_rejected, sum=index.sum)
+
+
+class _StoredTexts(Sequence[dict[str, Any]]):
+    """The lines of shards, read one by one."""
+
+    def __init__(self, folder: Path, shards: Sequence[Shard], ends: NDArray[np.int64]):
+        self._folder, self._shards, self._ends = folder, shards, ends
+        self._shard_ends = np.cumsum([shard.n_bytes for shard in shards])
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, i: Any) -> Any:
+        k = range(len(self))[i]
+        start, end = int(self._ends[k - 1]) if k else 0, int(self._ends[k])
+        number = int(np.searchsorted(self._shard_ends, start, side="right"))
+        shard = self._shards[number]
+        try:
+            with open(self._folder / shard.name, "rb", buffering=0) as file:
+                file.seek(start - int(self._shard_ends[number]) + shard.n_bytes)
+                return orjson.loads(file.read(end - start))
+        except (OSError, ValueError) as error:
+            raise PoolError(f"{self._folder / shard.name} is missing or damaged ({error}): put it back.") from error
+
+
+def _recipe(recipe: str | Path | Recipe) -> Recipe:
+    return recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
+
+
+def _key(id: str) -> int:
+    return crc32(id.encode("utf-8", "surrogatepass"))
