@@ -168,7 +168,7 @@ def _tag_to_folder(
     plan: _Plan, out: Path, *, restart: bool = False, progress: ShowProgress | None = None, **limits: int
 ) -> Summary:
     """Tag the inputs into a folder of shards, with limits of them as for `ShardWriter`."""
-    check_apart(plan.sources, out)
+    _check_apart(plan.sources, out)
     _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
     # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the lock.
@@ -183,7 +183,7 @@ def _tag_to_folder(
         ):
             for batch, tagged in results:
                 shards.add(batch, tagged)
-            warn_of_changes(plan.sources, plan.job.input)
+            _warn_of_changes(plan.sources, plan.job.input)
             shards.finish()
         return tally.summary(shards.number)
 
@@ -254,7 +254,7 @@ def _facts(plan: _Plan) -> dict[str, Any]:
         "textcat": __version__,
         "spacy": plan.job.spacy,
         **library_versions(write),
-        **facts_of_reading(plan.sources, plan.job.input),
+        **_facts_of_reading(plan.sources, plan.job.input),
         "--to": write.to,
         "--compress": write.compress,
         "--top": write.top,
@@ -265,7 +265,7 @@ def _facts(plan: _Plan) -> dict[str, Any]:
     }
 
 
-def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
+def _facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
     """Return what the documents that are read depend on beside the inputs, by its names for people."""
     return {
         **_reader_versions(sources),
@@ -291,7 +291,7 @@ def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
     return versions
 
 
-def check_apart(sources: Iterable[Source], out: Path) -> None:
+def _check_apart(sources: Iterable[Source], out: Path) -> None:
     """Raise an error if a run would read what it writes."""
     for source in sources:
         if source.kind != "pipe" and not is_url(source.name):
@@ -308,7 +308,7 @@ def _log_plan(plan: _Plan, where: str) -> None:
             log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)
 
 
-def warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
+def _warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
     """Warn of inputs that are not what they were when the run began: what came late may not have been read."""
     for source in sources:
         try:

@@ -26,7 +26,7 @@ from textcat.tagging._folder import JOURNAL, ShardWriter, open_folder
 from textcat.tagging._job import TaggedBatch, process_name
 from textcat.tagging._workers import open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, escape_undecodable
-from textcat.tagging.run import check_apart, facts_of_reading, warn_of_changes
+from textcat.tagging.run import _check_apart, _facts_of_reading, _warn_of_changes
 from textcat.tagging.summary import Counts, RunState, kind_of_reason
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def read_archive(
     Limits of shards are those of `ShardWriter`.
     """
     reading = _reading_of(inputs, recipe, settings)
-    check_apart(reading.sources, folder)
+    _check_apart(reading.sources, folder)
     # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the lock.
     with (
         open_workers(jobs, reading.n_bytes) as workers,
@@ -114,7 +114,7 @@ def read_archive(
                     for batch, read in results:
                         shards.add(batch, read)
                         bar(read.counts.records)
-                warn_of_changes(reading.sources, reading.settings)
+                _warn_of_changes(reading.sources, reading.settings)
                 shards.finish()
         yield _archive_in(folder)
 
@@ -146,7 +146,7 @@ def _reading_of(
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = _find([os.fspath(path) for path in paths], settings)
     fingerprints = [source.fingerprint() for source in sources]
-    return _Reading(facts | facts_of_reading(sources, settings), fingerprints, sources, None, settings)
+    return _Reading(facts | _facts_of_reading(sources, settings), fingerprints, sources, None, settings)
 
 
 def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[Batch, TaggedBatch]]:

@@ -35,12 +35,12 @@ _INPUT = InputSettings()
 class Pool:
     """The documents of an archive, to be ranked and shown. `build_pool`, `open_pool` and `from_documents` make one.
 
-    Attributes
+    Its parameters are its attributes, too.
+
+    Parameters
     ----------
-    folder : Path or None
-        None of a pool in memory.
     recipe : Recipe
-        As it was followed: of more than `PAIRS_UP_TO` documents, rows have no n-grams of words.
+        As it was followed: of more than 100,000 documents, rows have no n-grams of words.
     features : TfIdf
         Fitted on the pool: `pool.features.transform([description])` gives rows of other texts.
     rows : csr_matrix of shape (n_documents, n_terms), float32
@@ -49,6 +49,10 @@ class Pool:
         What the documents call themselves, maybe several the same.
     groups : ndarray of shape (n_documents,), int32
         The position of the first of the documents that each nearly repeats, or its own: see `near_duplicates`.
+    texts : sequence of dict
+        Of each document its ``zones``, and maybe ``source``, ``position`` and ``topics``.
+    folder : Path or None
+        None of a pool in memory.
     n_rejected : int
         Records of the archive that could not be read.
     sum : str
@@ -86,6 +90,10 @@ class Pool:
         ids : sequence of str, optional
             By default those of the documents, or their numbers, from 1.
         recipe : str, Path or Recipe
+
+        Returns
+        -------
+        Pool
 
         Raises
         ------
@@ -153,7 +161,7 @@ def build_pool(
     restart: bool = False,
     progress: Stages | None = None,
 ) -> Pool:
-    """Make a pool of an archive in a folder, or open it if it is there; if that was broken off, go on with it.
+    """Write a pool of an archive to a folder, or open it if it is there; if that was broken off, go on with it.
 
     A record that cannot be read is named in ``_rejected.jsonl`` in the folder, with the reason.
 
