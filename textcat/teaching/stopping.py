@@ -1,0 +1,423 @@
+"""Answers so far → how much of a topic is found, with a confidence band, and how many more answers it takes.
+
+Two kinds of rules. Those *with a guarantee that needs no model* hold for any ranker and any topic, because they look at
+documents drawn at random: ``quantile`` and ``sample``. The others say more from fewer answers, because they assume how
+finds thin out: ``hypergeometric`` (as if the last answers were drawn at random), ``poisson`` (at a rate that falls as a
+power of the number of answers), ``chao`` (from how many rankers agree on a find), and ``learned``, the default, whose
+constants are learnt from simulated reviews. ``knee`` and ``budget`` only say when to stop.
+
+docs/teaching-stopping.md has how often each rule kept its word in simulations, and what it cost.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, bdtrc, betainc, gammaincc, gammaln, ndtr
+
+from textcat.errors import TextcatError
+
+DEFAULT_RULE = "learned"
+
+
+class History(NamedTuple):
+    """What was answered on a topic, in the order of the answers, and what the rules may look at besides.
+
+    The last two fields are for one rule each, which says nothing without them.
+    """
+
+    answers: Any  # bool, in the order asked: does the document belong to the topic?
+    at_random: Any  # bool, aligned: was it drawn at random from all that was open then?
+    n_documents: int  # of the pool, with those that were answered
+    scores: Any = None  # of each when it was asked; nan or None where there is none
+    rest: Any = None  # scores of those not asked
+    # For "quantile": bool, aligned: would the ranking have asked for it by now? Only those at random are looked at.
+    reached: Any = None
+    # For "chao": int, aligned: how many of several rankers, each on its own, would have asked for it by now.
+    captures: Any = None
+
+
+class Estimate(NamedTuple):
+    """How much of a topic is found: fractions in [0, 1], of which `low` holds with the confidence asked for."""
+
+    rule: str
+    recall: float
+    low: float  # nan, as the other figures, where the rule only says when to stop
+    high: float
+    relevant: float  # estimated number of documents of the topic in the whole pool, found ones included
+    more: int | None  # answers until one may stop if none of them is "yes": 0 = now; None = the rule cannot tell
+
+
+class _Course(NamedTuple):
+    """The finds of a history: what all rules are functions of."""
+
+    t: NDArray[np.floating[Any]]  # at which answers, counted from 1, something was found
+    n: int  # answers
+    N: int  # documents
+    sums: tuple[float, ...]  # Σ t^w over the finds for w = 1, 4, 16, with t in units of `unit`; and Σ log t
+    unit: float  # the number of answers when the sums were made: later ones "no" change only n
+    drawn: tuple[int, int, int, int] | None = None  # at random: how many, yes, yes and reached; open before the first
+    captures: tuple[int, int] | None = None  # finds that one, and that two of the rankers would have made
+
+    @property
+    def r(self) -> int:
+        return len(self.t)
+
+
+def estimate(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95) -> Estimate:
+    """Estimate the recall of what was found, and how many answers are still needed.
+
+    Parameters
+    ----------
+    history : History
+    rule : str
+        A name of `RULES`.
+    target : float
+        Recall that is wanted, in (0, 1).
+    confidence : float
+        How sure one wants to be of it, in [0.5, 1).
+
+    Returns
+    -------
+    Estimate
+        With M(q) the number of documents that are missing at most, at confidence q, and r found ones:
+        ``low = r / (r + M(confidence))`` and ``high = r / (r + M(1 - confidence))``.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such rule, or a figure is out of its range.
+    """
+    _check(rule, target, confidence)
+    course = _course_of(history)
+    more = _more(course, rule, target, confidence)
+    if rule in _STOPS:
+        return Estimate(rule, math.nan, math.nan, math.nan, math.nan, more)
+    missing, least, most = _bounds(course, rule, confidence)
+    low, recall, high = (course.r / (course.r + m) if course.r + m else 1.0 for m in (most, missing, least))
+    return Estimate(rule, recall, low, high, course.r + missing, more)
+
+
+def may_stop(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95) -> bool:
+    """Return whether a rule is sure enough that the recall that is wanted is reached.
+
+    Parameters
+    ----------
+    history, rule, target, confidence
+        As for `estimate`, which raises the same errors.
+
+    Returns
+    -------
+    bool
+    """
+    _check(rule, target, confidence)
+    return _enough(_course_of(history), rule, target, confidence)
+
+
+def _check(rule: str, target: float, confidence: float) -> None:
+    if rule not in RULES:
+        raise TextcatError(f"No rule of stopping {rule!r}: it is one of {', '.join(RULES)}.")
+    if not 0 < target < 1:
+        raise TextcatError(f"Stopping at a recall of {target}: it must be between 0 and 1, as 0.95 is.")
+    if not 0.5 <= confidence < 1:
+        raise TextcatError(f"Stopping with confidence {confidence}: it must be at least 0.5 and below 1, as 0.95 is.")
+
+
+def _course_of(history: History) -> _Course:
+    answers = np.asarray(history.answers, bool)
+    n, N = len(answers), int(history.n_documents)
+    if not n <= N:
+        raise TextcatError(f"There are {n:,} answers for {N:,} documents: each document is answered once at most.")
+    drawn, captures, at_random = None, None, np.asarray(history.at_random, bool)
+    if at_random.any():
+        relevant = int(np.count_nonzero(answers & at_random))
+        reached = None if history.reached is None else answers & at_random & np.asarray(history.reached, bool)
+        n_reached = -1 if reached is None else int(np.count_nonzero(reached))
+        drawn = (int(np.count_nonzero(at_random)), relevant, n_reached, N - int(np.argmax(at_random)))
+    if history.captures is not None:
+        times = np.asarray(history.captures)[answers]
+        captures = (int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2)))
+    t = np.flatnonzero(answers) + 1.0
+    x = t / max(n, 1)
+    x4 = (x * x) ** 2
+    sums = tuple(float(of.sum()) for of in (x, x4, (x4 * x4) ** 2, np.log(t)))
+    return _Course(t, n, N, sums, max(n, 1), drawn, captures)
+
+
+def _enough(course: _Course, rule: str, target: float, confidence: float) -> bool:
+    allowed = course.r / target - course.r  # how many may be missing
+    if course.N - course.n <= allowed + _ROUNDING:
+        return True  # even if all that is left belonged to the topic
+    if rule in _STOPS:
+        return _STOPS[rule](course)
+    return bool(course.r and _SURE[rule](course)(allowed) >= confidence)
+
+
+def _more(course: _Course, rule: str, target: float, confidence: float) -> int | None:
+    """Return after how many answers "no" one may stop, by halving: more of them never make a rule less sure."""
+    if _enough(course, rule, target, confidence):
+        return 0
+    if rule in _DRAWN:
+        return None
+    return _smallest(lambda k: _enough(course._replace(n=course.n + k), rule, target, confidence), course.N - course.n)
+
+
+def _bounds(course: _Course, rule: str, confidence: float) -> tuple[float, int, int]:
+    """Return how many are missing: estimated, at least, and at most."""
+    left = course.N - course.n
+    sure = _SURE[rule](course) if left and course.r else _never
+    if sure is _never:
+        return float(left), 0, left
+    sureness = (1 - confidence, 0.5, confidence)
+    least, middle, most = (_smallest(lambda m, of=of: sure(m) >= of, left) for of in sureness)  # type: ignore[misc]
+    mean = _MEAN[rule](course) if rule in _MEAN else middle
+    return float(min(max(mean, least), most)), least, most
+
+
+def _smallest(holds: Callable[[int], bool], most: int) -> int:
+    """Return the smallest number from 0 to `most` that `holds`, as all larger ones then do; `most` if none does.
+
+    Steps that double come first, for it is mostly small.
+    """
+    low, high = -1, 0
+    while high < most and not holds(high):
+        low, high = high, 2 * high + 1
+    high = min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+# ---- How sure is one that at most m documents are missing? One function each, in [0, 1], never falling with m.
+
+_Sure = Callable[[float], float]
+_ROUNDING = 1e-9  # 19/0.95 - 19 is to be 1
+
+
+def _whole(m: float) -> int:
+    return math.floor(m + _ROUNDING)
+
+
+def _never(m: float) -> float:
+    return 0.0
+
+
+# Learnt by scripts/benchmarks/teaching_stopping.py from simulated reviews.
+_FADES = (1, 4, 16)
+_OFFSET = 0.3
+_CONSTANTS = (3.97, 1.29, 0.97, 0.82, 0.7, 2.34, 0.65, -1.0, 1.74)
+
+
+def _learned(course: _Course) -> tuple[float, float]:
+    """Return mean μ and shape a of the negative binomial distribution of the number of documents that are missing.
+
+    ``log μ = b0 + Σ_w b_w log(S_w + 0.3) + b_u log((N - n + 0.5)/N) - b_n log(min(n, 3000)/100) - b_r ρ``
+    with ``ρ = log((r + 0.5)/20)`` and ``S_w = Σ (t_i/n)^w`` over the answers t_i at which something was found: finds
+    count the less the longer ago they were, and for w = 16 only the last tenth does; ``a = exp(a0 + a_r ρ)``. μ is at
+    most what the rate of that last tenth would come to.
+    """
+    n, N, found = course.n, course.N, math.log((course.r + 0.5) / 20)
+    recent = [sum_ * (course.unit / n) ** w for w, sum_ in zip(_FADES, course.sums, strict=False)]
+    b0, b1, b4, b16, bu, bn, br, a0, ar = _CONSTANTS
+    log_mu = b0 + sum(b * math.log(s + _OFFSET) for b, s in zip((b1, b4, b16), recent, strict=True))
+    log_mu += bu * math.log((N - n + 0.5) / N) - bn * math.log(min(n, 3000) / 100) - br * found
+    # The rate of the last tenth never rises again.
+    log_mu = min(log_mu, math.log(max(N - n, 0.5) * 17 * (recent[2] + 1) / n))
+    return math.exp(max(log_mu, -15.0)), math.exp(min(max(a0 + ar * found, -4.0), 5.0))
+
+
+def _sure_learned(course: _Course) -> _Sure:
+    mu, a = _learned(course)
+    return lambda m: float(betainc(a, _whole(m) + 1, a / (a + mu)))
+
+
+def _poisson(course: _Course) -> float:
+    """Return the expected number of missing documents when finds come at a rate ``λ(x) = A x^-b``.
+
+    On the scale ``u = log x`` the finds until n have the density ``e^(cu)``, cut off at both ends, with ``c = 1 - b``;
+    its mean gives c (maximum likelihood), and the rest of the curve up to N what is missing. Sneyd & Stevenson,
+    Stopping criteria for technology assisted reviews based on counting processes, SIGIR 2021, fit the same rate to
+    batches by least squares.
+    """
+    u0, u1, u2 = (math.log(x + 0.5) for x in (0, course.n, course.N))
+    c = _tilt((course.sums[3] / course.r - u0) / (u1 - u0)) / (u1 - u0)
+    grown = (u2 - u1) / (u1 - u0) if abs(c) < 1e-9 else math.expm1(c * (u2 - u1)) / -math.expm1(-c * (u1 - u0))
+    return course.r * grown
+
+
+def _tilt(mean: float) -> float:
+    """Return the k for which the density proportional to ``e^(kx)`` on [0, 1] has this mean: within ±50."""
+    low, high = -50.0, 50.0
+    for _ in range(50):
+        k = (low + high) / 2
+        has = 0.5 + k / 12 if abs(k) < 1e-4 else 1 / -math.expm1(-k) - 1 / k
+        low, high = (k, high) if has < mean else (low, k)
+    return (low + high) / 2
+
+
+def _sure_poisson(course: _Course) -> _Sure:
+    mean = _poisson(course)
+    return lambda m: float(gammaincc(_whole(m) + 1, mean))
+
+
+def _sure_hypergeometric(course: _Course) -> _Sure:
+    """Return 1 - p of the hypothesis that more than m are missing, from the last s answers, for the best s.
+
+    ``p = min_s P(X <= k)`` with X hypergeometric: s draws without replacement from what was open before them, which
+    holds more than m + k relevant documents, k of them found. Callaghan & Müller-Hansen, Statistical stopping criteria
+    for automated screening in systematic reviews, Systematic Reviews 9, 2020: p is what buscarpy's ``calculate_h0`` is.
+    The ranker's last answers stand for drawings at random, which only understates what it finds; that the best of
+    several s is taken overstates it.
+    """
+    r, n, N = course.r, course.n, course.N
+    # Of all stretches with as many finds the longest counts: it begins behind the find before.
+    starts = np.concatenate([[0.0], course.t[course.t < n]])
+    k, s, open_then = r - np.arange(len(starts), dtype=float), n - starts, N - starts
+    if len(s) > _STRETCHES:  # only those that promise most, by the normal approximation, at 95 % recall
+        share = np.minimum((k + r / 19) / open_then, 1)
+        z = (k - s * share) / np.sqrt(np.maximum(s * share * (1 - share) * (open_then - s) / open_then, 1e-12))
+        best = np.argpartition(z, _STRETCHES)[:_STRETCHES]
+        s, k, open_then = s[best], k[best], open_then[best]
+
+    def sure(m: float) -> float:
+        marked = k + _whole(m) + 1
+        return 1.0 if (marked > open_then).any() else 1 - float(_hypergeometric_tail(k, open_then, marked, s).min())
+
+    return sure
+
+
+_STRETCHES = 16
+
+
+def _hypergeometric_tail(
+    k: NDArray[np.float64], N: NDArray[np.float64], marked: NDArray[np.float64], s: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return P(X <= k) for X marked ones among s that are drawn, without replacement, from N.
+
+    From the term at k the others follow by their ratios; those on the side where they fall are summed.
+    """
+    below = k < (s + 1) * (marked + 1) / (N + 2)  # k is left of the mode
+    first = np.where(below, k, k + 1)
+
+    def log_binomial(n: NDArray[np.float64], j: NDArray[np.float64]) -> NDArray[np.float64]:
+        return gammaln(n + 1) - gammaln(j + 1) - gammaln(n - j + 1)
+
+    with np.errstate(all="ignore"):
+        top = log_binomial(marked, first) + log_binomial(N - marked, s - first) - log_binomial(N, s)
+        inside = (first <= np.minimum(s, marked)) & (first >= np.maximum(0, s - (N - marked)))
+        deviation = np.sqrt(s * marked / N * (1 - marked / N) * (N - s) / np.maximum(N - 1, 1))
+        left = np.where(below, first, np.minimum(s, marked) - first)
+        terms = int(np.minimum(left, 20 + 9 * deviation).max(initial=0))  # the others do not change the sum
+        j = np.arange(terms, dtype=float)[:, np.newaxis]
+        down, up = first - j, first + j
+        ratios = np.where(
+            below,
+            down * (N - marked - s + down) / ((marked - down + 1) * (s - down + 1)),
+            (marked - up) * (s - up) / ((up + 1) * (N - marked - s + up + 1)),
+        )
+        ratios = np.where(np.isfinite(ratios) & (ratios > 0), ratios, 0)
+        sums = np.exp(np.where(inside, top, -np.inf)) * (1 + np.cumprod(ratios, axis=0).sum(axis=0))
+    # Where the first term is outside, the sum is empty: P is 0 below what can be, and 1 above.
+    return np.clip(np.where(below, sums, 1 - sums), 0.0, 1.0)
+
+
+def _sure_sample(course: _Course) -> _Sure:
+    """Return how sure the questions at random make: ``1 - P(Bin(s, (m + 1)/N') <= k)``, k "yes" among s of them.
+
+    N' were open before the first. As long as more than m are open, each question at random has at least that chance of
+    a "yes", whatever the ranker did in between: the rule assumes nothing else.
+    """
+    if course.drawn is None:
+        return _never
+    s, k, _, open_then = course.drawn
+    return lambda m: float(bdtrc(k, s, min(1.0, (_whole(m) + 1) / open_then)))
+
+
+def _sure_quantile(course: _Course) -> _Sure:
+    """Return how sure the sample makes that the recall is ``r / (r + m)``: ``P(Bin(s, recall) < j)``.
+
+    The sample has s relevant documents, and the ranking would have asked for j of them by now. Lewis, Yang & Frieder,
+    Certifying one-phase technology-assisted reviews, CIKM 2021, section 4: the quantile binomial confidence bound. One
+    may stop as soon as j is so large; which j, is fixed by the sample. Valid if the ranking does not learn from those.
+    """
+    if course.drawn is None or course.drawn[2] < 1:
+        return _never
+    _, s, j, _ = course.drawn
+    return lambda m: float(bdtr(j - 1, s, course.r / (course.r + m)))
+
+
+def _sure_chao(course: _Course) -> _Sure:
+    """Return how sure Chao's estimator is, from f1 and f2 finds that one and that two of several rankers would make.
+
+    ``missing = f1 (f1 - 1) / (2 (f2 + 1))``, log-normal with Chao's variance. Chao, Estimating the population size for
+    capture-recapture data with unequal catchability, Biometrics 43, 1987; Bron et al., Using Chao's estimator as a
+    stopping criterion for technology-assisted review, 2024. The estimator is a lower bound of what is missing.
+    """
+    if course.captures is None:
+        return _never
+    missing, (f1, f2) = _chao(course), course.captures
+    if not missing:
+        return lambda m: 1.0
+    variance = missing + f1 * (2 * f1 - 1) ** 2 / (4 * (f2 + 1) ** 2) + f1**2 * f2 * (f1 - 1) ** 2 / (4 * (f2 + 1) ** 4)
+    spread = math.sqrt(math.log1p(variance / missing**2))
+    return lambda m: float(ndtr(math.log(m / missing) / spread)) if m else 0.0
+
+
+def _chao(course: _Course) -> float:
+    f1, f2 = course.captures or (0, 0)
+    return f1 * (f1 - 1) / (2 * (f2 + 1))
+
+
+# ---- May one stop? Rules that say nothing else.
+
+
+def _knee(course: _Course) -> bool:
+    """Stop when the gain curve is ``156 - min(r, 150)`` times as steep before its knee as behind it.
+
+    The knee is the find that lies farthest above the line from the start to now; behind it one more find is counted.
+    Cormack & Grossman, Engineering quality and reliability in technology-assisted review, SIGIR 2016, section 5.
+    """
+    return _steepness(course) >= 156 - min(course.r, 150)
+
+
+def _steepness(course: _Course) -> float:
+    t, r, n = course.t, course.r, course.n
+    if not r:
+        return 0.0
+    finds = np.arange(1, r + 1)
+    knee = int(np.argmax(finds - t * (r / n)))
+    at, found = t[knee], knee + 1
+    return float(found / at * (n - at) / (r - found + 1)) if n > at else 0.0
+
+
+def _budget(course: _Course) -> bool:
+    """Stop after three quarters of the pool, or after 10 N / r answers if the curve has a knee.
+
+    It has one if it is 6 times as steep before it. Cormack & Grossman, 2016, section 6.
+    """
+    return course.n >= 0.75 * course.N or (course.r * course.n >= 10 * course.N and _steepness(course) >= 6)
+
+
+_SURE: dict[str, Callable[[_Course], _Sure]] = {
+    "chao": _sure_chao,
+    "hypergeometric": _sure_hypergeometric,
+    "learned": _sure_learned,
+    "poisson": _sure_poisson,
+    "quantile": _sure_quantile,
+    "sample": _sure_sample,
+}
+_MEAN: dict[str, Callable[[_Course], float]] = {
+    "chao": _chao,
+    "learned": lambda course: _learned(course)[0],
+    "poisson": _poisson,
+}
+_STOPS: dict[str, Callable[[_Course], bool]] = {"budget": _budget, "knee": _knee}
+_DRAWN = {"chao", "quantile", "sample"}  # what they look at does not change with answers "no"
+
+#: The names of the rules.
+RULES = tuple(sorted([*_SURE, *_STOPS]))
+#: Those whose guarantee needs no model.
+GUARANTEED = ("quantile", "sample")
