@@ -38,6 +38,7 @@ COMMANDS = (
     "topics",
     "show",
     "serve",
+    "teach",
     "tune",
     "recipes",
     "reproduce",

@@ -2,7 +2,7 @@
 
 import typer
 
-from textcat.cli import corpora, explain, report, serve, tag, train
+from textcat.cli import corpora, explain, report, serve, tag, teach, train
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
@@ -11,7 +11,7 @@ __all__ = ["app", "main"]
 for _command in (
     *(train.train, train.evaluate, train.compare, report.report),
     *(tag.tag, explain.explain, tag.topics, tag.show),
-    serve.serve,
+    *(serve.serve, teach.teach),
     *(train.tune, train.recipes, corpora.reproduce),
 ):
     app.command(cls=Command)(_command)

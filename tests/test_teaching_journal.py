@@ -1,0 +1,183 @@
+"""What a session has acknowledged is kept, whatever ends it."""
+
+import errno
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+from teaching_work import small_pool, teach, teach_until_killed
+
+from textcat import TextcatError, files
+from textcat.teaching.journal import JOURNAL, SessionJournal, is_session
+from textcat.teaching.session import Session
+
+KILLS = int(os.environ.get("TEXTCAT_KILLS", "6"))
+
+
+def scores_of(session):
+    return {topic: session.scores(topic).tobytes() for topic in session.topics()}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no process")
+def test_nothing_acknowledged_is_lost_however_often_the_process_is_killed(tmp_path):
+    pool, folder = small_pool(), tmp_path / "session"
+    with Session.create(folder, pool) as session:
+        session.add_topic("strike", "workers on strike")
+    generator, known, acknowledged = random.Random(1), [], 1
+    for number in range(KILLS):
+        reading, writing = os.pipe()
+        process = os.fork()
+        if not process:
+            try:
+                teach_until_killed(folder, pool, number, writing)
+            finally:
+                os._exit(1)
+        os.close(writing)
+        with open(reading, "rb") as told:
+            first = told.readline()
+            time.sleep(generator.random() * 0.05)
+            os.kill(process, signal.SIGKILL)
+            _, status = os.waitpid(process, 0)
+            assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+            # What was told before the kill is in the pipe.
+            acknowledged = int([first, *told.read().splitlines()][-1])
+        with Session.open(folder, pool) as session:
+            lines = [*session._journal.lines]
+            assert len(lines) in (acknowledged, acknowledged + 1)  # one may have been written, and not yet told
+            assert lines[: len(known)] == known
+            before = scores_of(session)
+        with Session.open(folder, pool) as session:
+            assert scores_of(session) == before
+        known = lines
+    assert len(known) > KILLS
+
+
+def test_a_session_that_is_opened_again_ranks_to_the_bit_as_before_and_asks_the_same(tmp_path):
+    pool = small_pool()
+    with Session.create(tmp_path, pool, seed=5) as session:
+        session.add_topic("strike", "workers on strike", strategy="mixture", random=0.3)
+        session.add_topic("gold", query="gold bullion", examples=["d2"])
+        teach(session, "strike", 25, "anna")
+        teach(session, "gold", 6, "bert", "gold")
+        session.mark("strike", "union", True, "anna")
+        session.undo("bert")
+        before = scores_of(session), session.next("strike", "anna"), session.next("gold", "bert")
+        progress = session.progress("strike")
+    with Session.open(tmp_path, pool) as session:
+        assert (scores_of(session), session.next("strike", "anna"), session.next("gold", "bert")) == before
+        assert session.progress("strike") == progress
+
+
+@pytest.mark.parametrize("kept", [1, 10, -1, -2])
+def test_a_torn_last_line_is_dropped(tmp_path, kept):
+    pool = small_pool()
+    with Session.create(tmp_path, pool) as session:
+        session.add_topic("strike")
+        teach(session, "strike", 3)
+        n = len(session._journal.lines)
+    path = tmp_path / JOURNAL
+    *whole, last, _ = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*whole, last[:kept]]))
+    with Session.open(tmp_path, pool) as session:
+        assert len(session._journal.lines) == n - 1
+        teach(session, "strike", 1)
+    with Session.open(tmp_path, pool) as session:
+        assert len(session._journal.lines) == n
+
+
+def test_a_damaged_or_missing_line_in_the_middle_is_refused(tmp_path):
+    pool = small_pool()
+    with Session.create(tmp_path, pool) as session:
+        session.add_topic("strike")
+        teach(session, "strike", 5)
+    path = tmp_path / JOURNAL
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:3], lines[3].replace(b'"', b"'", 1), *lines[4:]]))
+    with pytest.raises(TextcatError, match=r"session\.jsonl is damaged.*\(line 4\)"):
+        Session.open(tmp_path, pool)
+    path.write_bytes(b"\n".join(lines[:3] + lines[4:]))
+    with pytest.raises(TextcatError, match="line 4 is not step 3"):
+        Session.open(tmp_path, pool)
+    path.write_bytes(b"nothing of the kind\n")
+    with pytest.raises(TextcatError, match="is damaged"):
+        Session.open(tmp_path, pool)
+
+
+def test_two_may_not_write_one_session_but_others_may_read_it(tmp_path):
+    pool = small_pool()
+    with Session.create(tmp_path, pool) as session:
+        session.add_topic("strike")
+        for again in (Session.open, lambda *folder: Session.create(*folder)):
+            with pytest.raises(TextcatError, match="Another process has the session"):
+                again(tmp_path, pool)
+        with Session.open(tmp_path, pool, read_only=True) as reading:
+            assert reading.topics() == ["strike"]
+            with pytest.raises(TextcatError, match="open for reading only"):
+                reading.answer("strike", 0, "yes")
+            assert not reading.judgements("strike")
+    with pytest.raises(TextcatError, match="holds a session already"):
+        Session.create(tmp_path, pool)
+    Session.open(tmp_path, pool).close()
+
+
+def test_what_is_no_session_or_another_pools_is_refused(tmp_path):
+    assert not is_session(tmp_path)
+    with pytest.raises(TextcatError, match="is no session"):
+        Session.open(tmp_path)
+    Session.create(tmp_path, small_pool()).close()
+    with pytest.raises(TextcatError, match="not those that the session"):
+        Session.open(tmp_path, small_pool(110))
+    with pytest.raises(TextcatError, match="pool in memory"):
+        Session.open(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / JOURNAL).write_bytes(files.journal_line({"textcat archive": 1}))
+    with pytest.raises(TextcatError, match="not the journal of a session"):
+        Session.open(tmp_path / "other")
+    (tmp_path / "other" / JOURNAL).write_bytes(files.journal_line({"textcat session": 99}))
+    with pytest.raises(TextcatError, match="newer version"):
+        Session.open(tmp_path / "other")
+
+
+def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_path, monkeypatch):
+    pool = small_pool()
+    with Session.create(tmp_path, pool) as session:
+        session.add_topic("strike")
+        teach(session, "strike", 2)
+        n = len(session._journal.lines)
+
+        def full(file, data):
+            file.write(data[:7])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "_write", full)
+            with pytest.raises(TextcatError, match="No space left"):
+                session.answer("strike", 50, "yes", source="list")
+        assert 50 not in session.labels("strike")
+        session.answer("strike", 60, "yes", source="list")
+    with Session.open(tmp_path, pool) as session:
+        assert len(session._journal.lines) == n + 1
+        assert session.labels("strike")[60]
+        assert 50 not in session.labels("strike")
+
+
+def test_a_journal_in_memory_needs_no_folder():
+    journal = SessionJournal.create(None, {"a": 1})
+    assert journal.append({"b": 2}) == {"step": 1, "b": 2}
+    journal.close()
+
+
+def test_many_answers_are_replayed_in_little_time(tmp_path):
+    pool = small_pool()
+    with Session.create(tmp_path, pool) as session:
+        session.add_topic("strike")
+        generator = np.random.default_rng(0)
+        for i in range(500):
+            session.answer("strike", int(generator.integers(len(pool))), "yes" if i % 3 else "no", source="list")
+    began = time.process_time()
+    with Session.open(tmp_path, pool) as session:
+        session.next("strike")
+    assert time.process_time() - began < 1

@@ -1,0 +1,161 @@
+"""Ask for documents in a terminal: one key, or a line, an answer."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from textcat.cli import common
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from textcat.teaching.session import Question, Session
+
+_ANSWERS = {"y": "yes", "n": "no", "s": "skip"}
+_KEYS = "y yes, n no, s skip, u undo, / search, q end"
+_SHOWN = 2000  # characters of a text
+_FOUND = 10
+_EVERY = 10  # answers, after which it is said how far one is
+
+
+def ask(session: "Session", topics: list[str], person: str) -> None:
+    """Ask until there is nothing left to ask, the input ends, or q is pressed.
+
+    With several topics a document is asked for the first that has a question left; the answers of one line are for the
+    topics in their order: "yn" is yes for the first, and no for the second.
+    """
+    with _Keys(single=len(topics) == 1) as keys:
+        _ask(session, topics, person, keys)
+    for topic in topics:
+        common.console().print(_how_far(session, topic))
+
+
+def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> None:
+    console = common.console()
+    shown: tuple[str, int] | None = None
+    while question := next(filter(None, (session.next(topic, person) for topic in topics)), None):
+        if shown != (question.topic, question.position):
+            console.print(_as_text(session, question), soft_wrap=True)
+            shown = question.topic, question.position
+        order = [question.topic, *(topic for topic in topics if topic != question.topic)]
+        pressed = keys.read(f"{', '.join(order)}? ({_KEYS}) ")
+        if pressed is None or pressed == "q":
+            break
+        if pressed.startswith("/"):
+            _search(session, question.topic, person, pressed[1:] or keys.line("search: "), keys)
+            shown = None
+        elif pressed == "u":
+            undone = session.undo(person)
+            console.print("Nothing is left to undo." if undone is None else "Undone.")
+        elif pressed and len(pressed) <= len(order) and set(pressed) <= _ANSWERS.keys():
+            answer, *others = (_ANSWERS[key] for key in pressed)
+            also = dict(zip(order[1:], others, strict=False))
+            session.answer(question.topic, question.position, answer, person, others=also)
+            if (question.n_answers + 1) % _EVERY == 0:
+                console.print(_how_far(session, question.topic))
+        else:
+            console.print(f"Press one of: {_KEYS}.")
+    else:
+        console.print("All documents are answered.")
+
+
+def _as_text(session: "Session", question: "Question") -> "Text":
+    from rich.text import Text
+
+    why = f"{question.why}, rank {question.rank:,}, score {question.score:.3f}"
+    more = f", and {len(question.duplicates):,} nearly the same" if question.duplicates else ""
+    shown = Text.assemble("\n", (question.id, "bold"), f"  {why}{more}\n")
+    strongest, reasons = 0.0, session.evidence(question.topic, question.position).reasons
+    strongest = max((abs(each.contribution) for each in reasons), default=0.0)
+    for zone, text in question.zones.items():
+        part = Text(text[:_SHOWN], "bold" if zone == "title" else "")
+        for each in reversed(reasons):
+            if strongest and abs(each.contribution) > strongest / 10:
+                for span in each.spans:
+                    if span.zone == zone:
+                        part.stylize("green" if each.contribution > 0 else "red", span.start, span.end)
+        shown.append_text(part).append(" …\n" if len(text) > _SHOWN else "\n")
+    return shown
+
+
+def _how_far(session: "Session", topic: str) -> str:
+    progress = session.progress(topic)
+    found = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_groups:,}"
+    if progress.estimate is None:
+        return f"{topic}: {found}."
+    low, high = progress.estimate.low, progress.estimate.high
+    more = f", some {progress.estimate.more:,} more answers" if progress.estimate.more else ""
+    return f"{topic}: {found}; recall {low:.0%} to {high:.0%}{more}."
+
+
+def _search(session: "Session", topic: str, person: str, query: str | None, keys: "_Keys") -> None:
+    """Show what is found, and take answers such as "2y": the second document is one of the topic."""
+    console = common.console()
+    if not query or not query.strip():
+        return
+    results = session.search(query.strip(), topic, limit=_FOUND, person=person)
+    console.print(f"{results.n_found:,} found.")
+    for number, each in enumerate(results.documents, 1):
+        text = " ".join(" ".join(each.zones.values()).split())
+        console.print(f"{number:2} {each.answer or '-':4} {each.id}  {text[:100]}", soft_wrap=True, markup=False)
+    while line := keys.line("number and y, n or s, such as 2y; Enter goes on: "):
+        which, key = line[:-1].strip(), line[-1:]
+        if which.isdecimal() and 0 < int(which) <= len(results.documents) and key in _ANSWERS:
+            found = results.documents[int(which) - 1]
+            session.answer(topic, found.position, _ANSWERS[key], person, "search")
+        else:
+            console.print("Write a number and a letter, such as 2y.")
+
+
+class _Keys:
+    """Reads keys from a terminal, one at a time if a single one is an answer; else, and from a pipe, lines.
+
+    While a block lasts, keys are taken as they are pressed; behind it the terminal is as it was.
+    """
+
+    def __init__(self, *, single: bool):
+        self._before: Any = None
+        self._single = single and sys.stdin is not None and sys.stdin.isatty()
+
+    def __enter__(self) -> "_Keys":
+        if self._single:
+            try:
+                import termios
+                import tty
+            except ImportError:  # not on this system
+                self._single = False
+            else:
+                self._before = termios.tcgetattr(sys.stdin.fileno())
+                tty.setcbreak(sys.stdin.fileno(), termios.TCSADRAIN)  # what has been pressed already counts
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._before is not None:
+            import termios
+
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._before)
+            self._before = None
+
+    def read(self, prompt: str) -> str | None:
+        """Return what was pressed; None if the input has ended."""
+        if not self._single:
+            return self.line(prompt)
+        self._show(prompt)
+        key = sys.stdin.read(1)
+        self._show(f"{key.strip()}\n")
+        return None if key in ("", "\x04") else key
+
+    def line(self, prompt: str) -> str | None:
+        """Return a line; None if the input has ended."""
+        single = self._before is not None
+        self.__exit__()
+        self._show(prompt)
+        try:
+            line = sys.stdin.readline() if sys.stdin is not None else ""
+        finally:
+            if single:
+                self.__enter__()
+        return line.strip() if line else None
+
+    def _show(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()

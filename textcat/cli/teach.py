@@ -1,0 +1,213 @@
+"""The command `teach`: judge documents of an archive, on a page or in the terminal, and export what that came to."""
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, BadParameter, Option
+
+from textcat.cli import common
+from textcat.cli.app import _Interrupted
+from textcat.errors import TextcatError, install_hint
+
+if TYPE_CHECKING:
+    from textcat.reading.records import InputSettings
+    from textcat.teaching.session import Session
+
+_EXPORTS = ("labels", "corpus", "model", "audit")
+_POOL = "pool"  # in the folder of a session
+
+
+@common.with_options(read=common.input_settings)
+def teach(
+    inputs: Annotated[
+        list[str], Argument(metavar="ARCHIVE...", help="Files, folders, patterns or URLs; or a session's folder.")
+    ],
+    read: "InputSettings",
+    topic: Annotated[list[str] | None, Option(help="Name of the topic. May be repeated.")] = None,
+    description: Annotated[str, Option(help="What a new topic is about, in words.")] = "",
+    query: Annotated[str, Option(help="Words to search by, as evidence of a new topic.")] = "",
+    example: Annotated[
+        list[str] | None, Option(metavar="ID", help="A document of a new topic. May be repeated.")
+    ] = None,
+    model: Annotated[str, Option(metavar="MODEL:TOPIC", help="Begin a new topic with what a model knows of one.")] = "",
+    session: Annotated[
+        Path | None, Option(help="Folder of the session.", show_default="ARCHIVE's name and -session")
+    ] = None,
+    recipe: common.RecipeName = "teach",
+    strategy: Annotated[
+        str, Option(help="Which documents are asked for.", show_default="the topic's, at first highest")
+    ] = "",
+    random: Annotated[
+        float | None,
+        Option(min=0, max=1, help="Share of questions drawn at random.", show_default="the topic's, at first .05"),
+    ] = None,
+    overlap: Annotated[
+        float, Option(min=0, max=1, help="Share of documents that each person of a new session is asked for.")
+    ] = 1.0,
+    seed: Annotated[int, Option(min=0, help="Another number draws other random questions in a new session.")] = 0,
+    person: Annotated[str, Option(help="Who answers in the terminal.", show_default="the user's name")] = "",
+    terminal: Annotated[bool, Option("--terminal", help="Ask in the terminal: y, n, s, u, / and q.")] = False,
+    export: Annotated[str, Option(help="Write labels, corpus, model or audit to --out, and ask nothing.")] = "",
+    out: Annotated[Path | None, Option(help="File or folder of --export.")] = None,
+    host: Annotated[str, Option(help="Address that the page is served on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Its port; 0: a free one.")] = 8000,
+    keys: Annotated[
+        Path | None, Option(help="File of API keys, as for serve: whoever opens the page needs one.")
+    ] = None,
+    no_browser: Annotated[bool, Option("--no-browser", help="Serve the page, but do not open it.")] = False,
+    jobs: Annotated[
+        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that read; -1: one a core.")
+    ] = -1,
+) -> None:
+    """Teach topics: answer yes or no to one document at a time, each time the one that helps most.
+
+    All documents are ranked anew after every answer. Every answer is kept at once: the same command goes on, after
+    Ctrl-C or whatever else has ended it.
+    """
+    if bool(export) != (out is not None):
+        raise BadParameter("--export KIND and --out FILE go together")
+    if export and export not in _EXPORTS:
+        raise BadParameter(f"--export is one of {', '.join(_EXPORTS)}, not {export!r}")
+    new: dict[str, Any] = {"description": description, "query": query, "examples": tuple(example or ())}
+    if model:
+        new["model"] = _model_and_topic(model)
+    if any(new.values()) and len(topic or ()) != 1:
+        raise BadParameter("--description, --query, --example and --model are of one topic: give one --topic")
+    folder = session or _folder_of(inputs)
+    if export:
+        assert out is not None
+        _export(folder, export, out, topic, jobs)
+        return
+    chosen = {"strategy": strategy, "random": random}
+    with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs) as opened:
+        for name in topic or ():
+            _begin_topic(opened, name, new, chosen, person or _user())
+        if terminal:
+            if not opened.topics():
+                raise TextcatError(f"The session {folder} has no topic yet: name one by --topic.")
+            from textcat.cli._teach_terminal import ask
+
+            ask(opened, topic or opened.topics()[-1:], person or _user())
+        else:
+            _serve(opened, host, port, keys, browser=not no_browser)
+    typer.echo(f"textcat: every answer is kept; `textcat teach {folder}` goes on.", err=True)
+
+
+def _folder_of(inputs: list[str]) -> Path:
+    """Return the folder of a session that was named itself, or of one over archives that have no name for it."""
+    from textcat.teaching.journal import is_session
+
+    first = Path(inputs[0])
+    if len(inputs) == 1 and is_session(first):
+        return first
+    if (first / _POOL).is_dir():
+        raise TextcatError(
+            f"{first} is no session yet, as its archive was not read to the end: give the archive again."
+        )
+    name = re.sub(r"\W+", "-", first.name.split(".")[0]).strip("-")
+    return Path(f"{name or 'archive'}-session")
+
+
+def _model_and_topic(text: str) -> tuple[Path, str]:
+    """Return a model's folder and its topic: the longest folder that there is, before a colon."""
+    parts = text.split(":")
+    for n in range(len(parts) - 1, 0, -1):
+        folder, topic = Path(":".join(parts[:n])), ":".join(parts[n:])
+        if topic and folder.is_dir():
+            return folder, topic
+    raise BadParameter(f"--model is FOLDER:TOPIC, with the folder of a trained model, not {text!r}")
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # nobody has this number
+        return ""
+
+
+@contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except _Interrupted:
+        from textcat.teaching.journal import is_session
+
+        if is_session(folder):
+            raise _Interrupted(f"every answer is kept; `textcat teach {folder}` goes on") from None
+        raise _Interrupted("the same command goes on where reading has ended") from None
+
+
+@contextmanager
+def _opened(
+    folder: Path, inputs: list[str], read: "InputSettings", recipe: str, seed: int, overlap: float, jobs: int
+) -> "Iterator[Session]":
+    """Open the session, or begin it: read the archive first, or go on reading it."""
+    from textcat.teaching.journal import is_session
+    from textcat.teaching.session import Session
+
+    if is_session(folder):
+        opened = Session.open(folder)
+        if [str(folder)] != [str(Path(each)) for each in inputs]:
+            typer.echo(
+                f"textcat: going on with {folder}, whose {len(opened.pool):,} documents are kept there.", err=True
+            )
+    else:
+        from textcat.teaching.pool import build_pool
+
+        pool = build_pool(inputs, folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=common.new_stages())
+        opened = Session.create(folder, pool, seed=seed, overlap=overlap)
+    with opened:
+        yield opened
+
+
+def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dict[str, Any], person: str) -> None:
+    """Add a topic, or go on with one, maybe by another strategy."""
+    chosen = {key: value for key, value in chosen.items() if value not in ("", None)}
+    if name not in session.topics():
+        session.add_topic(name, **new, **chosen, person=person)
+    elif any(new.values()):
+        raise TextcatError(
+            f"The session has a topic {name!r} already, and --description, --query, --example and --model begin one: "
+            "leave them out to go on, or name another topic."
+        )
+    elif chosen:
+        session.choose_by(name, **chosen)
+
+
+def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: int) -> None:
+    from textcat.teaching.session import Session
+
+    with Session.open(folder, read_only=True) as session:
+        options: dict[str, Any] = {"n_jobs": jobs} if kind == "model" else {}
+        getattr(session, f"export_{kind}")(out, topics or None, **options)
+    typer.echo(f"textcat: wrote {out}", err=True)
+
+
+def _serve(session: "Session", host: str, port: int, keys: Path | None, *, browser: bool) -> None:
+    def told(url: str) -> None:
+        typer.echo(f"textcat: the page is at {url}; Ctrl-C ends.", err=True)
+
+    try:
+        import fastapi  # noqa: F401
+
+        from textcat.serving import teach as page
+    except ImportError as error:
+        raise TextcatError(
+            f"The page needs {error.name}: {install_hint('serve')}, or ask in the terminal by --terminal."
+        ) from error
+    from textcat.serving._front import warn
+    from textcat.serving.keys import Keys
+    from textcat.serving.run import is_loopback
+
+    known = Keys(keys)
+    if not known and not is_loopback(host):
+        warn(f"whoever can reach {host} can answer: give --keys FILE, or --host 127.0.0.1")
+    if page.serve(session, host, port, keys=known, open_browser=browser, on_start=told) == signal.SIGINT:
+        raise _Interrupted

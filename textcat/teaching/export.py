@@ -1,0 +1,237 @@
+"""What a session has come to, for others: labels, a corpus, a trained model, and the whole record of answers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textcat.documents import Corpus, Document
+from textcat.errors import TextcatError
+from textcat.files import _write_atomically
+from textcat.teaching.judgements import judgements_of
+
+if TYPE_CHECKING:
+    from textcat.teaching.session import Session
+
+_COLUMNS = (
+    *("step", "time", "person", "what", "topic", "id", "position", "answer", "source", "why", "model", "rank", "score"),
+    *("note", "undone", "detail"),
+)
+
+
+def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+    """Write a line of JSON for each document that has been judged for one of the topics.
+
+    Such as ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``: documents judged by yes or no, and their
+    near-duplicates, which take the answer of the document in ``judged_as``. A topic that a document has not been judged
+    for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree, which count as yes
+    until that is settled.
+
+    Parameters
+    ----------
+    session : Session
+    out : path
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
+    """
+    ids, lines = session.pool.ids, {}
+    with session._lock:
+        states = [session._topic(topic) for topic in _chosen(session, topics)]
+        for group in sorted({group for state in states for group in state.labels}):
+            labels = {state.name: state.labels[group] for state in states if group in state.labels}
+            line: dict[str, Any] = {"labels": labels, "judged_as": ids[group]}
+            if disputed := [state.name for state in states if state.is_disagreement(group)]:
+                line["disputed"] = disputed
+            lines[group] = line
+    members = ((i, line) for group, line in lines.items() for i in session._members(group))
+    return _written(out, (_as_line({"id": ids[i], **line}) for i, line in members))
+
+
+def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+    """Write the documents judged for all of the topics as JSON Lines, a corpus that `textcat train` takes.
+
+    A document that some topic was not asked of is left out, since it would count as a negative example of that: export
+    topics that were judged on different documents one by one. Of near-duplicates one is written, which would else count
+    several times.
+
+    Parameters
+    ----------
+    session : Session
+    out : path
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TextcatError
+        If no document has been judged for all topics, or one has no document with yes.
+    """
+    documents = _documents(session, _chosen(session, topics))
+    return _written(
+        out, (_as_line({"id": each.id, **_fields(each.zones), "topics": [*each.topics]}) for each in documents)
+    )
+
+
+def write_model(
+    session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
+) -> Path:
+    """Train on the documents judged for all of the topics, by the pool's recipe, and save the model.
+
+    Parameters
+    ----------
+    session : Session
+    out : path
+        Folder of the model.
+    topics : sequence of str, optional
+        By default all.
+    n_jobs : int, optional
+        As for `textcat.train`.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TextcatError
+        As for `write_corpus`, or if nothing was judged by no.
+    """
+    from textcat.model.storage import save
+    from textcat.training.train import train
+
+    chosen = _chosen(session, topics)
+    documents = _documents(session, chosen)
+    for topic in chosen:
+        if all(topic in each.topics for each in documents):
+            raise TextcatError(
+                f"The topic {topic!r} has no document judged by no, so nothing can be told apart: answer some more."
+            )
+    described = {topic: about for topic in chosen if (about := session.about(topic)["description"])}
+    corpus = Corpus.from_documents("taught", documents, descriptions=described)
+    return Path(save(train(corpus, session.pool.recipe, n_jobs=n_jobs), out))
+
+
+def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+    """Write all that was done, in order, as JSON Lines, or as CSV if the file's name ends so.
+
+    A line is an answer, with who gave it and when, the number of the model by which the document had its rank and score
+    (the number of changes to the topic before it was made), why it was asked, where the answer came from, and whether
+    it was undone; or a topic, a mark, an undo, or another strategy.
+
+    Parameters
+    ----------
+    session : Session
+    out : path
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
+    """
+    chosen = _chosen(session, topics)
+    lines = [*session._journal.lines]
+    undone = {line["undo"]: line["step"] for line in lines if "undo" in line}
+    rows = (row for line in lines for row in _audited(line, undone) if row.get("topic", chosen[0]) in chosen)
+    if Path(out).suffix.lower() == ".csv":
+        return _written(out, _as_csv(rows))
+    return _written(out, map(_as_line, rows))
+
+
+def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+    at = datetime.fromtimestamp(line["at"], timezone.utc).isoformat(timespec="milliseconds")
+    who = {"step": line["step"], "time": at.replace("+00:00", "Z"), "person": line["person"]}
+    if "about" in line or "change" in line:
+        what = "topic" if "about" in line else "strategy"
+        detail = {key: value for key, value in (line.get("about") or line["change"]).items() if value not in ("", None)}
+        yield {**who, "what": what, "topic": line["topic"], "detail": detail}
+    if "undo" in line:
+        yield {**who, "what": "undo", "detail": {"step": line["undo"]}}
+    taken_back = {"undone": undone[line["step"]]} if line["step"] in undone else {}
+    if "mark" in line:
+        detail = {"term": line["mark"], "speaks_for": line["speaks_for"]}
+        yield {**who, "what": "mark", "topic": line["topic"], "detail": detail, **taken_back}
+    for each in judgements_of(line):
+        known = {key: value for key, value in each._asdict().items() if key not in ("step", "at", "person")}
+        yield {**who, "what": "answer", **known, **taken_back}
+
+
+def _as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\r\n")
+    writer.writeheader()
+    for row in rows:
+        detail = {"detail": json.dumps(row["detail"], ensure_ascii=False)} if "detail" in row else {}
+        writer.writerow({key: _harmless(value) for key, value in {**row, **detail}.items()})
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """Return a text so that no table program takes it for a formula, as it does what begins with = or the like."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _chosen(session: Session, topics: Sequence[str] | None) -> list[str]:
+    chosen = session.topics() if topics is None else list(dict.fromkeys(topics))
+    if not chosen:
+        raise TextcatError("The session has no topic: add one first.")
+    for topic in chosen:
+        session._topic(topic)
+    return chosen
+
+
+def _documents(session: Session, topics: list[str]) -> list[Document]:
+    """Return the documents judged for all topics, in the order of the archive, with the topics that they have."""
+    with session._lock:
+        of_topic = {topic: session._topic(topic).labels.copy() for topic in topics}
+    judged = sorted(set.intersection(*(set(labels) for labels in of_topic.values())))
+    one_by_one = " Export the topics one by one." if len(topics) > 1 else ""
+    for topic, labels in of_topic.items():
+        if not any(labels[group] for group in judged):
+            among = " among those judged for all topics" if len(topics) > 1 else ""
+            raise TextcatError(
+                f"The topic {topic!r} has no document judged by yes{among}: answer some more.{one_by_one}"
+            )
+    return [
+        Document(
+            session.pool.ids[group],
+            session.pool.document(group),
+            tuple(topic for topic in topics if of_topic[topic][group]),
+        )
+        for group in judged
+    ]
+
+
+def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields by which a document is read with the same zones."""
+    return dict(zones) if set(zones) <= {"title", "body"} and "body" in zones else {"zones": dict(zones)}
+
+
+def _as_line(fields: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(fields, ensure_ascii=False).encode("utf-8").decode() + "\n"
+    except UnicodeEncodeError:  # lone surrogates
+        return json.dumps(fields) + "\n"
+
+
+def _written(out: str | os.PathLike[str], lines: Iterator[str]) -> Path:
+    path = Path(out).expanduser()
+    _write_atomically(path, lines)
+    return path

@@ -1,0 +1,200 @@
+"""A session's folder: a journal that only grows, synced line by line, which one process at a time may write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from textcat import files
+from textcat.errors import TextcatError
+from textcat.files import UNFINISHED
+
+JOURNAL, LOCK = "session.jsonl", ".lock"
+_MARK, _FORMAT = "textcat session", 1
+_STEP = "step"  # the number of a line, by which a missing one is noticed
+
+Line = dict[str, Any]
+
+
+class SessionJournal:
+    """The lines of a session: a header, and behind it what was done, in order.
+
+    Each line is a JSON object with its number and a checksum. `append` returns when the line outlasts a loss of power;
+    a line that a killed process has left unfinished was acknowledged to nobody, and is cut off when the session is
+    opened again.
+
+    Parameters
+    ----------
+    folder : path or None
+        None keeps the lines in memory alone.
+    header : dict
+        The first line, besides what marks it.
+    lines : list of dict
+        Those behind it, that there are.
+    """
+
+    def __init__(self, folder: Path | None, header: Line, lines: list[Line]):
+        self.folder, self.header, self.lines = folder, header, lines
+        self._file: Any = None
+        self._lock: Any = None
+        self._length = 0
+
+    @classmethod
+    def create(cls, folder: Path | None, header: Mapping[str, Any]) -> SessionJournal:
+        """Begin a journal, in a folder that has none; it is made if it is not there.
+
+        Parameters
+        ----------
+        folder : path or None
+        header : dict
+
+        Returns
+        -------
+        SessionJournal
+        """
+        journal = cls(folder, dict(header), [])
+        if folder is None:
+            return journal
+        with _errors_as_sentences(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            journal._lock = _locked(folder)
+            path, unfinished = folder / JOURNAL, folder / (JOURNAL + UNFINISHED)
+            try:
+                if path.exists():
+                    raise TextcatError(f"{folder} holds a session already: open it, or name another folder.")
+                with files.create(unfinished) as file:
+                    files._write(file, files.journal_line({_MARK: _FORMAT, **header}))
+                    files.sync(file)
+                files.rename(unfinished, path)
+                files.sync_folder(folder)
+                journal._begin_to_write(path.stat().st_size)
+            except BaseException:
+                journal.close()
+                raise
+        return journal
+
+    @classmethod
+    def open(cls, folder: Path, *, read_only: bool = False) -> SessionJournal:
+        """Open the journal of a folder, to go on or only to read; what is damaged is refused.
+
+        Parameters
+        ----------
+        folder : path
+        read_only : bool, default=False
+            Read what there is, also while another process writes.
+
+        Returns
+        -------
+        SessionJournal
+        """
+        if not is_session(folder):
+            raise TextcatError(
+                f"{folder} is no session: it has no {JOURNAL}; `textcat teach ARCHIVE --topic` makes one."
+            )
+        with _errors_as_sentences(folder):
+            lock = None if read_only else _locked(folder)
+            try:
+                read = files.read_journal(folder / JOURNAL)
+                assert read is not None
+                header, lines = _checked(folder / JOURNAL, read)
+                journal = cls(folder, header, lines)
+                if not read_only:
+                    if read.length < (folder / JOURNAL).stat().st_size:
+                        files._cut(folder / JOURNAL, read.length)
+                    journal._begin_to_write(read.length)
+            except BaseException:
+                if lock is not None:
+                    lock.release()
+                raise
+        journal._lock = lock
+        return journal
+
+    def _begin_to_write(self, length: int) -> None:
+        assert self.folder is not None
+        self._file, self._length = files.reopen(self.folder / JOURNAL), length
+
+    def append(self, entry: Mapping[str, Any]) -> Line:
+        """Add a line, and return it when it is safe."""
+        line = {_STEP: len(self.lines) + 1, **entry}
+        if self.folder is not None:
+            if self._file is None:
+                raise TextcatError(f"The session {self.folder} is open for reading only, or closed: open it to go on.")
+            data = files.journal_line(line)
+            with _errors_as_sentences(self.folder):
+                try:
+                    files._write(self._file, data)
+                    files.sync(self._file)
+                except OSError:
+                    self._take_back()
+                    raise
+            self._length += len(data)
+        self.lines.append(line)
+        return line
+
+    def _take_back(self) -> None:
+        """Cut off what is not whole, so that lines to come stand on their own; if that fails, too, write no more."""
+        file, self._file = self._file, None
+        with suppress(OSError):
+            os.ftruncate(file.fileno(), self._length)
+            os.fsync(file.fileno())
+            self._file = file
+        if self._file is None:
+            file.close()
+
+    def close(self) -> None:
+        """End writing, and let other processes write."""
+        if self._file is not None:
+            self._file.close()
+        if self._lock is not None:
+            self._lock.release()
+        self._file = self._lock = None
+
+
+def is_session(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds a session."""
+    return Path(folder, JOURNAL).is_file()
+
+
+def _checked(path: Path, read: files.Journal) -> tuple[Line, list[Line]]:
+    damaged = f"{path} is damaged, and nothing behind that can be trusted: put the file back from a copy"
+    if not read.lines:
+        raise TextcatError(f"{damaged}, or begin a new session.")
+    header, *lines = read.lines
+    version = header.pop(_MARK, None)
+    if type(version) is not int:
+        raise TextcatError(f"{path} is not the journal of a session: name another folder.")
+    if version > _FORMAT:
+        raise TextcatError(f"{path} was written by a newer version of textcat: upgrade textcat.")
+    for number, line in enumerate(lines, start=1):
+        if line.get(_STEP) != number:
+            raise TextcatError(f"{damaged} (line {number + 1} is not step {number}).")
+    if read.damaged:
+        raise TextcatError(f"{damaged} (line {len(lines) + 2}).")
+    return header, lines
+
+
+def _locked(folder: Path) -> Any:
+    from filelock import FileLock, Timeout
+
+    try:
+        # The system lets go of it when the process ends, however it ends.
+        lock = FileLock(folder / LOCK, timeout=0, thread_local=False)  # a server may close it in another thread
+        lock.acquire()
+    except Timeout:
+        raise TextcatError(
+            f"Another process has the session {folder} open: end it, or let several people use its page."
+        ) from None
+    return lock
+
+
+@contextmanager
+def _errors_as_sentences(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TextcatError(
+            f"Cannot write to the session {folder} ({error.strerror or error}): what was answered before is kept."
+        ) from error

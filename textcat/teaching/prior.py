@@ -1,0 +1,113 @@
+"""What a model has learnt about a topic, as weights of a pool's terms: a topic may begin with it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from textcat import files
+from textcat.errors import TextcatError
+from textcat.teaching.ranker import Weights
+
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+    from textcat.teaching.pool import Pool
+
+
+def keep(
+    pool: Pool, folder: Path | None, model: Tagger | str | os.PathLike[str], topic: str, *, number: int
+) -> dict[str, Any]:
+    """Write a model's weights for a topic, mapped to a pool's terms, beside a journal; return what that says of them.
+
+    A weight is multiplied by the idf of its term in the model and divided by that in the pool, so that an occurrence of
+    the term counts what it did. Terms that the pool does not know are left out.
+
+    Parameters
+    ----------
+    pool : Pool
+    folder : path or None
+        Of the session; None: what is returned holds the weights.
+    model : Tagger or path
+    topic : str
+        Of the model.
+    number : int
+        Of the session's topic.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    TextcatError
+        If the model has no such topic, its terms have no names, or the pool knows none of them.
+    """
+    if not hasattr(model, "features"):
+        from textcat.model import storage
+
+        name, tagger = str(model), storage.load(Path(os.fspath(model)), prepare=False)
+    else:
+        name, tagger = "a model in memory", model  # type: ignore[assignment]
+    weights = tagger._weights_of(topic)
+    if tagger.features.vocabulary_ is None or pool.features.vocabulary_ is None:
+        raise TextcatError(
+            f"The terms of {name} or of the archive have no names, only hashes: begin without the model."
+        )
+    names, known = tagger.features._listed_names(), pool.features.vocabulary_
+    mapped = np.zeros(len(pool.features.idf_), np.float64)
+    theirs = np.flatnonzero(weights)
+    n_shared = 0
+    for j in theirs.tolist():
+        # Terms of a zone's own count as plain ones where the pool has no such zone.
+        column = known.get(names[j], known.get(names[j].partition(":")[2], -1))
+        idf = 0.0 if column < 0 else pool.features.idf_[column]
+        if idf > 0:
+            mapped[column] += float(weights[j]) * tagger.features.idf_[j] / idf
+            n_shared += 1
+    if not n_shared:
+        raise TextcatError(f"The documents have no term that {name} knows for {topic!r}: begin without the model.")
+    columns = np.flatnonzero(mapped).astype(np.int32)
+    values = mapped[columns].astype(np.float32)
+    entry = {"name": name, "topic": topic, "terms": len(theirs), "shared": n_shared}
+    if folder is None:
+        return {**entry, "columns": columns.tolist(), "values": values.tolist()}
+    content = io.BytesIO()
+    np.savez(content, columns=columns, values=values)
+    path = folder / f"topic-{number:04}.npz"
+    with files.create(path) as file:
+        files._write(file, content.getvalue())
+        files.sync(file)
+    files.sync_folder(folder)
+    return {**entry, "file": path.name, "sha256": files.sha256_of_file(path)}
+
+
+def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
+    """Return the weights that `keep` has kept.
+
+    Parameters
+    ----------
+    folder : path or None
+    entry : dict
+        What `keep` has returned.
+
+    Returns
+    -------
+    Weights
+
+    Raises
+    ------
+    TextcatError
+        If the file is missing or damaged.
+    """
+    if folder is None:
+        return Weights(np.array(entry["columns"], np.int32), np.array(entry["values"], np.float32), 0.0)
+    path = folder / entry["file"]
+    if not path.is_file() or files.sha256_of_file(path) != entry["sha256"]:
+        raise TextcatError(f"{path} is missing or not as it was written: put it back from a copy.")
+    with np.load(path, allow_pickle=False) as kept:
+        return Weights(kept["columns"], kept["values"], 0.0)

@@ -1,0 +1,892 @@
+"""Teach topics over a pool: ask for a document, take an answer, rank all documents anew, ask for the next."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from textcat.documents import Document
+from textcat.errors import TextcatError
+from textcat.files import _did_you_mean
+from textcat.teaching import prior
+from textcat.teaching.journal import SessionJournal
+from textcat.teaching.judgements import ANSWERS, SOURCES, Agreement, Judgement, Judgements, TopicState
+from textcat.teaching.pool import Pool, open_pool
+from textcat.teaching.ranker import Examples, Ranker, RankerSettings, Weights
+from textcat.teaching.stopping import DEFAULT_RULE, Estimate, History, estimate
+from textcat.teaching.strategies import STRATEGIES, choose
+
+if TYPE_CHECKING:
+    from textcat.model.explain import Explanation
+    from textcat.model.tagger import Tagger
+
+DEFAULT_STRATEGY = "highest"
+RANDOM_SHARE = 0.05  # of the questions are drawn at random, so that recall can be estimated
+_PAUSE = 600.0  # seconds without an answer after which somebody has not been thinking, but has been away
+_PACED = 20  # answers that the pace is taken of
+_EVIDENCE = 30  # terms
+
+
+class Question(NamedTuple):
+    """The document to judge next, and why it is asked."""
+
+    topic: str
+    position: int
+    id: str
+    zones: dict[str, str]
+    rank: int  # among the documents not judged yet, from 1
+    score: float
+    why: str  # "highest score", "uncertain" or "at random"
+    n_answers: int  # on the topic, so far
+    duplicates: tuple[str, ...]  # ids of those that are nearly the same, and take the same answer
+    model: int  # number of changes to the topic that the ranking takes account of
+    answers: dict[str, str]  # the person's own on the document for other topics
+
+
+class Found(NamedTuple):
+    """A document that a search has found."""
+
+    position: int
+    id: str
+    zones: dict[str, str]
+    score: float  # the cosine of its row and the query's
+    answer: str  # the person's own for the topic, "" if there is none
+    label: bool | None  # what all persons' answers come to
+
+
+class SearchResults(NamedTuple):
+    """A page of what a search has found, the nearest first."""
+
+    n_found: int
+    documents: list[Found]
+
+
+class Progress(NamedTuple):
+    """How far a topic is."""
+
+    topic: str
+    n_documents: int  # of the pool,
+    n_groups: int  # of which so many are to be judged, as near-duplicates are judged together
+    yes: int  # groups judged,
+    no: int
+    skipped: int  # by everybody who was asked
+    found: int  # documents of the topic, near-duplicates among them
+    at_random: int  # answers to questions drawn at random
+    disagreements: int  # not settled yet
+    persons: list[str]
+    model: int  # the number of the changes that the ranking takes account of
+    curve: list[int]  # documents found after each answer
+    pace: float | None  # answers a minute, by the median of the last pauses
+    estimate: Estimate | None  # of recall, by the rule asked for
+
+
+class _Ranking(NamedTuple):
+    model: int
+    weights: Weights
+    scores: np.ndarray
+
+
+class Session:
+    """A pool, topics, and a journal of judgements; made by `create` or `open`, for any number of persons and threads.
+
+    The ranking that `next` asks by has all answers in it; it is made when it is first needed. All of it depends on the
+    pool, the settings and the judgements that stand, and on nothing else: a session that is opened again asks the same
+    question by the same scores, to the bit.
+
+    Parameters
+    ----------
+    pool : Pool
+    journal : SessionJournal
+    """
+
+    def __init__(self, pool: Pool, journal: SessionJournal):
+        self.pool, self._journal = pool, journal
+        self.seed = int(journal.header["seed"])
+        self.overlap = float(journal.header["overlap"])
+        try:
+            settings = RankerSettings(**journal.header["ranker"])
+        except TypeError as error:
+            raise TextcatError(
+                f"The session {journal.folder} was begun by another version of textcat: begin a new one."
+            ) from error
+        self._groups = np.asarray(pool.groups)
+        self._firsts = self._groups == np.arange(len(pool), dtype=self._groups.dtype)
+        self._sizes = np.bincount(self._groups, minlength=len(pool)).astype(np.int32)
+        self._n_groups = int(self._firsts.sum())
+        self._ranker = Ranker(pool.rows, settings=settings, seed=self.seed)
+        self._judgements = Judgements(lambda position: int(self._groups[position]))
+        self._rankings: dict[str, _Ranking] = {}
+        self._priors: dict[str, Weights] = {}
+        self._asked: dict[tuple[str, str], Question] = {}
+        self._estimates: dict[tuple[Any, ...], Estimate] = {}
+        self._found: tuple[str, np.ndarray, np.ndarray] | None = None  # the last query, what it found, and the scores
+        self._lock = threading.RLock()  # of what changes
+        self._texts = threading.Lock()  # of what turns texts into terms; who holds it waits for nothing else
+        for line in journal.lines:
+            self._check(line)
+            self._judgements.apply(line)
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | os.PathLike[str] | None,
+        pool: Pool,
+        *,
+        seed: int = 0,
+        overlap: float = 1.0,
+        settings: RankerSettings | None = None,
+    ) -> Session:
+        """Begin a session.
+
+        Parameters
+        ----------
+        folder : path or None
+            For the journal; it may be that in which the pool lies. None: nothing is kept.
+        pool : Pool
+        seed : int, default=0
+            Another one draws other questions at random.
+        overlap : float, default=1.0
+            The share of documents that each person is asked for, whatever others have answered; of the rest one answer
+            is enough. 1: persons judge independently of each other; 0: they share the work.
+        settings : RankerSettings, optional
+            How documents are ranked.
+
+        Returns
+        -------
+        Session
+
+        Raises
+        ------
+        TextcatError
+            If the folder has a session, or cannot be written to.
+        """
+        if not 0 <= overlap <= 1:
+            raise TextcatError(f"The share of documents that everybody is asked for cannot be {overlap}: give 0 to 1.")
+        place = None if folder is None else Path(folder).expanduser()
+        header = {
+            "pool": _path_from(place, pool.folder),
+            "documents": len(pool),
+            "sum": _sum_of(pool),
+            "seed": seed,
+            "overlap": overlap,
+            "ranker": asdict(settings or RankerSettings()),
+        }
+        journal = SessionJournal.create(place, header)
+        return cls._with(pool, journal)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], pool: Pool | None = None, *, read_only: bool = False) -> Session:
+        """Open a session again.
+
+        Parameters
+        ----------
+        folder : path
+        pool : Pool, optional
+            By default that on the disk, which it was begun with.
+        read_only : bool, default=False
+            Only read, also while another process has the session.
+
+        Returns
+        -------
+        Session
+
+        Raises
+        ------
+        TextcatError
+            If it is none, damaged, another process has it, or its pool has changed.
+        """
+        place = Path(folder).expanduser()
+        journal = SessionJournal.open(place, read_only=read_only)
+        try:
+            if pool is None:
+                if not journal.header["pool"]:
+                    raise TextcatError(f"The session {place} was begun with a pool in memory: give that to open it.")
+                pool = open_pool(place / journal.header["pool"])
+        except BaseException:
+            journal.close()
+            raise
+        return cls._with(pool, journal)
+
+    @classmethod
+    def _with(cls, pool: Pool, journal: SessionJournal) -> Session:
+        try:
+            header = journal.header
+            if (header["documents"], header["sum"]) != (len(pool), _sum_of(pool)):
+                raise TextcatError(
+                    f"The documents are not those that the session {journal.folder} was begun with "
+                    f"({header['documents']:,}, now {len(pool):,}): begin a new one in another folder."
+                )
+            return cls(pool, journal)
+        except BaseException:
+            journal.close()
+            raise
+
+    def close(self) -> None:
+        """End writing, and let other processes open the session."""
+        with self._lock:
+            self._journal.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the journal lies; None in memory."""
+        return self._journal.folder
+
+    # --- topics -------------------------------------------------------------------------------------------------------
+
+    def topics(self) -> list[str]:
+        """Return the names of the topics, in the order in which they were added."""
+        return list(self._judgements.topics)
+
+    def about(self, topic: str) -> dict[str, Any]:
+        """Return what a topic began with, its strategy, and its share of random questions."""
+        return dict(self._topic(topic).about)
+
+    def add_topic(
+        self,
+        name: str,
+        description: str = "",
+        query: str = "",
+        examples: Iterable[str] = (),
+        model: tuple[Tagger | str | os.PathLike[str], str] | None = None,
+        *,
+        strategy: str = DEFAULT_STRATEGY,
+        random: float = RANDOM_SHARE,
+        person: str = "",
+    ) -> None:
+        """Add a topic, and say what it is about: of all that is given, each is evidence.
+
+        Parameters
+        ----------
+        name : str
+            Its words are evidence, too.
+        description, query : str
+            In words.
+        examples : iterable of str
+            Ids of documents that belong to it: they are judged with yes.
+        model : (tagger or its folder, topic), optional
+            Begin with what a model has learnt about a topic: its weights, by the names of their terms.
+        strategy : str
+            One of `textcat.teaching.strategies.STRATEGIES`: which documents are asked for.
+        random : float
+            The share of questions that are drawn at random; estimates of recall rest on them.
+        person : str
+            Who names the examples.
+
+        Raises
+        ------
+        TextcatError
+            If there is such a topic, no such document or strategy, or the model shares no term with the pool.
+        """
+        with self._lock:
+            if not name.strip():
+                raise TextcatError("A topic needs a name: give one.")
+            if name in self._judgements.topics:
+                raise TextcatError(f"The session has a topic {name!r} already: go on with it, or name another one.")
+            about: dict[str, Any] = {"description": description, "query": query}
+            about |= _checked_choice(strategy, random)
+            positions = [self._position_of(id) for id in dict.fromkeys(examples)]
+            if model is not None:
+                about["model"] = prior.keep(self.pool, self.folder, *model, number=len(self._judgements.topics) + 1)
+            answers = [self._entry(name, position, "yes", "example") for position in positions]
+            self._write({"topic": name, "about": about, "person": person, "answers": answers})
+
+    def choose_by(self, topic: str, strategy: str | None = None, random: float | None = None) -> None:
+        """Ask by another strategy from now on, or draw another share of questions at random.
+
+        Parameters
+        ----------
+        topic : str
+        strategy, random
+            As for `add_topic`; None leaves one as it is.
+        """
+        with self._lock:
+            about = self._topic(topic).about
+            chosen = strategy or about["strategy"], about["random"] if random is None else random
+            self._write({"topic": topic, "change": _checked_choice(*chosen), "person": ""})
+
+    # --- questions and answers ----------------------------------------------------------------------------------------
+
+    def next(self, topic: str, person: str = "") -> Question | None:
+        """Return the question to a person that comes next; None if there is no document left to ask for.
+
+        Parameters
+        ----------
+        topic, person : str
+
+        Returns
+        -------
+        Question or None
+        """
+        with self._lock:
+            state, open_ = self._topic(topic), self._open(topic, person)
+            ranking, n_answers = self._ranking(topic), state.n_answers()
+            strategy = f"{state.about['strategy']}:{state.about['random']}"
+            chosen = choose(ranking.scores, open_, n_answers, strategy, (self.seed, topic, person))
+            if chosen is None:
+                self._asked.pop((topic, person), None)
+                return None
+            position, why = chosen
+            score = ranking.scores[position]
+            question = Question(
+                topic,
+                position,
+                self.pool.ids[position],
+                self.pool.document(position),
+                1 + int(np.count_nonzero((ranking.scores > score) & open_)),
+                float(score),
+                why,
+                n_answers,
+                tuple(self.pool.ids[i] for i in self._members(position) if i != position),
+                ranking.model,
+                {other: self._own(other, position, person) for other in self.topics() if other != topic},
+            )
+            self._asked[topic, person] = question
+            return question
+
+    def answer(
+        self,
+        topic: str,
+        position: int,
+        answer: str,
+        person: str = "",
+        source: str = "asked",
+        note: str = "",
+        *,
+        others: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take an answer; when this returns, it is safe. An earlier one of the person on the document counts no more.
+
+        Parameters
+        ----------
+        topic : str
+        position : int
+            The document; its near-duplicates are answered with it.
+        answer : {"yes", "no", "skip"}
+        person : str
+        source : {"asked", "search", "list", "settled"}
+            How it came to the answer. What was settled counts in place of persons' own answers, if these disagree.
+        note : str
+        others : dict of str to str, optional
+            Answers on the same document for other topics.
+
+        Raises
+        ------
+        TextcatError
+            If there is no such topic, document, answer or source, or the disk fails.
+        """
+        if source not in SOURCES or source == "example":
+            raise TextcatError(f"No source {source!r} of an answer: choose one of asked, search, list and settled.")
+        with self._lock:
+            given = {topic: answer, **(others or {})}
+            for each in given.values():
+                if each not in ANSWERS or (source == "settled" and each == "skip"):
+                    raise TextcatError(f"No answer {each!r}: choose one of {', '.join(ANSWERS)}; skip settles nothing.")
+            for each in given:
+                self._topic(each)
+            position = self._checked_position(position)
+            asked = self._asked.get((topic, person))
+            if source == "asked" and (asked is None or asked.position != position):
+                asked = self.next(topic, person)  # the same question as before, if the session was opened again
+            question = asked if source == "asked" and asked is not None and asked.position == position else None
+            answers = [
+                self._entry(name, position, each, source, note, question if name == topic else None)
+                for name, each in given.items()
+            ]
+            self._write({"person": person, "answers": answers})
+            self._asked.pop((topic, person), None)
+
+    def mark(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
+        """Mark words as speaking for or against a topic: each mark is an example of these words alone.
+
+        Parameters
+        ----------
+        topic, term : str
+        speaks_for : bool or None
+            None takes the mark away.
+        person : str
+
+        Raises
+        ------
+        TextcatError
+            If no document has the words.
+        """
+        with self._lock:
+            self._topic(topic)
+            term = " ".join(term.split())
+            if not self._rows_of([term]).nnz:
+                raise TextcatError(f"No term of the documents is in {term!r}: mark words that they have.")
+            self._write({"topic": topic, "mark": term, "speaks_for": speaks_for, "person": person})
+
+    def marks(self, topic: str) -> dict[str, bool]:
+        """Return the marked words of a topic: whether they speak for it."""
+        return self._topic(topic).marked()
+
+    def undo(self, person: str = "") -> list[Judgement] | None:
+        """Take back the last answer or mark of a person that stands; None if there is none.
+
+        Parameters
+        ----------
+        person : str
+
+        Returns
+        -------
+        list of Judgement or None
+            Those that were taken back: one for each topic that was answered at once; none for a mark.
+        """
+        from textcat.teaching.judgements import judgements_of
+
+        with self._lock:
+            line = self._judgements.last_of(person)
+            if line is None:
+                return None
+            taken_back = list(judgements_of(line))
+            self._write({"undo": line["step"], "person": person})
+            return taken_back
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def search(
+        self, query: str, topic: str | None = None, offset: int = 0, limit: int = 20, person: str = ""
+    ) -> SearchResults:
+        """Search documents by words: those whose rows are nearest to the query's, and first that which has it as id.
+
+        Parameters
+        ----------
+        query : str
+        topic : str, optional
+            Whose answers are told with what was found.
+        offset, limit : int
+            Which of the documents found are returned.
+        person : str
+            Whose answers.
+
+        Returns
+        -------
+        SearchResults
+        """
+        known = self._found
+        if known is None or known[0] != query:
+            scores = np.asarray(self.pool.rows @ self._rows_of([query]).toarray().ravel())
+            found = np.flatnonzero(scores > 0)
+            order = found[np.argsort(-scores[found], kind="stable")]
+            if (named := self._named(query)) is not None:
+                order = np.concatenate([[named], order[order != named]])
+            known = self._found = query, order, scores
+        _, order, scores = known
+        documents = []
+        with self._lock:
+            state = None if topic is None else self._topic(topic)
+            for position in order[max(offset, 0) : max(offset, 0) + limit].tolist():
+                group = int(self._groups[position])
+                own = "" if topic is None else self._own(topic, position, person)
+                label = None if state is None else state.labels.get(group)
+                found_ = self.pool.ids[position], self.pool.document(position), float(scores[position]), own, label
+                documents.append(Found(position, *found_))
+            return SearchResults(len(order), documents)
+
+    def evidence(self, topic: str, position: int, n: int = _EVIDENCE) -> Explanation:
+        """Return why a document has its score: the terms that speak for and against the topic, and where they stand.
+
+        Parameters
+        ----------
+        topic : str
+        position : int
+        n : int, default=30
+            How many terms, the weightiest.
+
+        Returns
+        -------
+        Explanation
+        """
+        from textcat.model.explain import _explain
+
+        document = Document("", self.pool.document(self._checked_position(position)))
+        tagger = self._tagger(topic)
+        with self._texts:
+            return _explain(tagger, document, [topic], n)[0]
+
+    def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
+        """Return the terms of largest weight for a topic, with their weights.
+
+        Parameters
+        ----------
+        topic : str
+        n : int, default=20
+
+        Returns
+        -------
+        list of (str, float)
+        """
+        return self._tagger(topic).terms(topic, n)
+
+    def judgements(self, topic: str) -> list[Judgement]:
+        """Return the answers on a topic that stand, one of each person and group of near-duplicates, in their order."""
+        with self._lock:
+            state = self._topic(topic)
+            given = [each for group in state.answers for each in state.standing(group).values()]
+            given += [each[-1] for each in state.settled.values() if each]
+            return sorted(given, key=lambda each: each.step)
+
+    def labels(self, topic: str) -> dict[int, bool]:
+        """Return what the answers on a topic come to, for each document that has one: near-duplicates, too."""
+        with self._lock:
+            labels = self._topic(topic).labels
+            found = {i: label for group, label in labels.items() for i in self._members(group)}
+            return dict(sorted(found.items()))
+
+    def agreement(self, topic: str) -> Agreement:
+        """Return how far persons agree on a topic, and the documents that they disagree on and nobody has settled."""
+        with self._lock:
+            return self._topic(topic).agreement()
+
+    def scores(self, topic: str) -> np.ndarray:
+        """Return the scores of all documents by the ranking with all answers in: shape (n_documents,), float32."""
+        with self._lock:
+            return self._ranking(topic).scores
+
+    def history(self, topic: str) -> History:
+        """Return the answers on a topic as rules of stopping take them: one for each group of near-duplicates."""
+        with self._lock:
+            state, ranking = self._topic(topic), self._ranking(topic)
+            order = state.in_order()
+            scores = [math.nan if each.score is None else each.score for each, _ in order]
+            at_random = np.array([each.why == "at random" for each, _ in order], bool)
+            ranks = np.array([each.rank or self._n_groups for each, _ in order], np.int64)
+            rest = self._firsts.copy()
+            rest[list(state.labels)] = False
+            # If the ranking had stayed the same, a document of rank r would have been asked as the r-th from then on.
+            asked_since = (~at_random)[::-1].cumsum()[::-1] - ~at_random
+            return History(
+                np.array([label for _, label in order], bool),
+                at_random,
+                self._n_groups,
+                np.array(scores, np.float64),
+                ranking.scores[rest],
+                asked_since >= ranks,
+            )
+
+    def estimate(
+        self, topic: str, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95
+    ) -> Estimate:
+        """Return the recall of a topic as a rule of `textcat.teaching.stopping` estimates it.
+
+        Parameters
+        ----------
+        topic, rule : str
+        target, confidence : float
+            Which recall is wanted, and how surely.
+
+        Returns
+        -------
+        Estimate
+        """
+        with self._lock:
+            key = topic, self._topic(topic).n_changes, rule, target, confidence
+            if known := self._estimates.get(key):
+                return known
+            history = self.history(topic)
+        found = estimate(history, rule, target, confidence)  # which may take long, while others answer
+        with self._lock:
+            self._estimates = {name: each for name, each in self._estimates.items() if name[:2] == key[:2]}
+            self._estimates[key] = found
+        return found
+
+    def progress(
+        self, topic: str, rule: str | None = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95
+    ) -> Progress:
+        """Return how far a topic is.
+
+        Parameters
+        ----------
+        topic : str
+        rule, target, confidence
+            As for `estimate`; without a rule, recall is not estimated.
+
+        Returns
+        -------
+        Progress
+        """
+        estimated = None if rule is None else self.estimate(topic, rule, target, confidence)
+        with self._lock:
+            state = self._topic(topic)
+            order = state.in_order()
+            sizes = [int(self._sizes[self._groups[each.position]]) if label else 0 for each, label in order]
+            curve = np.cumsum(sizes, dtype=np.int64).tolist()
+            yes = sum(state.labels.values())
+            skipped = sum(bool(state.standing(group)) and group not in state.labels for group in state.answers)
+            return Progress(
+                topic,
+                len(self.pool),
+                self._n_groups,
+                yes,
+                len(order) - yes,
+                skipped,
+                curve[-1] if curve else 0,
+                sum(each.why == "at random" for each, _ in order),
+                sum(map(state.is_disagreement, state.answers)),
+                state.persons(),
+                state.n_changes,
+                curve,
+                _pace([each.at for each in self.judgements(topic)]),
+                estimated,
+            )
+
+    # --- exports ------------------------------------------------------------------------------------------------------
+
+    def export_labels(self, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+        """Write a line of JSON for each document judged: see `textcat.teaching.export.write_labels`.
+
+        Parameters
+        ----------
+        out : path
+        topics : sequence of str, optional
+
+        Returns
+        -------
+        Path
+        """
+        from textcat.teaching.export import write_labels
+
+        return write_labels(self, out, topics)
+
+    def export_corpus(self, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+        """Write a corpus that `textcat train` takes: see `textcat.teaching.export.write_corpus`.
+
+        Parameters
+        ----------
+        out : path
+        topics : sequence of str, optional
+
+        Returns
+        -------
+        Path
+        """
+        from textcat.teaching.export import write_corpus
+
+        return write_corpus(self, out, topics)
+
+    def export_model(
+        self, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
+    ) -> Path:
+        """Write a trained model that `textcat tag` takes: see `textcat.teaching.export.write_model`.
+
+        Parameters
+        ----------
+        out : path
+        topics : sequence of str, optional
+        n_jobs : int, optional
+
+        Returns
+        -------
+        Path
+        """
+        from textcat.teaching.export import write_model
+
+        return write_model(self, out, topics, n_jobs=n_jobs)
+
+    def export_audit(self, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+        """Write all that was ever answered: see `textcat.teaching.export.write_audit`.
+
+        Parameters
+        ----------
+        out : path
+        topics : sequence of str, optional
+
+        Returns
+        -------
+        Path
+        """
+        from textcat.teaching.export import write_audit
+
+        return write_audit(self, out, topics)
+
+    # --- what the others are made of ----------------------------------------------------------------------------------
+
+    def _topic(self, name: str) -> TopicState:
+        topics = self._judgements.topics
+        if name not in topics:
+            known = f"it has {', '.join(map(repr, topics))}" if topics else "add one first"
+            raise TextcatError(f"The session has no topic {name!r}: {known}.{_did_you_mean(name, topics)}")
+        return topics[name]
+
+    def _write(self, entry: Mapping[str, Any]) -> None:
+        self._judgements.apply(self._journal.append({"at": round(time.time(), 3), **entry}))
+
+    def _entry(
+        self,
+        topic: str,
+        position: int,
+        answer: str,
+        source: str,
+        note: str = "",
+        question: Question | None = None,
+    ) -> dict[str, Any]:
+        """Return what the journal says of an answer on a topic: by which model the document had which rank and score.
+
+        That is the ranking by which it was asked; of a document that was not asked the last one that was made.
+        """
+        entry = {"topic": topic, "position": position, "id": self.pool.ids[position], "answer": answer}
+        entry |= {"source": source, "note": note}
+        if question is not None:
+            return {**entry, **{name: getattr(question, name) for name in ("why", "model", "rank", "score")}}
+        if ranking := self._rankings.get(topic):
+            score = ranking.scores[self._groups[position]]
+            rank = 1 + int(np.count_nonzero((ranking.scores > score) & self._unjudged(topic)))
+            entry |= {"model": ranking.model, "rank": rank, "score": float(score)}
+        return entry
+
+    def _check(self, line: Mapping[str, Any]) -> None:
+        """Refuse a line of the journal that speaks of a document that the pool does not have there."""
+        for answer in line.get("answers", ()):
+            position = answer["position"]
+            if not 0 <= position < len(self.pool) or self.pool.ids[position] != answer["id"]:
+                raise TextcatError(
+                    f"The documents are not those that the session {self.folder} was begun with: "
+                    f"{answer['id']!r} is not the one at {position}. Begin a new one in another folder."
+                )
+
+    def _ranking(self, topic: str) -> _Ranking:
+        state, known = self._topic(topic), self._rankings.get(topic)
+        if known is not None and known.model == state.n_changes:
+            return known
+        positions = np.array(sorted(state.labels), np.int64)
+        labels = np.array([1 if state.labels[i] else -1 for i in positions.tolist()], np.int8)
+        if "model" in state.about and topic not in self._priors:
+            self._priors[topic] = prior.read(self.folder, state.about["model"])
+        weights = self._ranker.train(positions, labels, self._examples(state), self._priors.get(topic))
+        scores = np.asarray(self._ranker.scores(weights))
+        ranking = self._rankings[topic] = _Ranking(state.n_changes, weights, scores)
+        return ranking
+
+    def _examples(self, state: TopicState) -> Examples | None:
+        """Return what is known of a topic besides documents: its name, description and query, and marked words."""
+        about = " ".join(filter(None, [_words_of(state.name), state.about["description"]]))
+        texts = [(text, 1) for text in (about, state.about["query"]) if text.strip()]
+        texts += [(term, 1 if speaks_for else -1) for term, speaks_for in state.marked().items()]
+        rows = self._rows_of([text for text, _ in texts])
+        known = np.flatnonzero(np.diff(rows.indptr) > 0)
+        if not len(known):
+            return None
+        labels = np.array([label for _, label in texts], np.int8)[known]
+        return Examples(rows[known], labels, np.ones(len(known)))
+
+    def _rows_of(self, texts: list[str]) -> Any:
+        """Return the rows of texts, as if each were title and body of a document."""
+        with self._texts:
+            return self.pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
+
+    def _tagger(self, topic: str) -> Tagger:
+        """Return the ranker of a topic as a tagger."""
+        from textcat.model.tagger import Tagger
+
+        with self._lock:
+            weights, labels = self._ranking(topic).weights, self._topic(topic).labels.copy()
+        return Tagger(
+            features=self.pool.features,
+            weights=weights.dense(self.pool.rows.shape[1]).reshape(-1, 1),
+            bias=np.array([weights.bias], np.float32),
+            thresholds=np.zeros(1, np.float32),
+            topics=(topic,),
+            train_sizes=np.array([sum(labels.values())]),
+            train_documents=len(labels),
+        )
+
+    def _open(self, topic: str, person: str) -> np.ndarray:
+        """Return which documents a person can be asked for."""
+        state = self._topic(topic)
+        open_ = self._firsts.copy()
+        open_[list(state.judged_by(person))] = False
+        if self.overlap < 1:
+            shared = [group for group in state.labels if not self._is_for_all(group)]
+            others = [each.position for (name, who), each in self._asked.items() if name == topic and who != person]
+            open_[shared + [i for i in others if not self._is_for_all(i)]] = False
+        return open_
+
+    def _unjudged(self, topic: str) -> np.ndarray:
+        open_ = self._firsts.copy()
+        open_[list(self._topic(topic).labels)] = False
+        return open_
+
+    def _is_for_all(self, group: int) -> bool:
+        """Return whether each person is to be asked for a document: drawn by its position alone."""
+        return zlib.crc32(b"%d %d" % (self.seed, group)) < self.overlap * 2**32
+
+    def _own(self, topic: str, position: int, person: str) -> str:
+        given = self._topic(topic).standing(int(self._groups[position])).get(person)
+        return given.answer if given else ""
+
+    def _members(self, position: int) -> list[int]:
+        """Return the documents of a group of near-duplicates, the first one first."""
+        group = int(self._groups[position])
+        return [group] if self._sizes[group] == 1 else np.flatnonzero(self._groups == group).tolist()
+
+    def _checked_position(self, position: int) -> int:
+        if not 0 <= position < len(self.pool):
+            raise TextcatError(f"There is no document {position}: the session has {len(self.pool):,}, counted from 0.")
+        return int(position)
+
+    def _position_of(self, id: str) -> int:
+        try:
+            return int(self.pool.position_of(id))
+        except (KeyError, ValueError) as error:
+            raise TextcatError(f"No document has the id {id!r}: name one that the archive has.") from error
+
+    def _named(self, id: str) -> int | None:
+        try:
+            return int(self.pool.position_of(id))
+        except (KeyError, ValueError, TextcatError):
+            return None
+
+
+def _checked_choice(strategy: str, random: float) -> dict[str, Any]:
+    if strategy not in STRATEGIES:
+        raise TextcatError(f"No strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}.")
+    if not 0 <= random <= 1:
+        raise TextcatError(f"The share of questions at random cannot be {random}: give 0 to 1.")
+    return {"strategy": strategy, "random": random}
+
+
+def _words_of(name: str) -> str:
+    """Return a topic's name as words: the tokenizer would take rec.sport.hockey for the address of a site."""
+    from textcat.documents import _SEPARATORS
+
+    return _SEPARATORS.sub(" ", name).strip()
+
+
+def _path_from(folder: Path | None, pool: Path | None) -> str:
+    if pool is None:
+        return ""
+    return str(pool.resolve()) if folder is None else os.path.relpath(pool.resolve(), folder.resolve())
+
+
+def _sum_of(pool: Pool) -> int | str:
+    """Return what tells a pool from another one; in memory a sum of the ends of its rows, and of some ids."""
+    if pool.sum:
+        return pool.sum
+    n = len(pool)
+    some = [pool.ids[i] for i in range(0, n, max(1, n // 64))]
+    ends = np.ascontiguousarray(np.asarray(pool.rows.indptr), np.int64)
+    return zlib.crc32("\n".join(map(str, some)).encode("utf-8", "surrogatepass"), zlib.crc32(ends.data))
+
+
+def _pace(times: list[float]) -> float | None:
+    """Return the answers a minute, by the median of the last pauses between answers that are no breaks."""
+    pauses = [after - before for before, after in pairwise(times)]
+    pauses = [pause for pause in pauses if 0 < pause < _PAUSE][-_PACED:]
+    return 60 / float(np.median(pauses)) if pauses else None
