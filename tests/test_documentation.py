@@ -30,6 +30,7 @@ PAGES = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))] 
 COMMANDS = (
     "",
     "train",
+    "learn",
     "evaluate",
     "compare",
     "report",

@@ -287,7 +287,9 @@ def test_the_command_keeps_training_documents_and_names_them(run, newswire_model
     assert "training document" in printed
     assert Path("model/weights.npy").read_bytes() == Path(newswire_model, "weights.npy").read_bytes()
     told = run.refuses("train", "newswire", "--keep", "everything", "--out", "other")
-    assert told == "Of training documents 'everything' cannot be kept: choose one of none, documents, texts."
+    assert told.startswith(
+        "Of training documents 'everything' cannot be kept: choose one of none, documents, texts, and"
+    )
     told = run.refuses("train", "newswire", "--recipe", "subjects", "--keep", "texts", "--out", "other")
     assert told.startswith("Recipe subjects has a shortlist")
 

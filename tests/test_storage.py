@@ -300,7 +300,7 @@ def test_pickled_objects_are_never_loaded(model):
 
 def test_a_newer_format_asks_for_a_newer_textcat(model):
     rewrite(model, format=MODEL.version + 1, files={"something": "else"})
-    with pytest.raises(ModelError, match=r"has model format 6, .* reads up to 5: upgrade textcat\."):
+    with pytest.raises(ModelError, match=r"has model format 7, .* reads up to 6: upgrade textcat\."):
         load(model)
 
 

@@ -34,6 +34,8 @@ class Document:
     topics: tuple[str, ...] = ()  # names of those the document belongs to, each once; often none
     date: str = ""  # as the source writes it, "" if it has none
     split: str = ""  # "train", "test", "unused", or "" where the source makes no parts
+    #: Topics it was judged for, besides its own: of others it is not known whether it belongs to them. None: all.
+    judged: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         text = " ".join(" ".join(self.zones.values()).split())
@@ -66,6 +68,7 @@ class Corpus:
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: The arguments by which `open_corpus` opens it again, as JSON holds them; empty if it was made in memory.
     origin: dict[str, Any] = field(default_factory=dict, compare=False)
+    topic_rule: str = field(default="train", compare=False)  # by which `from_documents` has chosen the topics
 
     def __repr__(self) -> str:
         return f"Corpus({self.name!r}: {self._sizes()})"
@@ -133,7 +136,8 @@ class Corpus:
             chosen |= {*described, *named}
         about = {topic: described[topic] for topic in sorted(chosen & described.keys())}
         names_of = {topic: named[topic] for topic in sorted(chosen & named.keys())}
-        return cls(name, parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"], about, names_of)
+        in_parts = parts["train"], parts["test"], tuple(sorted(chosen)), parts["unused"]
+        return cls(name, *in_parts, about, names_of, topic_rule=topics)
 
     @classmethod
     def from_records(
@@ -162,6 +166,7 @@ class Corpus:
         id, topics, split : str
             The fields of the id (by default the number of the record, from 1), of the topics (a list of names, or one
             name; whole numbers are names, too) and of the part ("train", "test" or "unused"); ``""``: there is none.
+            A record may have a field ``judged``, too: see `Document`.
         topics_separator : str
             What stands between the topics of a single string; ``""``: the string is one topic.
         topic_rule, descriptions
@@ -177,24 +182,7 @@ class Corpus:
             If a record lacks a field that was named, a field is of another type, two records have the same id, or no
             record is for training.
         """
-        fields_of = zip((id, topics, split), ("id", "topics", "split"), strict=True)
-        named = [field for field, default in fields_of if field not in ("", default)]
-        documents: list[Document] = []
-        number_of: dict[str, int] = {}
-        for number, fields in enumerate(records, start=1):
-            if not isinstance(fields, Mapping):
-                raise TextcatError(f"Record {number} is a {type(fields).__name__}: give a dict of fields.")
-            record = _Record(fields, number)
-            record.check(named)
-            identifier, date, part = record.value(id), record.value("date"), record.text(split)
-            identifier = str(number if identifier is None else identifier)
-            if number_of.setdefault(identifier, number) != number:
-                numbers = f"{number_of[identifier]} and {number}"
-                raise TextcatError(f"Records {numbers} have the same id {identifier!r}: give each its own.")
-            if part not in ("", *PARTS):
-                raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
-            names = record.topics(topics, topics_separator)
-            documents.append(Document(identifier, record.zones(text), names, "" if date is None else str(date), part))
+        documents = _documents_of(records, text, id, topics, topics_separator, split)
         return cls.from_documents(name, documents, topic_rule, descriptions)
 
     @classmethod
@@ -284,6 +272,30 @@ class Corpus:
         data = np.ones(len(indices), dtype=np.int8)
         return sparse.csr_matrix((data, indices, indptr), shape=(len(rows), len(self.topics))).tocsc()
 
+    def unjudged(self, documents: Sequence[Document]) -> "sparse.csc_matrix | None":
+        """Return for which topics documents were not judged, in the form of `labels`; None if all were for all."""
+        if all(document.judged is None for document in documents):
+            return None
+        from scipy import sparse
+
+        column = {topic: j for j, topic in enumerate(self.topics)}
+        places_of: dict[tuple[str, ...], np.ndarray] = {}  # many documents were judged for the same topics
+        rows, everything = [], np.arange(len(column), dtype=np.int32)
+        for document in documents:
+            if document.judged is None:
+                rows.append(everything[:0])
+                continue
+            known = (*document.judged, *document.topics)
+            if known not in places_of:
+                places_of[known] = np.setdiff1d(everything, [column[topic] for topic in known if topic in column])
+            rows.append(places_of[known])
+        indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        indices = np.concatenate([everything[:0], *rows])
+        data = np.ones(len(indices), dtype=np.int8)
+        return (
+            sparse.csr_matrix((data, indices, indptr), shape=(len(rows), len(column))).tocsc() if indptr[-1] else None
+        )
+
     def statistics(self) -> _Statistics:
         """Count documents, topics and positives per part."""
         parts = {part: getattr(self, part) for part in PARTS}
@@ -334,6 +346,38 @@ def _stream_of(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
         else document
         for number, document in enumerate(documents, start=1)
     )
+
+
+def _documents_of(
+    records: Iterable[Mapping[str, Any]],
+    text: str | Sequence[str] = "text",
+    id: str = "id",
+    topics: str = "topics",
+    topics_separator: str = "",
+    split: str = "split",
+) -> list[Document]:
+    """Return the documents of records in memory: see `Corpus.from_records`."""
+    fields_of = zip((id, topics, split), ("id", "topics", "split"), strict=True)
+    named = [field for field, default in fields_of if field not in ("", default)]
+    documents: list[Document] = []
+    number_of: dict[str, int] = {}
+    for number, fields in enumerate(records, start=1):
+        if not isinstance(fields, Mapping):
+            raise TextcatError(f"Record {number} is a {type(fields).__name__}: give a dict of fields.")
+        record = _Record(fields, number)
+        record.check(named)
+        identifier, date, part = record.value(id), record.value("date"), record.text(split)
+        identifier = str(number if identifier is None else identifier)
+        if number_of.setdefault(identifier, number) != number:
+            numbers = f"{number_of[identifier]} and {number}"
+            raise TextcatError(f"Records {numbers} have the same id {identifier!r}: give each its own.")
+        if part not in ("", *PARTS):
+            raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
+        names = record.topics(topics, topics_separator)
+        judged = None if record.value("judged") is None else record.topics("judged", topics_separator)
+        date = "" if date is None else str(date)
+        documents.append(Document(identifier, record.zones(text), names, date, part, judged))
+    return documents
 
 
 class _Record(NamedTuple):

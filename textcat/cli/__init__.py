@@ -2,14 +2,14 @@
 
 import typer
 
-from textcat.cli import corpora, explain, report, serve, tag, teach, train
+from textcat.cli import corpora, explain, learn, report, serve, tag, teach, train
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
 
 # In this order `textcat --help` lists them.
 for _command in (
-    *(train.train, train.evaluate, train.compare, report.report),
+    *(train.train, learn.learn, train.evaluate, train.compare, report.report),
     *(tag.tag, explain.explain, tag.topics, tag.show),
     *(serve.serve, teach.teach),
     *(train.tune, train.recipes, corpora.reproduce),

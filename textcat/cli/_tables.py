@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
     from textcat.papers.experiments import Experiment, Result
     from textcat.tagging.summary import Summary
+    from textcat.training.learn import Learnt
     from textcat.training.selection import Trial
 
 _ENDS = 5  # of the first and last topics of a corpus that are printed
@@ -189,6 +190,50 @@ def training(
     if late:
         _say(console, f"Did not converge: {', '.join(late)}.")
     _say(console, f"Model: {folder}")
+
+
+def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool, as_json: bool) -> None:
+    """Print what a model has learnt: how many documents and topics before and after, and what was measured."""
+    rows, evaluation = learnt.rows(), learnt.tagger.evaluation
+    if as_json:
+        ids = {name: list(getattr(learnt, name)) for name in ("added", "corrected", "unlearnt")}
+        _print_json(console, {"model": str(learnt.folder), **ids, "topics": rows, **_cost(stages)})
+        return
+    n_changed = {"added": len(learnt.added), "corrected": len(learnt.corrected), "unlearnt": len(learnt.unlearnt)}
+    said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n)
+    _say(console, f"Documents: {said}; {learnt.tagger.train_documents:,} are trained on.\n")
+    shown = [
+        {
+            "topic": row["topic"],
+            **{f"documents\n{when}": row[when] for when in ("before", "after")},
+            **{
+                f"{title}\n{when}": _figure(row[f"{measure}_{when}"])
+                for title, measure in (("AP", "ap"), ("F1", "f1"))
+                for when in ("before", "after")
+            },
+        }
+        for row in rows
+        if per_topic or row["before"] != row["after"]
+    ]
+    show(console, shown, needed=3)
+    if left := len(rows) - len(shown):
+        those = "a topic has" if left == 1 else f"{left:,} topics have"
+        _say(
+            console, f"{chr(10) if shown else ''}{those[0].upper()}{those[1:]} as many documents as before (--topics)."
+        )
+    if evaluation is not None:
+        _say(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
+    console.print()
+    show(console, stage_rows(stages.seconds, peak_memory()))
+    _say(console, f"\nModel: {learnt.folder}")
+
+
+def undone(console: Console, folder: Path, *, as_json: bool) -> None:
+    """Print which model was brought back."""
+    if as_json:
+        _print_json(console, {"model": str(folder)})
+    else:
+        _say(console, f"The model {folder} is what it was before.")
 
 
 def _cost(stages: Stages) -> dict[str, Any]:

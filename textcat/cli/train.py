@@ -67,7 +67,8 @@ def train(
     keep: Annotated[
         str | None,
         Option(
-            help="What the model keeps of training documents to explain by: none, documents (ids, titles), texts.",
+            help="What the model keeps of training documents to explain by: none, documents (ids, titles), texts; "
+            "and to learn on by: counts, alone or behind one of these and a comma.",
             show_default="documents of up to 20,000, none with --store or a shortlist",
         ),
     ] = None,
@@ -76,9 +77,11 @@ def train(
     from textcat.cli import _tables
     from textcat.cluster import on_cluster
     from textcat.model import storage
+    from textcat.model.kept import what_to_keep
 
     stages, read = common.new_stages(), read.speaking(recipe)
-    counted = _counted_while_read(read.stream(corpus), recipe, stages)
+    learns_on = what_to_keep(keep)[1]
+    counted = _counted_while_read(read.stream(corpus), recipe, stages, keep=learns_on)
     documents = counted.corpus if counted else read(corpus, stages)
     from textcat.training.train import _train_and_evaluate
 
@@ -107,7 +110,9 @@ def train(
     _tables.training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
-def _counted_while_read(reading: "CorpusStream | None", recipe: "Recipe", stages: "Stages") -> "_CountedCorpus | None":
+def _counted_while_read(
+    reading: "CorpusStream | None", recipe: "Recipe", stages: "Stages", *, keep: bool
+) -> "_CountedCorpus | None":
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
@@ -115,7 +120,7 @@ def _counted_while_read(reading: "CorpusStream | None", recipe: "Recipe", stages
         import textcat.training.train  # noqa: F401
         from textcat.training.examples import _CountedCorpus
 
-        return _CountedCorpus(reading, recipe, advance=bar)
+        return _CountedCorpus(reading, recipe, advance=bar, keep=keep)
     return None
 
 

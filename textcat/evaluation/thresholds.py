@@ -139,7 +139,7 @@ class Calibration:
         held-out halves of Reuters-21578's training documents.)
         """
         samples = [_standardised(*sample) for sample in _samples(scores, Y)]
-        if not all(len(sample.z) for sample in samples):
+        if not any(len(sample.z) for sample in samples):
             raise ValueError("Probabilities cannot be learnt without a document.")
         n, n_positives, mean, deviation = np.array([sample.facts for sample in samples]).reshape(-1, 4).T
         own_part = n_positives / np.maximum(n_positives + shrinkage, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,13 +136,27 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
 
     def count(self, documents: Documents) -> _CountedDocuments:
         """Count the terms of documents, to learn from some of them and make the rows of all, maybe several times."""
+        return self._of_use(*self._count_all(documents))
+
+    def _count_all(self, documents: Documents) -> tuple[_Parts, TermCounts]:
+        """Count all terms of documents, and n-grams however rare."""
         self._check_settings()
         texts = _ZoneTexts(_checked(documents), self.zones, self.apart)
         self._take_tokens()
         counts, parts = self._count(texts), texts.parts()
         release_memory()
+        return parts, counts
+
+    def _of_use(self, parts: _Parts, counts: TermCounts) -> _CountedDocuments:
+        """Return counts in the form that rows are made of; the arrays given may be written over."""
         lengths = text_lengths(counts.ends, counts.counts)
         return _CountedDocuments(parts, counts if self.hash_bits else self._without_rare(parts, counts), lengths)
+
+    def _parts_of(self, documents: Iterable[tuple[str, ...]]) -> _Parts:
+        """Return the parts of documents that were counted, given the names of the zones that each has."""
+        self._check_settings()
+        self._take_tokens()
+        return _ZoneTexts((), self.zones, self.apart).parts_of_names(documents)
 
     def _fit_counted(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> TfIdf:
         """Learn from documents that `count` has counted, by default from all; those chosen are positions, each once.

@@ -84,7 +84,19 @@ class _ZoneTexts:
 
     def parts(self) -> _Parts:
         """Return the parts of the texts that have been given."""
-        plans = self._plans
+        return self._parts_of(self._plans)
+
+    def parts_of_names(self, documents: Iterable[tuple[str, ...]]) -> _Parts:
+        """Return the parts of documents whose texts are not at hand, given the names of the zones that each has."""
+        plan_of: dict[tuple[str, ...], _Plan] = {}
+        plans = []
+        for names in documents:
+            if names not in plan_of:
+                plan_of[names] = _plan(names, self._zones, self._apart, self._space_ids)
+            plans.append(plan_of[names])
+        return self._parts_of(plans)
+
+    def _parts_of(self, plans: Sequence[_Plan]) -> _Parts:
         n_texts = np.fromiter((len(plan.zones) for plan in plans), np.int64, len(plans))
         n_parts = np.fromiter((len(plan.offsets) for plan in plans), np.int64, len(plans))
         offsets = np.fromiter(chain.from_iterable(plan.offsets for plan in plans), np.int64)

@@ -15,12 +15,14 @@ CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of mo
 KEPT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of training documents that are kept, in CSR form,
 KEPT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their part in each topic,
 KEPT = "documents.json"  # and their ids, titles, and maybe texts
+KNOWN_COUNTS, KNOWN = "counts.npz", "counts.json"  # of models that learn on, which only that reads
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 _DENSE, _SPARSE = frozenset({f"{WEIGHTS}.npy"}), frozenset(f"{name}.npy" for name in PARTS)
 _SHORTLIST = frozenset(f"{name}.npy" for name in CENTROIDS)
 _KEPT = frozenset({*(f"{name}.npy" for name in KEPT_ROWS + KEPT_ALPHAS), KEPT})
-_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST | _KEPT
+_KNOWN = frozenset({KNOWN_COUNTS, KNOWN})
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST | _KEPT | _KNOWN
 MAY_BE = _OPTIONAL | _DENSE | _SPARSE
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
@@ -41,8 +43,8 @@ MODEL = FolderFormat(
     negation="not a model",
     error=ModelError,
     # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer; 3: no sparse weights; 4: no
-    # training documents that are kept
-    version=5,
+    # training documents that are kept; 5: no counts to learn on by
+    version=6,
     files=FILES | MAY_BE,
     checksum=SUM,
     origin="Train one with `textcat train CORPUS --out FOLDER`.",
@@ -65,6 +67,7 @@ def _check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> 
         wrong
         or files & _SHORTLIST not in (frozenset(), _SHORTLIST)
         or files & _KEPT not in (frozenset(), _KEPT)
+        or files & _KNOWN not in (frozenset(), _KNOWN)
         or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)
     ):
         raise MODEL.damaged_manifest(folder)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from textcat.documents import _shortened
+from textcat.errors import TextcatError
 from textcat.features.vectorizer import Rows
 
 if TYPE_CHECKING:
     from textcat.documents import Document
 
 KEEPS = ("none", "documents", "texts")
+COUNTS = "counts"  # that the model can learn on by, beside one of these
 _TITLE = 120  # characters at most
 
 
@@ -63,6 +65,18 @@ class Kept:
         if some.any():
             sums[some] = np.add.reduceat(products, first[some], dtype=np.float64)
         return documents, sums * self.alphas.data[part]
+
+
+def what_to_keep(keep: str | None) -> tuple[str | None, bool]:
+    """Return what is to be kept to explain by, None if that was not said, and whether counts are kept to learn on."""
+    words = [] if keep is None else [word.strip() for word in keep.split(",")]
+    others = [word for word in words if word != COUNTS]
+    if len(others) > 1 or not set(others) <= {*KEEPS}:
+        raise TextcatError(
+            f"Of training documents {keep!r} cannot be kept: choose one of {', '.join(KEEPS)}, and with it, or alone, "
+            f"{COUNTS}."
+        )
+    return (others[0] if others else None), COUNTS in words
 
 
 def _title_of(document: "Document", with_texts: bool) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ from textcat.model import (
     KEPT,
     KEPT_ALPHAS,
     KEPT_ROWS,
+    KNOWN,
+    KNOWN_COUNTS,
     MODEL,
     PARTS,
     SUM,
@@ -36,6 +39,7 @@ from textcat.model import (
 )
 from textcat.model._product import are_rows
 from textcat.model.kept import Kept
+from textcat.model.known import Known
 from textcat.model.shortlist import Shortlist
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.recipe import Recipe
@@ -88,6 +92,10 @@ def _write(tagger: Tagger, folder: Path) -> None:
         arrays |= zip(KEPT_ALPHAS, kept.alphas, strict=True)
         documents = {"ids": [*kept.ids], "titles": [*kept.titles], "texts": kept.texts and [*kept.texts]}
         (folder / KEPT).write_text(json.dumps(documents), encoding="utf-8")
+    if tagger.known is not None:
+        (folder / KNOWN).write_text(json.dumps(tagger.known.entries(tagger.recipe)), encoding="utf-8")
+        counts: Any = tagger.known.counts.arrays()
+        np.savez(folder / KNOWN_COUNTS, **counts)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
     vocabulary = tagger.features.vocabulary_  # None where columns are hashes
@@ -132,6 +140,47 @@ def _load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, map
     if prepare:
         tagger.features.tokens_.prepare()
     return tagger, manifest[SUM]
+
+
+def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], Evaluation | TopEvaluation | None]:
+    """Read what a model learns on by; also its manifest, and the evaluation that was kept with it.
+
+    Parameters
+    ----------
+    folder : path
+
+    Returns
+    -------
+    Known, dict, Evaluation or TopEvaluation or None
+
+    Raises
+    ------
+    TextcatError
+        If the folder is no model, nothing was kept with it to learn on by, or what was is damaged.
+    """
+    folder = Path(folder).expanduser()
+    with MODEL.open(folder) as (manifest, files):
+        _check_entries(folder, manifest)
+        if KNOWN not in manifest["files"]:
+            raise ModelError(
+                f"The model {folder} keeps no counts of its documents, so it cannot learn on: train it with "
+                "`textcat train CORPUS --keep counts`."
+            )
+        try:
+            for name in (KNOWN, KNOWN_COUNTS):
+                if name not in files or sha256_of_file(files[name]) != manifest["files"][name]:
+                    raise ModelError(f"The model {folder} is damaged, {name} is not as it was written: train it again.")
+                files[name].seek(0)
+            entries = json.loads(files[KNOWN].read())
+            with np.load(files[KNOWN_COUNTS], allow_pickle=False) as arrays:
+                known = Known.from_entries(entries, dict(arrays), manifest)
+            return known, manifest, _evaluation(manifest)
+        except ModelError:
+            raise
+        except OSError as error:
+            raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
+        except (*_DAMAGES, TextcatError, zipfile.BadZipFile) as error:
+            raise ModelError(f"The model {folder} is damaged ({error}): train it again.") from error
 
 
 def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
@@ -180,6 +229,8 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         for name, expected in manifest["files"].items():
             if name not in files:
                 raise damaged(f", {name} is missing")
+            if name in (KNOWN, KNOWN_COUNTS):  # large, and nothing that is used here
+                continue
             if sha256_of_file(files[name]) != expected:
                 raise damaged(f", {name} is not as it was written")
             files[name].seek(0)

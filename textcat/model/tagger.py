@@ -18,6 +18,7 @@ from textcat.features.zones import Zoned
 from textcat.model._product import highest, product, sparse_product
 from textcat.model._product import top as sparse_top
 from textcat.model.kept import Kept
+from textcat.model.known import Known
 from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.progress import Stages, _counted
 
@@ -63,6 +64,7 @@ class Tagger:
     # Of a model of thousands of topics, whose weights are sparse: which of them a document is ranked for.
     shortlist: Shortlist | None = None
     kept: Kept | None = None  # the training documents that the weights are sums of, if these were to be kept
+    known: Known | None = None  # by which it can learn on; None if read from a folder, where only that reads it
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
@@ -448,7 +450,8 @@ class Tagger:
         with (stages or Stages())._stage("evaluate", len(corpus.test)) as advance:
             documents = _counted(corpus.test, advance)
             scores = self._score_blocks(documents) if self._many else self.scores(documents)
-            return self._measure(scores, relevant, bands=bands, n_unknown=self._unknown(corpus))
+            known: dict[str, Any] = {"n_unknown": self._unknown(corpus), "unjudged": self._unjudged(corpus)}
+            return self._measure(scores, relevant, bands=bands, **known)
 
     @property
     def _many(self) -> bool:
@@ -500,23 +503,45 @@ class Tagger:
         bands: str | Iterable[str] | None = None,
         n_unknown: np.ndarray | None = None,
         measured_on: str = "test documents",
+        unjudged: Any = None,
     ) -> Evaluation | TopEvaluation:
         """Measure scores of documents, on the model's scale, with its decisions; `measured_on` says which they are.
 
-        Those of many topics may come in blocks, and `n_unknown` is of them: see `evaluate_top`.
+        Those of many topics may come in blocks, and `n_unknown` is of them: see `evaluate_top`. Documents that were not
+        judged for a topic, as `Corpus.unjudged` tells them, come last for it and do not have it: what it is measured
+        on is the others.
         """
         known = self.topics, self.train_sizes, self.train_documents
         if self._many:
-            blocks = [scores] if isinstance(scores, np.ndarray) else scores
+            blocks = _last_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
             top = (self._first(block, max(KS)) for block in blocks)
             return evaluate_top(top, relevant, *known, spec=bands, n_unknown=n_unknown, measured_on=measured_on)
         assert isinstance(scores, np.ndarray)
         options: dict[str, Any] = {"threshold": self._cut(scores), "facts": self.facts, "measured_on": measured_on}
+        (scores,) = _last_unjudged([scores], unjudged)
         return evaluate(scores, relevant, *known, spec=bands, **options)
 
     def relevant(self, corpus: Corpus) -> Any:
         """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""
         return Corpus(corpus.name, corpus.train, corpus.test, self.topics).labels(corpus.test)
+
+    def _unjudged(self, corpus: Corpus) -> Any:
+        """Return for which topics of the model test documents were not judged, None if all were for all."""
+        return Corpus(corpus.name, corpus.train, corpus.test, self.topics).unjudged(corpus.test)
+
+
+def _last_unjudged(blocks: Iterable[np.ndarray], unjudged: Any) -> Iterator[np.ndarray]:
+    """Yield blocks of scores, in which those of documents for topics that they were not judged for are lowest of all.
+
+    Neither average precision nor F1 depends on documents that are not relevant and rank last.
+    """
+    start, by_document = 0, None if unjudged is None else unjudged.tocsr()
+    for block in blocks:
+        if by_document is not None:
+            of_block = by_document[start : start + len(block)].tocoo()
+            block, start = block.copy(), start + len(block)
+            block[of_block.row, of_block.col] = -np.inf
+        yield block
 
 
 def _check_number(top: int | None) -> None:

@@ -495,7 +495,7 @@ def _documents_of(
             if not topics:
                 continue
         part = part or part_of(record.source, form)
-        documents.append(Document(record.id, record.zones, topics, record.date, part))
+        documents.append(Document(record.id, record.zones, topics, record.date, part, record.judged))
     return documents
 
 

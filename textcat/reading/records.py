@@ -142,7 +142,7 @@ class InputSettings(NamedTuple):
         settings.check_labels(names)
         labels = [settings.id_field]
         if self.labels is not None:
-            labels += [settings.topics_field, self.split_field, "date"]
+            labels += [settings.topics_field, self.split_field, "date", "judged"]
         which = _Fields(title, body, *(name if name in names else "" for name in labels))
         for name in which.names():
             if names.count(name) > 1:
@@ -159,6 +159,7 @@ class _Fields(NamedTuple):
     topics: str = ""
     split: str = ""
     date: str = ""
+    judged: str = ""
 
     def names(self) -> list[str]:
         """Return the columns that there are, each once."""
@@ -186,6 +187,7 @@ class Record(NamedTuple):
     topics: tuple[str, ...] = ()
     date: str = ""
     split: str = ""
+    judged: tuple[str, ...] | None = None  # for which topics; None: all
 
 
 class Rejection(NamedTuple):
@@ -328,6 +330,7 @@ class _Content(NamedTuple):
     topics: tuple[str, ...] = ()
     date: str = ""
     split: str = ""
+    judged: tuple[str, ...] | None = None
 
 
 class _Format(NamedTuple):

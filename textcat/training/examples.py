@@ -11,6 +11,7 @@ import numpy as np
 import scipy  # its parts load at their first use
 
 from textcat.documents import Corpus, Document
+from textcat.features.counts import DocumentCounts
 from textcat.features.store import StoredRows, write_rows
 from textcat.margin.problems import NO_ROWS
 from textcat.progress import Advance, _counted
@@ -30,8 +31,8 @@ class Examples(NamedTuple):
     rows: scipy.sparse.csr_matrix | StoredRows  # documents, then copies of the topics' descriptions
     labels: scipy.sparse.csc_matrix  # 1 where a row is a positive example
     left_out: scipy.sparse.csc_matrix | None = None
-    """1 where a row is no example at all. A description is one of its own topic alone: it would be wrong to call that
-    of wheat a negative example of grain."""
+    """1 where a row is no example at all: a document of a topic that it was not judged for, and a description of all
+    topics but its own, for it would be wrong to call that of wheat a negative example of grain."""
 
 
 class CorpusStream(Protocol):
@@ -49,7 +50,9 @@ class _CountedCorpus:
     Of any of them, by their positions, examples are made, for which no text is needed any more. Of a stream all texts
     are counted while they are read, those of test documents among them. `tokens` are of the recipe's settings: their
     cache of other recipes' texts is used again. Without `keep_texts`, the zones of the documents are emptied as their
-    texts are taken, so that each is gone once it is counted. `labels` are those of the training documents.
+    texts are taken, so that each is gone once it is counted. `labels` are those of the training documents, and so are
+    those that are `unjudged`. With `keep`, test documents are counted, too, and `kept` are the counts of the training
+    documents, and behind them of the test documents.
     """
 
     def __init__(
@@ -60,14 +63,17 @@ class _CountedCorpus:
         advance: Advance = lambda n: None,
         *,
         keep_texts: bool = True,
+        keep: bool = False,
     ):
         features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.descriptions
         if tokens is not None:
             features.set_params(tokens=tokens)
         zones: list[dict[str, str]] = []  # all that were counted
+        counted_parts = (corpus.train, corpus.test if keep else []) if isinstance(corpus, Corpus) else ()
 
         def documents() -> Iterator[Document]:
-            for each in (document.zones for document in corpus.train) if isinstance(corpus, Corpus) else corpus:
+            of_corpus = (document.zones for part in counted_parts for document in part)
+            for each in of_corpus if isinstance(corpus, Corpus) else corpus:
                 zones.append(each)
                 yield Document("", each)
                 if not keep_texts:
@@ -77,14 +83,36 @@ class _CountedCorpus:
             self.corpus = corpus if isinstance(corpus, Corpus) else corpus.corpus
             yield from self.corpus.described() if self._copies else []
 
-        self._counts = features.count(chain(_counted(documents(), advance), described()))
-        self.labels = self.corpus.labels(self.corpus.train)
+        parts, counts = features._count_all(chain(_counted(documents(), advance), described()))
+        self._take_labels()
         position_of = dict(zip(map(id, zones), count(), strict=False))
         self._train, self._test = (
             np.array([position_of.get(id(document.zones), -1) for document in part], np.int64)
             for part in (self.corpus.train, self.corpus.test)
         )
+        positions = np.concatenate([self._train, self._test])
+        self.kept = DocumentCounts.of(parts, counts, positions) if keep else None
+        self._counts = features._of_use(parts, counts)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
+
+    @classmethod
+    def _of_kept(cls, corpus: Corpus, recipe: Recipe, kept: DocumentCounts, features: TfIdf) -> _CountedCorpus:
+        """Return what counting a corpus gives, by the kept counts of its training and test documents."""
+        self = cls.__new__(cls)
+        self.corpus, self.kept, self._recipe, self._copies = corpus, kept, recipe, recipe.descriptions
+        self._take_labels()
+        counts = [kept]
+        if self._copies:
+            described = features._count_all(corpus.described())
+            counts.append(DocumentCounts.of(*described, np.arange(len(corpus.topics))))
+        self._train, self._test = np.split(np.arange(len(kept)), [len(corpus.train)])
+        self._described = np.arange(len(kept), len(kept) + len(corpus.topics))
+        self._counts = (DocumentCounts.joined(counts) if self._copies else kept).of_use(features)
+        return self
+
+    def _take_labels(self) -> None:
+        self.labels = self.corpus.labels(self.corpus.train)
+        self.unjudged = self.corpus.unjudged(self.corpus.train)
 
     def serves(self, recipe: Recipe) -> bool:
         """Return whether these are the counts of a recipe; if so, its copies of descriptions are made from now on."""
@@ -133,6 +161,7 @@ class _CountedCorpus:
         `left_out`, what descriptions are no examples of is not listed: of thousands of topics that is much.
         """
         labels = self.labels if documents is None else self.labels[documents]
+        unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
         if store is None:
             rows = features._rows_of(self._counts, positions)
@@ -140,9 +169,9 @@ class _CountedCorpus:
             batches = (positions[start : start + _BATCH] for start in range(0, len(positions), _BATCH))
             rows = write_rows(store, (features._rows_of(self._counts, batch) for batch in batches))
         if not self._copies:
-            return Examples(rows, labels)
+            return Examples(rows, labels, unjudged)
         has_term = np.diff(features._rows_of(self._counts, self._described).indptr) > 0
-        return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out))
+        return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out, unjudged))
 
     def descriptions(self, features: TfIdf) -> scipy.sparse.csr_matrix:
         """Return a row per topic, of its description, or without an entry where descriptions are no examples."""
@@ -166,7 +195,11 @@ def _examples_without(
 
 
 def _append_labels(
-    labels: scipy.sparse.csc_matrix, has_term: np.ndarray, copies: int, left_out: bool
+    labels: scipy.sparse.csc_matrix,
+    has_term: np.ndarray,
+    copies: int,
+    left_out: bool,
+    unjudged: scipy.sparse.csc_matrix | None,
 ) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
     """Append the labels of copies of descriptions to those of documents; return the topics they are no examples of."""
     own = scipy.sparse.diags_array(has_term, dtype=np.int8)
@@ -174,5 +207,5 @@ def _append_labels(
     if not left_out:
         return appended, None
     others = scipy.sparse.csr_matrix(np.ones(own.shape, np.int8) - own)
-    nothing = scipy.sparse.csr_matrix(labels.shape, dtype=np.int8)
+    nothing = scipy.sparse.csr_matrix(labels.shape, dtype=np.int8) if unjudged is None else unjudged
     return appended, scipy.sparse.vstack([nothing] + [others] * copies, format="csc")

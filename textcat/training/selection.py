@@ -192,9 +192,11 @@ class _Topics:
     def score(self, topic: int, scores: np.ndarray) -> None:
         """Write the scores of documents by a topic's rankers without the fold of each, for some of the folds."""
         of_whole = dots(*self._arrays, np.arange(len(scores)), np.asarray(self._solutions[topic].weights))
+        left_out = self._left_out[topic]
         for solution, documents in zip(self.without_folds(topic, of_whole), self._documents, strict=False):
             sums = dots(*self._arrays, documents, solution.weights)
             scores[documents] = (sums + sums.dtype.type(solution.bias)) / sums.dtype.type(solution.unit)
+        scores[left_out[left_out < len(scores)]] = np.nan  # who was not judged is in no sample
 
     def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
         """Return the solutions of a topic without each of its first folds, given the scores by the whole ranker."""
@@ -220,6 +222,7 @@ class _Topics:
         decides = np.zeros(self.rows.shape[0], bool)
         decides[support] = True
         decides[positives] = True
+        decides[self._left_out[topic]] = True  # for now: they are none of the rest
         rest = np.flatnonzero(~decides[: len(scores)])
         n_near = min(int(_OF_SUPPORT * len(support) + max(_OF_DOCUMENTS * len(scores), _LEAST)), len(rest))
         if n_near:

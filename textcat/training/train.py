@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,8 @@ from textcat.features._rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.problems import Solution, _in_rows, _side_by_side
 from textcat.margin.solve import solve
-from textcat.model.kept import KEEPS, _title_of, kept_examples
+from textcat.model.kept import _title_of, kept_examples, what_to_keep
+from textcat.model.known import Known, without_texts
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
@@ -72,7 +74,8 @@ def train(
     keep : {"none", "documents", "texts"}, optional
         Let the tagger have the training documents that its weights are sums of, to explain topics by: their ids, titles
         and rows, or their texts, too. With a shortlist none can be kept. By default documents are if there are 20,000
-        at most, and neither a shortlist nor a store.
+        at most, and neither a shortlist nor a store. With "counts" beside one of these ("texts,counts"), or alone, the
+        tagger also has the counts of the terms of all documents, by which `textcat.learn` trains it on.
     stages : Stages, optional
 
     Returns
@@ -130,17 +133,21 @@ def _train_and_evaluate(
     stages = stages or Stages()
     options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted, "bands": bands}
     tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep=keep, keep_texts=keep_texts, **options)
+    if tagger.known is not None:
+        spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
+        tagger.known = replace(tagger.known, bands=spec, is_measured=True)
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
         with stages._stage("evaluate"):
-            relevant, n_unknown = tagger.relevant(corpus), tagger._unknown(corpus)
-            tagger.evaluation = tagger._measure_rows(measured, relevant, bands=bands, n_unknown=n_unknown)
+            known: dict[str, Any] = {"n_unknown": tagger._unknown(corpus), "unjudged": tagger._unjudged(corpus)}
+            tagger.evaluation = tagger._measure_rows(measured, tagger.relevant(corpus), bands=bands, **known)
     elif recipe.shortlist:
         tagger.evaluation = measured
     else:
         relevant = _learnt_out_of_fold(corpus.labels(corpus.train), recipe)
-        tagger.evaluation = tagger._measure(measured, relevant, bands=bands, measured_on=_CROSS_VALIDATED)
+        on: dict[str, Any] = {"measured_on": _CROSS_VALIDATED, "unjudged": corpus.unjudged(corpus.train)}
+        tagger.evaluation = tagger._measure(measured, relevant, bands=bands, **on)
     return tagger
 
 
@@ -172,18 +179,27 @@ def _train(
         raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
     if store is not None:
         check_target(store)
-    named = _named(corpus, recipe, keep, store)  # now, as there may be no texts later on
+    keep, learns_on = _kept(corpus, recipe, keep, store)
+    # Now, as there may be no texts later on.
+    named, without = _named(corpus, recipe, keep), without_texts(corpus, keep) if learns_on else None
     _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
     stages = stages or Stages()
     release_memory()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
-        if counted is None or not counted.serves(recipe):
+        if counted is None or not counted.serves(recipe) or (learns_on and counted.kept is None):
             with stages._stage("tokens to rows", len(corpus.train)) as advance:
-                counted = _CountedCorpus(corpus, recipe, advance=advance, keep_texts=keep_texts)
+                options: dict[str, Any] = {"keep_texts": keep_texts, "keep": learns_on}
+                counted = _CountedCorpus(corpus, recipe, advance=advance, **options)
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
                 document.zones.clear()
+        if recipe.shortlist and counted.unjudged is not None:
+            raise TextcatError(
+                f"Recipe {recipe.name} has a shortlist, which takes each document for one that was judged for all "
+                "topics, and some documents have topics that they were not judged for: take another recipe."
+            )
+        known = None if without is None or counted.kept is None else Known(without, counted.kept, keep)
         measured = None
         release_memory()
         if n_folds and recipe.shortlist:
@@ -212,6 +228,7 @@ def _train(
             "recipe": recipe.as_dict(),
             "corpus": corpus.name,
             "origin": corpus.origin,
+            "known": known,
         }
         if described is not None:
             with stages._stage("train topics", len(corpus.topics)) as advance:
@@ -256,22 +273,24 @@ def _train(
     return tagger, measured
 
 
-def _named(
-    corpus: Corpus, recipe: Recipe, keep: str | None, store: str | os.PathLike[str] | None
-) -> list[tuple[str, str, dict[str, str] | None]]:
-    """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
+def _kept(corpus: Corpus, recipe: Recipe, keep: str | None, store: str | os.PathLike[str] | None) -> tuple[str, bool]:
+    """Return what is kept of training documents to explain by, and whether counts are kept to learn on by."""
+    keep, learns_on = what_to_keep(keep)
     if keep is None:  # what would make a model much larger is kept only for those who ask for it
         few = len(corpus.train) <= _N_KEPT
         keep = "documents" if few and store is None and not recipe.shortlist else "none"
-    if keep not in KEEPS:
-        raise TextcatError(f"Of training documents {keep!r} cannot be kept: choose one of {', '.join(KEEPS)}.")
-    if keep == "none":
-        return []
-    if recipe.shortlist:
+    if recipe.shortlist and keep != "none":
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
             f"no training documents can be kept with it, so keep 'none', not {keep!r}."
         )
+    return keep, learns_on
+
+
+def _named(corpus: Corpus, recipe: Recipe, keep: str) -> list[tuple[str, str, dict[str, str] | None]]:
+    """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
+    if keep == "none":
+        return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
     texts = keep == "texts"
     return [(each.id, _title_of(each, texts), dict(each.zones) if texts else None) for each in examples]

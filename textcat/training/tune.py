@@ -193,6 +193,11 @@ def _study(
     """
     if sampler not in _SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(_SAMPLERS)}.")
+    if corpus.unjudged(corpus.train) is not None:
+        raise TextcatError(
+            f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'judged'), and "
+            "recipes are compared on documents that were judged for all: leave the field out, or such documents."
+        )
     space = None if space_file is None else read_space(space_file)
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")

@@ -132,7 +132,7 @@ def _content_of(names: list[str], read: _Fields, settings: InputSettings) -> Cal
     """Return what takes the cells of a row."""
     place = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [place[name] for name in read.body]
-    title, name, topics, split, date = (place[name] for name in (read.title, *read[2:]))
+    title, name, topics, split, date, judged = (place[name] for name in (read.title, *read[2:]))
     by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
     topics_in = _uris_of if by_annif else settings.topics_in
 
@@ -142,7 +142,8 @@ def _content_of(names: list[str], read: _Fields, settings: InputSettings) -> Cal
         if settings.labels is None:
             return _Content(cells[name], zones)
         part = settings.part_in(cells[split].strip())
-        return _Content(cells[name], zones, topics_in(cells[topics]), cells[date], part)
+        known = settings.topics_in(cells[judged]) if cells[judged].strip() else None
+        return _Content(cells[name], zones, topics_in(cells[topics]), cells[date], part, known)
 
     return content
 

@@ -156,7 +156,8 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     if settings.labels is None:
         return _Content(name, zones)
     part = settings.part_in(_text(fields, settings.split_field))
-    return _Content(name, zones, _topics(fields, settings), _text(fields, "date"), part)
+    judged = None if fields.get("judged") is None else _topics(fields, settings._replace(topics_field="judged"))
+    return _Content(name, zones, _topics(fields, settings), _text(fields, "date"), part, judged)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -1,0 +1,470 @@
+"""Learning on: the model is, byte for byte, that which training on all documents from the start gives."""
+
+import functools
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import textcat
+from textcat import Corpus, Document, Recipe, TextcatError
+from textcat.features.counts import DocumentCounts
+from textcat.features.language import _open_language
+from textcat.margin.learners import LEARNERS
+from textcat.model import MODEL, SUM, read_manifest
+from textcat.training.train import _train_and_evaluate
+
+#: Of each learner: TEXTCAT_HISTORIES=100 looks at 1,000 in all.
+N_HISTORIES = int(os.environ.get("TEXTCAT_HISTORIES", "3"))
+TOPICS = ("ash", "birch", "cedar", "dogwood")
+WORDS = [f"{one}{two}" for one in ("bark", "leaf", "root", "seed", "twig") for two in ("s", "let", "y", "er")]
+#: Ways to make rows, each of which counts something else.
+FEATURES = (
+    {"tokens": {}, "features": {"zones": {"title": 2.0, "body": 1.0}}},
+    {"tokens": {"fold_plurals": True}, "features": {"weighting": "bm25", "ngrams": 2, "min_df": 2}},
+    {"tokens": {}, "features": {"ngrams": 3, "hash_bits": 6, "sublinear_tf": True, "apart": True}},
+    {"tokens": {}, "features": {"chars": 3, "ngrams": 2, "apart": ["title"], "idf": "smooth", "max_features": 60}},
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """Reads the language once, and waits for no disk: the models of these tests need not outlast a loss of power."""
+    known = functools.cache(lambda lang: _open_language(lang, None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("textcat.features.tokens._open_language", lambda lang, tables: known(lang))
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield
+
+
+def words_of(topic):
+    return [f"{topic}wood", f"{topic}grove", *(WORDS[TOPICS.index(topic) :: 4] if topic in TOPICS else WORDS[:3])]
+
+
+@st.composite
+def documents(draw, id_, topics=TOPICS):
+    """A document with a word of its own, and words of its topics."""
+    own = draw(st.lists(st.sampled_from(topics), max_size=2, unique=True))
+    known = [*WORDS, *(word for topic in own for word in words_of(topic) * 4)]
+    title, body = (draw(st.lists(st.sampled_from(known), min_size=n, max_size=n + 4)) for n in (0, 4))
+    zones = {"title": " ".join([f"only{id_}", *title]), "body": " ".join(body)}
+    judged = draw(st.none() | st.lists(st.sampled_from(TOPICS), unique=True).map(tuple))
+    return Document(id_, zones, tuple(own), split=draw(st.sampled_from(["", "", "", "test"])), judged=judged)
+
+
+@st.composite
+def beginnings(draw):
+    n = draw(st.integers(6, 12))
+    first = [replace(draw(documents(f"d{i}", TOPICS[:2])), split="" if i < 4 else "test" * (i == 5)) for i in range(n)]
+    first[0] = replace(first[0], topics=("ash",), judged=None)
+    first[1] = replace(first[1], topics=("birch",), judged=None)
+    return first
+
+
+def recipe_of(learner, way, tags, descriptions):
+    topics = {"descriptions": descriptions}
+    fields = {"max_epochs": 30}
+    return Recipe("one", **FEATURES[way], learner={"name": learner, **fields}, topics=topics, tags=tags)
+
+
+def in_parts(documents):
+    """The documents of the training part, and behind them those of the test part."""
+    return sorted(documents, key=lambda document: document.split == "test")
+
+
+def learnt_naively(known, new, gone, complete):
+    """The documents of a corpus that training from the start on gives the model that has learnt."""
+    ids = {document.id for document in known}
+    names = {name for document in known for name in (*document.topics, *(document.judged or ()))}
+    part_of = {document.id: document.split for document in known}
+    training = [d for d in new if (part_of.get(d.id, d.split) or "train") == "train"]
+    fresh = {topic for document in training for topic in document.topics} - names
+    result = []
+    for document in known:
+        correction = next((d for d in new if d.id == document.id), None)
+        if document.id in gone:
+            continue
+        if correction is not None:
+            zones = correction.zones if any(correction.zones.values()) else document.zones
+            result.append(replace(correction, zones=zones, split=document.split))
+        elif not fresh:
+            result.append(document)
+        elif complete:
+            judged = document.judged and (*document.judged, *fresh)
+            result.append(replace(document, judged=(*fresh,) if document.judged == () else judged))
+        else:
+            result.append(replace(document, judged=tuple(names) if document.judged is None else document.judged))
+    return in_parts(result + [d for d in new if d.id not in ids])
+
+
+def train_from_the_start(documents, recipe, folder, *, measured, keep="counts"):
+    corpus = Corpus.from_documents("corpus", documents)
+    train = _train_and_evaluate if measured else textcat.train
+    tagger = train(corpus, recipe, keep=keep)
+    if tagger.known is None:
+        pytest.fail("nothing was kept to learn on by")
+    textcat.save(tagger, folder)
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+
+
+def check_same(one, other):
+    different = [name for name in {*one, *other} if one.get(name) != other.get(name)]
+    assert not different, f"{different} are not the same"
+
+
+@pytest.mark.parametrize("learner", sorted(LEARNERS))
+@settings(max_examples=N_HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+@pytest.mark.filterwarnings("ignore")
+def test_a_history_gives_the_model_that_training_from_the_start_gives(learner, data):
+    known = in_parts(data.draw(beginnings()))
+    strategy = data.draw(st.sampled_from(["zero", "probability", "scut"]))
+    options = data.draw(st.integers(0, len(FEATURES) - 1)), {"strategy": strategy, "folds": 2}
+    recipe = recipe_of(learner, *options, data.draw(st.integers(0, 1)))
+    measured = data.draw(st.booleans())
+    with tempfile.TemporaryDirectory() as work:
+        model, other = Path(work, "model"), Path(work, "other")
+        try:
+            train_from_the_start(known, recipe, model, measured=measured)
+        except TextcatError:  # such as that no term occurs in two documents
+            assume(False)
+        before = None
+        for step in range(data.draw(st.integers(1, 4))):
+            if before is not None and data.draw(st.integers(0, 3)) == 0:
+                textcat.undo_learn(model)
+                known, files = before
+                before = None
+                check_same(bytes_of(model), files)
+                continue
+            new = [data.draw(documents(f"s{step}d{i}")) for i in range(data.draw(st.integers(0, 3)))]
+            ids = [document.id for document in known[2:]]
+            chosen = data.draw(st.lists(st.sampled_from(ids), max_size=3, unique=True)) if ids else []
+            gone = set(chosen[:1]) if data.draw(st.booleans()) else set()
+            for id_ in chosen[len(gone) :]:
+                corrected = replace(data.draw(documents(id_)), split="")
+                new.append(replace(corrected, zones={}) if data.draw(st.booleans()) else corrected)
+            if not new and not gone:
+                continue
+            complete = data.draw(st.booleans())
+            old = known, bytes_of(model)
+            then = learnt_naively(known, new, gone, complete)
+            try:
+                textcat.learn(model, new, gone, complete=complete)
+            except TextcatError:  # nothing can be learnt of what is left: the model stays as it was
+                with pytest.raises(TextcatError):
+                    train_from_the_start(then, recipe, other, measured=measured)
+                check_same(bytes_of(model), old[1])
+                continue
+            known = then
+            before = None if gone else old
+            if gone:
+                with pytest.raises(TextcatError, match="no earlier state is kept"):
+                    textcat.undo_learn(model)
+        train_from_the_start(known, recipe, other, measured=measured)
+        check_same(bytes_of(model), bytes_of(other))
+
+
+PLAIN = Recipe(
+    "plain",
+    features={"weighting": "bm25", "ngrams": 2, "ngram_min_df": 2},
+    topics={"descriptions": 1},
+    tags={"strategy": "probability", "folds": 2},
+)
+
+
+def document(id_, *topics, split="", **more):
+    words = [word for topic in topics or ("",) for word in words_of(topic)]
+    return Document(id_, {"title": f"only{id_}", "body": " ".join([*words * 2, *WORDS[len(id_) :: 3]])}, topics, **more)
+
+
+@pytest.fixture
+def model(tmp_path):
+    known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
+    folder = tmp_path / "model"
+    train_from_the_start(known, PLAIN, folder, measured=True, keep="texts,counts")
+    return folder
+
+
+def everything_in(folder):
+    """All files in a folder and below, also packed ones, as one text."""
+    parts = []
+    for path in sorted(Path(folder).rglob("*")):
+        if path.is_file():
+            parts.append(path.read_bytes())
+            if path.suffix == ".npz":
+                with np.load(path) as arrays:
+                    parts += [arrays[name].tobytes() for name in arrays]
+    return b"\n".join(parts)
+
+
+def test_nothing_of_an_unlearnt_document_is_left(model):
+    secret = Document("number-4711", {"title": "Zanzibar", "body": "quixotic ashwood ashgrove"}, ("ash", "mahogany"))
+    textcat.learn(model, [secret])
+    textcat.learn(model, [document("later", "birch")])  # so that the state before knows it, too
+    marks = (b"4711", b"anzibar", b"quixotic", b"mahogany", b"zanzibar quixotic")
+    assert all(mark in everything_in(model.parent) for mark in marks[:4])
+    textcat.learn(model, unlearn="number-4711")
+    left = everything_in(model.parent)
+    assert not [mark for mark in marks if mark in left]
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_what_a_killed_process_left_is_gone_after_unlearning(model):
+    textcat.learn(model, [document("secret1", "ash")])
+    shutil.copytree(model, model.with_name(".model.0123abcd.part"))
+    textcat.learn(model, unlearn=["secret1"])
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_whoever_has_the_model_open_goes_on_with_it(model):
+    tagger = textcat.load(model)
+    before = tagger.scores(["ashwood birchgrove"])
+    textcat.learn(model, [document("d0", "birch"), document("new", "ash")])
+    np.testing.assert_array_equal(tagger.scores(["ashwood birchgrove"]), before)
+    assert not np.array_equal(textcat.load(model).scores(["ashwood birchgrove"]), before)
+    assert textcat.load(model).known is None
+
+
+def test_a_step_can_be_undone_once(model):
+    before = bytes_of(model)
+    learnt = textcat.learn(model, [document("new", "ash"), document("d1", "cedar")])
+    assert (learnt.added, learnt.corrected, learnt.unlearnt) == (("new",), ("d1",), ())
+    assert bytes_of(model) != before
+    assert textcat.undo_learn(model) == model
+    check_same(bytes_of(model), before)
+    with pytest.raises(TextcatError, match="no earlier state is kept"):
+        textcat.undo_learn(model)
+    textcat.learn(model, [document("one", "ash")])
+    middle = bytes_of(model)
+    textcat.learn(model, [document("two", "ash")])
+    textcat.undo_learn(model)
+    check_same(bytes_of(model), middle)
+
+
+def test_another_model_that_took_the_place_is_not_undone(model):
+    textcat.learn(model, [document("new", "ash")])
+    train_from_the_start([document("d0", "ash"), document("d1", "birch")], PLAIN, model, measured=False)
+    with pytest.raises(TextcatError, match="no earlier state is kept"):
+        textcat.undo_learn(model)
+
+
+def test_a_model_in_another_folder_leaves_the_old_one_alone(model):
+    before = bytes_of(model)
+    learnt = textcat.learn(model, [document("new", "ash")], out=model.with_name("other"))
+    assert learnt.folder.name == "other"
+    check_same(bytes_of(model), before)
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model", "other"]
+
+
+def test_old_documents_are_no_examples_of_a_new_topic(model):
+    new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), document("n4")]
+    learnt = textcat.learn(model, new)
+    k = learnt.tagger.topics.index("dogwood")
+    unjudged = learnt.tagger.known.corpus.unjudged(learnt.tagger.known.corpus.train).toarray()
+    assert unjudged[:, k].tolist() == [1] * 12 + [0] * 4
+    assert unjudged.sum() == 12
+    row = next(row for row in learnt.rows() if row["topic"] == "dogwood")
+    assert (row["before"], row["after"], row["ap_before"]) == (0, 2, None)
+    # Of the four that were judged, two have the topic: whatever is said of the others, these rank first or they do not.
+    scores = np.array([[0.9], [0.1], [0.8], [0.7]], np.float32)
+    measured = replace_topics(learnt.tagger, "dogwood")._measure(scores, np.array([[0], [1], [1], [0]]), unjudged=None)
+    assert measured.topics[0].average_precision == pytest.approx((1 / 2 + 2 / 4) / 2)
+    from scipy import sparse
+
+    left_out = sparse.csc_matrix(np.array([[1], [0], [0], [1]], np.int8))
+    measured = replace_topics(learnt.tagger, "dogwood")._measure(
+        scores, np.array([[0], [1], [1], [0]]), unjudged=left_out
+    )
+    assert measured.topics[0].average_precision == 1
+
+
+def replace_topics(tagger, topic):
+    """A tagger of one topic."""
+    k = tagger.topics.index(topic)
+    arrays = {name: getattr(tagger, name)[k : k + 1] for name in ("bias", "thresholds", "train_sizes")}
+    return replace(tagger, weights=np.ascontiguousarray(tagger.weights[:, [k]]), topics=(topic,), facts={}, **arrays)
+
+
+def test_with_complete_old_documents_are_negatives_of_a_new_topic(model):
+    learnt = textcat.learn(model, [document("n1", "dogwood"), document("n2", "dogwood")], complete=True)
+    assert learnt.tagger.known.corpus.unjudged(learnt.tagger.known.corpus.train) is None
+
+
+def test_a_topic_whose_negatives_nobody_judged_is_warned_of(model, caplog):
+    textcat.learn(model, [document("n1", "dogwood"), document("n2", "dogwood")])
+    assert "No document was judged not to have the new topic 'dogwood'" in caplog.text
+
+
+def test_a_topic_without_documents_is_gone(model):
+    textcat.learn(model, [document("n1", "dogwood"), document("n2", "ash")])
+    assert "dogwood" in textcat.load(model).topics
+    textcat.learn(model, [Document("n1", {}, ("ash",))])
+    assert textcat.load(model).topics == ("ash", "birch", "cedar")
+
+
+def test_learning_by_several_jobs_gives_the_same(model):
+    other = shutil.copytree(model, model.with_name("other"))
+    for folder, jobs in ((model, 1), (other, 2)):
+        textcat.learn(folder, [document("n1", "dogwood"), document("n2", "ash")], n_jobs=jobs)
+    check_same(bytes_of(model), bytes_of(other))
+
+
+def test_a_model_with_a_shortlist_learns_on(tmp_path):
+    recipe = replace(textcat.read_recipe("subjects"), topics={"descriptions": 1, "shortlist": 2})
+    known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(24)]
+    new = [document("n1", "dogwood"), document("n2", "ash")]
+    train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep="none,counts")
+    textcat.learn(tmp_path / "model", new, ["d3"], complete=True)
+    then = [*known[:3], *known[4:], *new]
+    train_from_the_start(then, recipe, tmp_path / "other", measured=True, keep="none,counts")
+    check_same(bytes_of(tmp_path / "model"), bytes_of(tmp_path / "other"))
+    with pytest.raises(
+        TextcatError, match="has a shortlist, which takes each document for one that was judged for all"
+    ):
+        textcat.learn(tmp_path / "model", [document("n3", "elm")])
+
+
+@pytest.mark.parametrize(
+    ("new", "unlearn", "told"),
+    [
+        ([], [], "There is nothing to learn: give documents, or ids to unlearn."),
+        ([], ["d11 "], "No document 'd11 ' is known to the model, so it cannot be unlearnt. Did you mean 'd11'?"),
+        ([], [f"d{i}" for i in range(12)], "Nothing would be left to train on"),
+        ([document("x", "ash"), document("x", "ash")], [], "Document 'x' is there twice"),
+        ([document("d1", "ash")], ["d1"], "Document 'd1' is both to be learnt and unlearnt"),
+        ([Document("d1", {}, (), split="test")], [], "Document 'd1' is known as one of the train part"),
+        ([{"text": "ashwood", "topics": ["ash"]}], [], "Record 1 has no id"),
+        (["ashwood"], [], "'ashwood' is no document"),
+        ("ashwood", [], "A str is no list of documents"),
+    ],
+)
+def test_what_cannot_be_learnt_is_refused_and_leaves_the_model_as_it_was(model, new, unlearn, told):
+    before = bytes_of(model)
+    with pytest.raises(TextcatError) as refused:
+        textcat.learn(model, new, unlearn)
+    assert str(refused.value).startswith(told)
+    check_same(bytes_of(model), before)
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def resealed(folder, name, data):
+    """Write a file of a model anew, with a manifest that fits."""
+    (folder / name).write_bytes(data)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    from textcat.files import sha256_of_file
+
+    manifest["files"][name] = sha256_of_file(folder / name)
+    MODEL._write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", SUM)})
+
+
+def test_a_damaged_store_is_told_and_tagging_needs_none(model):
+    content = (model / "counts.npz").read_bytes()
+    (model / "counts.npz").write_bytes(content[:-5] + b"wrong")
+    assert textcat.load(model).topics
+    with pytest.raises(TextcatError, match=r"damaged, counts\.npz is not as it was written"):
+        textcat.learn(model, unlearn="d1")
+    for name, data in (
+        ("counts.npz", b"no archive"),
+        ("counts.npz", content[: len(content) // 2]),
+        ("counts.json", b"[]"),
+        ("counts.json", b'{"ids": ["a"]}'),
+    ):
+        resealed(model, "counts.npz", content)
+        resealed(model, name, data)
+        with pytest.raises(TextcatError, match="is damaged"):
+            textcat.learn(model, unlearn="d1")
+
+
+def test_counts_of_another_recipe_are_refused(model):
+    entries = json.loads((model / "counts.json").read_bytes())
+    entries["terms_of"]["tokens"] = {"lowercase": False}
+    resealed(model, "counts.json", json.dumps(entries).encode())
+    with pytest.raises(TextcatError, match="its documents were counted for another recipe"):
+        textcat.learn(model, unlearn="d1")
+
+
+def test_a_model_without_counts_says_how_to_train_one(newswire_model):
+    with pytest.raises(TextcatError, match=r"keeps no counts .*: train it with `textcat train CORPUS --keep counts`"):
+        textcat.learn(newswire_model, unlearn="1")
+
+
+def test_a_model_that_is_learning_is_left_alone(model):
+    fcntl = pytest.importorskip("fcntl")
+    descriptor = os.open(model, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with pytest.raises(TextcatError, match="is learning in another process"):
+        textcat.learn(model, unlearn="d1")
+    os.close(descriptor)
+
+
+def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypatch):
+    from textcat.training import learn as module
+
+    def replaced(tagger, folder):
+        before = json.loads((model / "manifest.json").read_bytes())
+        MODEL._write_manifest(model, {**{k: v for k, v in before.items() if k not in ("format", SUM)}, "corpus": "new"})
+        write(tagger, folder)
+
+    write = module.storage._write
+    monkeypatch.setattr(module.storage, "_write", replaced)
+    with pytest.raises(TextcatError, match="was replaced while it learnt"):
+        textcat.learn(model, unlearn="d1")
+    assert read_manifest(model)["corpus"] == "new"
+
+
+def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
+    texts = ["ash birch ash birch cedar", "", "elm elm fir ash birch", "cedar ash birch ash"]
+    every = [Document(str(i), {"title": text[:4], "body": text}) for i, text in enumerate(texts)]
+    for way in range(len(FEATURES)):
+        features = Recipe("one", **FEATURES[way]).make_features()
+        whole = DocumentCounts.of(*features._count_all(every), np.arange(4))
+        for chosen in ([0], [3, 1], [2, 0, 3]):
+            fresh = Recipe("one", **FEATURES[way]).make_features()
+            alone = DocumentCounts.of(*fresh._count_all([every[i] for i in chosen]), np.arange(len(chosen)))
+            joined = DocumentCounts.joined([whole.select(np.array([i])) for i in chosen])
+            for other in (whole.select(np.array(chosen)), joined):
+                assert (other.zones, other.counts.terms) == (alone.zones, alone.counts.terms)
+                for name, array in alone.arrays().items():
+                    np.testing.assert_array_equal(other.arrays()[name], array)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
+def test_files_say_for_which_topics_documents_were_judged(tmp_path, suffix):
+    rows = [("1", "ashwood", ["ash"], ["ash", "birch"]), ("2", "birchwood", ["birch"], None), ("3", "fir", [], ["ash"])]
+    names = ("id", "text", "topics", "judged")
+    path = tmp_path / f"corpus.{suffix}"
+    if suffix == "jsonl":
+        path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    elif suffix == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table(dict(zip(names, zip(*rows, strict=True), strict=True))), path)
+    else:
+        separator = "," if suffix == "csv" else "\t"
+        cells = [[cell if isinstance(cell, str) else ";".join(cell or ()) for cell in row] for row in rows]
+        path.write_text("\n".join(map(separator.join, [names, *cells])) + "\n")
+    settings = textcat.InputSettings(topics_separator=";")
+    corpus = textcat.open_corpus(path, settings=settings)
+    assert [each.judged for each in corpus.train] == [("ash", "birch"), None, ("ash",)]
+    assert corpus.unjudged(corpus.train).toarray().tolist() == [[0, 0], [0, 0], [0, 1]]
+    of_records = Corpus.from_records([dict(zip(names, row, strict=True)) for row in rows])
+    assert [each.judged for each in of_records.train] == [each.judged for each in corpus.train]
+
+
+def test_a_study_refuses_documents_that_were_judged_for_some_topics(tmp_path):
+    from textcat.progress import Stages
+    from textcat.training.tune import _study
+
+    corpus = Corpus.from_documents("c", [document("1", "ash", judged=("ash",)), document("2", "birch")])
+    with pytest.raises(TextcatError, match="judged for some topics only"):
+        _study(corpus, textcat.read_recipe("paum"), None, "grid", 1, None, Stages(), seed=0, n_jobs=1)

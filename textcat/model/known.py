@@ -1,0 +1,115 @@
+"""What a model keeps to learn on by: its documents, counted and without their texts, and how it was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from textcat.documents import Corpus, Document
+from textcat.model.kept import _title_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from textcat.features.counts import DocumentCounts
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The documents of a model, and how it was trained on them.
+
+    Of the zones of the corpus' documents there is only what the model keeps of training documents to explain by: the
+    title with "documents", all with "texts".
+    """
+
+    corpus: Corpus
+    counts: DocumentCounts  # of the training documents, and behind them of the test documents
+    keep: str  # what the model keeps to explain by: one of `KEEPS`
+    bands: Sequence[str] | None = None  # that it was measured for,
+    is_measured: bool = False  # if it was
+
+    def entries(self, recipe: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a file of JSON holds; the counts have one of arrays."""
+        corpus = self.corpus
+        documents = [*corpus.train, *corpus.test]
+        topics = sorted({topic for document in documents for topic in _names_in(document)})
+        place = dict(zip(topics, range(len(topics)), strict=True))
+        judged = [_places(place, _judged(document)) for document in documents]
+        sets = sorted({known for known in judged if known is not None})
+        set_of = {known: i for i, known in enumerate(sets)}
+        return {
+            "terms_of": {name: recipe.get(name, {}) for name in ("tokens", "features")},
+            "keep": self.keep,
+            "bands": None if self.bands is None else [*self.bands],
+            "is_measured": self.is_measured,
+            "topic_rule": corpus.topic_rule,
+            "descriptions": dict(sorted(corpus.descriptions.items())),
+            "names": {topic: [*names] for topic, names in sorted(corpus.names.items())},
+            "n_train": len(corpus.train),
+            "ids": [document.id for document in documents],
+            "topics": topics,
+            "topics_of": [_places(place, sorted(document.topics)) for document in documents],
+            "judged": sets,
+            "judged_of": [None if known is None else set_of[known] for known in judged],
+            "zones_of": None if self.keep == "none" else [document.zones for document in corpus.train],
+            "zones": self.counts.zones,
+            "terms": self.counts.counts.terms,
+        }
+
+    @classmethod
+    def from_entries(
+        cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
+    ) -> Known:
+        """Return what was kept; KeyError, TypeError or ValueError if it cannot have been."""
+        from textcat.features.counts import DocumentCounts  # here, for whoever tags need not learn
+
+        terms_of = {name: manifest["recipe"].get(name, {}) for name in ("tokens", "features")}
+        if entries["terms_of"] != terms_of:
+            raise ValueError("its documents were counted for another recipe")
+        counts = DocumentCounts.from_arrays(entries["zones"], entries["terms"], arrays)
+        names, sets, ids, n_train = (entries[name] for name in ("topics", "judged", "ids", "n_train"))
+        "".join([*ids, *names, *counts.zones, *counts.counts.terms]).encode("utf-8", "surrogatepass")
+        judged_for = [tuple(names[i] for i in known) for known in sets]
+        n_test = len(ids) - n_train
+        zones_of = [*(entries["zones_of"] or [{}] * n_train), *([{}] * n_test)]
+        if len(ids) != len(counts) or len(set(ids)) != len(ids):
+            raise ValueError("its lists of documents do not fit together")
+        documents = [
+            Document(id_, dict(zones), tuple(names[i] for i in topics), judged=None if k is None else judged_for[k])
+            for id_, zones, topics, k in zip(ids, zones_of, entries["topics_of"], entries["judged_of"], strict=True)
+        ]
+        corpus = Corpus(
+            manifest["corpus"],
+            documents[:n_train],
+            documents[n_train:],
+            tuple(manifest["topics"]),
+            descriptions=dict(entries["descriptions"]),
+            names={topic: tuple(of) for topic, of in entries["names"].items()},
+            origin=dict(manifest.get("origin", {})),
+            topic_rule=entries["topic_rule"],
+        )
+        return cls(corpus, counts, entries["keep"], entries["bands"], entries["is_measured"])
+
+
+def without_texts(corpus: Corpus, keep: str) -> Corpus:
+    """Return a corpus of documents with no more of their zones than is kept to explain by."""
+
+    def shortened(document: Document, keep: str) -> Document:
+        zones = dict(document.zones) if keep == "texts" else {"title": _title_of(document, False)}
+        return replace(document, zones={} if keep == "none" else zones)
+
+    train = [shortened(document, keep) for document in corpus.train]
+    return replace(corpus, train=train, test=[shortened(document, "none") for document in corpus.test], unused=[])
+
+
+def _judged(document: Document) -> list[str] | None:
+    return None if document.judged is None else sorted({*document.judged, *document.topics})
+
+
+def _names_in(document: Document) -> Sequence[str]:
+    return (*document.topics, *(document.judged or ()))
+
+
+def _places(place: Mapping[str, int], names: Sequence[str] | None) -> Any:
+    return None if names is None else tuple(place[name] for name in names)

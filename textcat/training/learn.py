@@ -1,0 +1,364 @@
+"""A trained model; documents to add, to correct or to forget → the model that training on all that is left gives."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from textcat.documents import Corpus, Document, _documents_of, topic_counts
+from textcat.errors import TextcatError
+from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.top import TopEvaluation
+from textcat.features.counts import DocumentCounts
+from textcat.files import MANIFEST, _did_you_mean, installed_version
+from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
+from textcat.model.kept import COUNTS
+from textcat.model.known import Known
+from textcat.model.tagger import Tagger
+from textcat.progress import Stages
+from textcat.recipe import Recipe
+from textcat.training.examples import _CountedCorpus
+from textcat.training.train import _train, _train_and_evaluate
+
+if TYPE_CHECKING:
+    from textcat.features.tfidf import TfIdf
+
+log = logging.getLogger(__name__)
+_BEFORE = ".before-"  # between the names of a model and of the manifest it has now: the model it was before
+_DIGITS = 12  # of the manifest's sum
+
+
+class Learnt(NamedTuple):
+    """A model that has learnt on, and what has changed."""
+
+    tagger: Tagger
+    folder: Path  # that it was written to
+    added: tuple[str, ...]  # the ids of documents
+    corrected: tuple[str, ...]
+    unlearnt: tuple[str, ...]
+    sizes_before: dict[str, int]  # training documents of each topic
+    before: Evaluation | TopEvaluation | None  # what was measured then; `tagger.evaluation` is what is measured now
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per topic that there is now or was before: its training documents, and what was measured."""
+        after = self.tagger.evaluation
+        sizes = dict(zip(self.tagger.topics, self.tagger.train_sizes.tolist(), strict=True))
+        of = [
+            {row.topic: row for row in each.topics} if isinstance(each, Evaluation) else {}
+            for each in (self.before, after)
+        ]
+        rows: list[dict[str, Any]] = []
+        for topic in sorted({*sizes, *self.sizes_before}):
+            row = {"topic": topic, "before": self.sizes_before.get(topic, 0), "after": sizes.get(topic, 0)}
+            for name, measure in (("ap", "average_precision"), ("f1", "f1")):
+                for when, known in zip(("before", "after"), of, strict=True):
+                    row[f"{name}_{when}"] = getattr(known[topic], measure) if topic in known else None
+            rows.append(row)
+        return rows
+
+
+def learn(
+    model: str | os.PathLike[str],
+    documents: Corpus | Iterable[Document | Mapping[str, Any]] = (),
+    unlearn: str | Iterable[str] = (),
+    *,
+    out: str | os.PathLike[str] | None = None,
+    complete: bool = False,
+    n_jobs: int | None = None,
+    stages: Stages | None = None,
+) -> Learnt:
+    """Let a trained model learn on: the result is, to the bit, that of training on all documents from the start.
+
+    They are trained on in the order in which they came: those that were known, then the new ones. A document of a known
+    id is a correction, and takes the place of the one that it corrects; without a text it corrects the topics alone.
+    Documents with a `split` of "test" join the test documents. The topics that the model is then about are those it was
+    about, without those that have no training document any more, and those that the new documents bring. For a topic
+    that is new, documents that were known before are neither positive nor negative: nobody judged them for it.
+
+    Parameters
+    ----------
+    model : path
+        Folder of a model that was trained with ``keep="counts"``.
+    documents : Corpus, or iterable of Document or dict
+        A dict is read as in `Corpus.from_records`, and must have an id.
+    unlearn : iterable of str
+        The ids of documents that are to be forgotten. Nothing of them stays in the folder, nor in what was kept to
+        undo the step before.
+    out : path, optional
+        Where to write the new model; by default it takes the place of the old one, which `undo_learn` brings back.
+    complete : bool, default=False
+        For a topic that is new, take documents that were known before for negatives: they do not have it.
+    n_jobs, stages
+        As for `train`.
+
+    Returns
+    -------
+    Learnt
+
+    Raises
+    ------
+    TextcatError
+        If the folder is no model, keeps no counts, is damaged or just being changed; an id is not known, or given
+        twice; or nothing is left to train on.
+    """
+    folder, stages = Path(model).expanduser().resolve(), stages or Stages()
+    target = folder if out is None else Path(out).expanduser().resolve()
+    with _alone(folder):
+        with stages._stage("read"):
+            known, manifest, before = storage.load_known(folder)
+        storage.check_target(target)
+        change = _Change.of(known.corpus, _given(documents), [unlearn] if isinstance(unlearn, str) else [*unlearn])
+        recipe = Recipe(name=folder.name, **manifest["recipe"])
+        _warn_of_other_tokens(folder, manifest)
+        with stages._stage("tokens to rows", len(change.counted)):
+            features, corpus = recipe.make_features(), change.corpus(known.corpus, complete=complete)
+            counted = _CountedCorpus._of_kept(corpus, recipe, change.counts(known, features), features)
+        _warn_of_topics_without_negatives(corpus, set(corpus.topics) - {*known.corpus.topics})
+        options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "keep": f"{known.keep},{COUNTS}"}
+        if known.is_measured:
+            tagger = _train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
+        else:
+            tagger = _train(corpus, recipe, store=None, counted=counted, **options)[0]
+        with stages._stage("save"):
+            if target == folder:
+                _put_in_place(tagger, folder, manifest[SUM], undoable=not change.gone)
+            else:
+                storage.save(tagger, target)
+    sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
+    return Learnt(tagger, target, *change.ids(), sizes, before)
+
+
+def undo_learn(model: str | os.PathLike[str]) -> Path:
+    """Bring back the model that was there before `learn`, every byte of it; this can be done once after each step.
+
+    Parameters
+    ----------
+    model : path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TextcatError
+        If nothing was kept: after `learn` has unlearnt documents, or since the model was trained or brought back.
+    """
+    folder = Path(model).expanduser().resolve()
+    with _alone(folder):
+        before = _place_before(folder, read_manifest(folder)[SUM])
+        if not (before / MANIFEST).exists():
+            raise TextcatError(
+                f"Of the model {folder} no earlier state is kept: it has not learnt on since it was trained or brought "
+                "back, or has unlearnt documents, of which nothing may be left."
+            )
+        storage.load(before, prepare=False)  # which looks at the checksums,
+        storage.load_known(before)  # and at those of the rest
+        with MODEL.replacing(folder) as sibling:
+            _link_files(before, sibling)
+        shutil.rmtree(before)
+    return folder
+
+
+class _Change(NamedTuple):
+    """What becomes of the documents that a model knows; positions are those of training, then of test documents."""
+
+    gone: tuple[int, ...]
+    corrected: dict[int, Document]
+    added: tuple[tuple[Document, ...], tuple[Document, ...]]  # to the training and the test part
+    old: Sequence[Document]
+    n_train: int
+
+    @classmethod
+    def of(cls, corpus: Corpus, new: Sequence[Document], unlearn: Sequence[str]) -> _Change:
+        """Return the change that documents and ids make; TextcatError says what cannot be."""
+        old = [*corpus.train, *corpus.test]
+        place = {document.id: i for i, document in enumerate(old)}
+        new = [document for document in new if document.split != "unused"]
+        ids = [document.id for document in new]
+        if not new and not unlearn:
+            raise TextcatError("There is nothing to learn: give documents, or ids to unlearn.")
+        for id_ in unlearn:
+            if id_ not in place:
+                raise TextcatError(
+                    f"No document {id_!r} is known to the model, so it cannot be unlearnt.{_did_you_mean(id_, place)}"
+                )
+        if twice := [id_ for id_, n in Counter([*ids, *dict.fromkeys(unlearn)]).items() if n > 1]:
+            what = "both to be learnt and unlearnt" if twice[0] in unlearn else "there twice"
+            raise TextcatError(f"Document {twice[0]!r} is {what}: give each document once.")
+        n_train = len(corpus.train)
+        corrected = {place[document.id]: document for document in new if document.id in place}
+        for position, document in corrected.items():
+            part = "train" if position < n_train else "test"
+            if document.split not in ("", part):
+                raise TextcatError(
+                    f"Document {document.id!r} is known as one of the {part} part, and cannot become one of the "
+                    f"{document.split} part: unlearn it, then learn it anew."
+                )
+        added = [document for document in new if document.id not in place]
+        parts = tuple(tuple(d for d in added if (d.split == "test") == is_test) for is_test in (False, True))
+        return cls(tuple(place[id_] for id_ in dict.fromkeys(unlearn)), corrected, parts, old, n_train)  # type: ignore[arg-type]
+
+    @property
+    def counted(self) -> list[Document]:
+        """The documents whose texts are to be counted: a correction without a text is one of topics alone."""
+        return [*(d for d in self.corrected.values() if any(d.zones.values())), *self.added[0], *self.added[1]]
+
+    def ids(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Return the ids of documents that are added, corrected, and gone."""
+        of_added = (document.id for part in self.added for document in part)
+        corrected = (document.id for document in self.corrected.values())
+        return tuple(of_added), tuple(corrected), tuple(self.old[i].id for i in self.gone)
+
+    def _staying(self) -> tuple[list[int], list[int]]:
+        """Return the positions of the documents that stay in each part."""
+        stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
+        return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
+
+    def counts(self, known: Known, features: TfIdf) -> DocumentCounts:
+        """Return the counts of all documents as they are now."""
+        new, parts = self.counted, [known.counts]
+        if new:
+            counted = features._count_all(new)
+            parts.append(DocumentCounts.of(*counted, np.arange(len(new))))
+        place = {document.id: len(self.old) + i for i, document in enumerate(new)}
+        order = [
+            place.get(id_, i)
+            for stay, added in zip(self._staying(), self.added, strict=True)
+            for id_, i in (*((self.old[i].id, i) for i in stay), *((document.id, -1) for document in added))
+        ]
+        return DocumentCounts.joined(parts, np.array(order, np.int64))
+
+    def corpus(self, before: Corpus, *, complete: bool) -> Corpus:
+        """Return the corpus of the documents as they are now, with no more of their zones than was kept, or is new."""
+        known = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.judged or ())))}
+        taught = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
+        brought = {topic for document in taught for topic in document.topics}
+        new_topics = tuple(sorted(brought - known))
+
+        def now(i: int) -> Document:
+            old, new = self.old[i], self.corrected.get(i)
+            if new is not None:
+                return replace(new, zones=new.zones if any(new.zones.values()) else old.zones)
+            if not new_topics:
+                return old
+            if complete:
+                return old if old.judged is None else replace(old, judged=(*old.judged, *new_topics))
+            return replace(old, judged=tuple(sorted(known))) if old.judged is None else old
+
+        train, test = (
+            [replace(document, date="", split="") for document in (*map(now, stay), *added)]
+            for stay, added in zip(self._staying(), self.added, strict=True)
+        )
+        if not train:
+            raise TextcatError("Nothing would be left to train on: unlearn fewer documents, or learn others, too.")
+        has, had = topic_counts(train), topic_counts(before.train)
+        described = {*before.descriptions, *before.names} if before.topic_rule == "described" else set()
+        stay = {topic for topic in before.topics if has[topic] or not had[topic] or topic in described}
+        topics = tuple(sorted(stay | brought))
+        about = {topic: text for topic, text in before.descriptions.items() if topic in topics}
+        names = {topic: of for topic, of in before.names.items() if topic in topics}
+        changed = {"train": train, "test": test, "topics": topics, "descriptions": about, "names": names}
+        return replace(before, **changed)  # type: ignore[arg-type]
+
+
+def _given(documents: Any) -> list[Document]:
+    """Return the documents that a caller has given."""
+    if isinstance(documents, Corpus):
+        return [*documents.train, *(replace(document, split="test") for document in documents.test)]
+    if isinstance(documents, str | Mapping) or hasattr(documents, "zones") or hasattr(documents, "columns"):
+        raise TextcatError(
+            f"A {type(documents).__name__} is no list of documents: give a list of documents or records."
+        )
+    given = [*documents]
+    if not any(isinstance(each, Mapping) for each in given):
+        if wrong := [each for each in given if not isinstance(each, Document)]:
+            raise TextcatError(f"{wrong[0]!r:.60} is no document: give a Document, or a dict with an id and a text.")
+        return given
+    for number, record in enumerate(given, start=1):
+        if isinstance(record, Mapping) and record.get("id") is None:
+            raise TextcatError(f"Record {number} has no id, by which it could be told from others: give it one.")
+    return _documents_of(given)
+
+
+def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:
+    of_model = manifest["versions"].get("spacy")
+    if of_model != (here := installed_version("spacy")):
+        log.warning(
+            "The terms of the model %s were counted by spaCy %s, and new documents are by %s, which may cut some words "
+            "in another way: train the model again to be sure of one way.",
+            *(folder, of_model, here),
+        )
+
+
+def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
+    for topic in sorted(topics):
+        judged = (d for d in corpus.train if topic not in d.topics and (d.judged is None or topic in d.judged))
+        if next(judged, None) is None:
+            log.warning(
+                "No document was judged not to have the new topic %r, so it is learnt from its own documents alone: "
+                "give documents without it, or take all known ones for such (--complete).",
+                topic,
+            )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let no other process let the same model learn; one that waited would learn on what is no longer there."""
+    try:
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):  # no such system, or no such folder: whoever reads it says so
+        yield
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ModelError(f"The model {folder} is learning in another process: wait until that has ended.") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool) -> None:
+    """Let a tagger take the place of the model in a folder, in one step; and keep the latter if that may be undone."""
+    with MODEL.replacing(folder) as sibling:
+        storage._write(tagger, sibling)
+        if read_manifest(folder)[SUM] != expected:
+            raise ModelError(f"The model {folder} was replaced while it learnt: begin anew.")
+        for earlier in folder.parent.glob(f"{escape(folder.name)}{_BEFORE}*"):
+            if (earlier / MANIFEST).exists():
+                shutil.rmtree(earlier)
+        if undoable:
+            with MODEL.replacing(_place_before(folder, read_manifest(sibling)[SUM])) as earlier:
+                _link_files(folder, earlier)
+    pattern = rf"\.{re.escape(folder.name)}({_BEFORE}[0-9a-f]+)?\.[0-9a-f]{{8}}\.(part|old)"
+    for left in folder.parent.iterdir():  # by a process that was killed: what is to be unlearnt may be in there
+        if re.fullmatch(pattern, left.name):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _place_before(folder: Path, manifest_sum: str) -> Path:
+    """Return where the model is kept that a model of this sum has taken the place of."""
+    return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
+
+
+def _link_files(source: Path, target: Path) -> None:
+    for path in sorted(source.iterdir()):
+        try:
+            os.link(path, target / path.name)
+        except OSError:  # a file system without links
+            shutil.copyfile(path, target / path.name)
