@@ -101,7 +101,10 @@ def learnt_naively(known, new, gone, complete):
             result.append(replace(document, judged=(*fresh,) if document.judged == () else judged))
         else:
             result.append(replace(document, judged=tuple(names) if document.judged is None else document.judged))
-    return in_parts(result + [d for d in new if d.id not in ids])
+    result = in_parts(result + [d for d in new if d.id not in ids])
+    left = {topic for document in result for topic in document.topics}
+    forgotten = {topic for document in known if document.id in gone for topic in document.topics} - left
+    return [d if d.judged is None else replace(d, judged=tuple({*d.judged} - forgotten)) for d in result]
 
 
 def train_from_the_start(documents, recipe, folder, *, measured, keep="counts"):
@@ -210,7 +213,7 @@ def everything_in(folder):
 def test_nothing_of_an_unlearnt_document_is_left(model):
     secret = Document("number-4711", {"title": "Zanzibar", "body": "quixotic ashwood ashgrove"}, ("ash", "mahogany"))
     textcat.learn(model, [secret])
-    textcat.learn(model, [document("later", "birch")])  # so that the state before knows it, too
+    textcat.learn(model, [document("later", "birch", "dogwood")])  # old ones were judged for the topics of then
     marks = (b"4711", b"anzibar", b"quixotic", b"mahogany", b"zanzibar quixotic")
     assert all(mark in everything_in(model.parent) for mark in marks[:4])
     textcat.learn(model, unlearn="number-4711")

@@ -245,7 +245,7 @@ class _Change(NamedTuple):
         known = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.judged or ())))}
         taught = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
         brought = {topic for document in taught for topic in document.topics}
-        new_topics = tuple(sorted(brought - known))
+        new_topics = brought - known
 
         def now(i: int) -> Document:
             old, new = self.old[i], self.corrected.get(i)
@@ -254,13 +254,17 @@ class _Change(NamedTuple):
             if not new_topics:
                 return old
             if complete:
-                return old if old.judged is None else replace(old, judged=(*old.judged, *new_topics))
+                return old if old.judged is None else replace(old, judged=(*old.judged, *sorted(new_topics)))
             return replace(old, judged=tuple(sorted(known))) if old.judged is None else old
 
-        train, test = (
+        staying = [
             [replace(document, date="", split="") for document in (*map(now, stay), *added)]
             for stay, added in zip(self._staying(), self.added, strict=True)
-        )
+        ]
+        # Topics that only documents had which are forgotten: had these never been there, nobody were judged for them.
+        left = {topic for part in staying for document in part for topic in document.topics}
+        forgotten = {topic for i in self.gone for topic in self.old[i].topics} - left
+        train, test = ([_without(document, forgotten) for document in part] for part in staying)
         if not train:
             raise TextcatError("Nothing would be left to train on: unlearn fewer documents, or learn others, too.")
         has, had = topic_counts(train), topic_counts(before.train)
@@ -271,6 +275,13 @@ class _Change(NamedTuple):
         names = {topic: of for topic, of in before.names.items() if topic in topics}
         changed = {"train": train, "test": test, "topics": topics, "descriptions": about, "names": names}
         return replace(before, **changed)  # type: ignore[arg-type]
+
+
+def _without(document: Document, topics: set[str]) -> Document:
+    """Return a document that was not judged for topics, nor for all."""
+    if document.judged is None or topics.isdisjoint(document.judged):
+        return document
+    return replace(document, judged=tuple(topic for topic in document.judged if topic not in topics))
 
 
 def _given(documents: Any) -> list[Document]:
