@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from test_cli import Run
 
 import textcat
 from textcat import Corpus, Document, Recipe, TextcatError
@@ -68,10 +69,15 @@ def beginnings(draw):
     return first
 
 
-def recipe_of(learner, way, tags, descriptions):
-    topics = {"descriptions": descriptions}
+def recipe_of(learner, way, tags, descriptions, shortlist=0):
+    topics = {"descriptions": descriptions, "shortlist": shortlist}
     fields = {"max_epochs": 30}
     return Recipe("one", **FEATURES[way], learner={"name": learner, **fields}, topics=topics, tags=tags)
+
+
+def of_all(documents):
+    """The documents, judged for all topics."""
+    return [replace(document, judged=None) for document in documents]
 
 
 def in_parts(documents):
@@ -125,15 +131,16 @@ def check_same(one, other):
     assert not different, f"{different} are not the same"
 
 
-@pytest.mark.parametrize("learner", sorted(LEARNERS))
+@pytest.mark.parametrize("learner", [*sorted(LEARNERS), "with a shortlist"])
 @settings(max_examples=N_HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore")
 def test_a_history_gives_the_model_that_training_from_the_start_gives(learner, data):
-    known = in_parts(data.draw(beginnings()))
-    strategy = data.draw(st.sampled_from(["zero", "probability", "scut"]))
+    shortlist, judged = (2, of_all) if learner == "with a shortlist" else (0, list)
+    known = judged(in_parts(data.draw(beginnings())))
+    strategy = "probability" if shortlist else data.draw(st.sampled_from(["zero", "probability", "scut"]))
     options = data.draw(st.integers(0, len(FEATURES) - 1)), {"strategy": strategy, "folds": 2}
-    recipe = recipe_of(learner, *options, data.draw(st.integers(0, 1)))
+    recipe = recipe_of("paum" if shortlist else learner, *options, data.draw(st.integers(0, 1)), shortlist)
     measured = data.draw(st.booleans())
     with tempfile.TemporaryDirectory() as work:
         model, other = Path(work, "model"), Path(work, "other")
@@ -158,7 +165,7 @@ def test_a_history_gives_the_model_that_training_from_the_start_gives(learner, d
                 new.append(replace(corrected, zones={}) if data.draw(st.booleans()) else corrected)
             if not new and not gone:
                 continue
-            complete = data.draw(st.booleans())
+            new, complete = judged(new), bool(shortlist) or data.draw(st.booleans())
             old = known, bytes_of(model)
             then = learnt_naively(known, new, gone, complete)
             try:
@@ -185,7 +192,7 @@ PLAIN = Recipe(
 )
 
 
-def document(id_, *topics, split="", **more):
+def document(id_, *topics, **more):
     words = [word for topic in topics or ("",) for word in words_of(topic)]
     return Document(id_, {"title": f"only{id_}", "body": " ".join([*words * 2, *WORDS[len(id_) :: 3]])}, topics, **more)
 
@@ -430,11 +437,11 @@ def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
     every = [Document(str(i), {"title": text[:4], "body": text}) for i, text in enumerate(texts)]
     for way in range(len(FEATURES)):
         features = Recipe("one", **FEATURES[way]).make_features()
-        whole = DocumentCounts.of(*features._count_all(every), np.arange(4))
+        whole = DocumentCounts._of(*features._count_all(every), np.arange(4))
         for chosen in ([0], [3, 1], [2, 0, 3]):
             fresh = Recipe("one", **FEATURES[way]).make_features()
-            alone = DocumentCounts.of(*fresh._count_all([every[i] for i in chosen]), np.arange(len(chosen)))
-            joined = DocumentCounts.joined([whole.select(np.array([i])) for i in chosen])
+            alone = DocumentCounts._of(*fresh._count_all([every[i] for i in chosen]), np.arange(len(chosen)))
+            joined = DocumentCounts._joined([whole.select(np.array([i])) for i in chosen])
             for other in (whole.select(np.array(chosen)), joined):
                 assert (other.zones, other.counts.terms) == (alone.zones, alone.counts.terms)
                 for name, array in alone.arrays().items():
@@ -471,3 +478,66 @@ def test_a_study_refuses_documents_that_were_judged_for_some_topics(tmp_path):
     corpus = Corpus.from_documents("c", [document("1", "ash", judged=("ash",)), document("2", "birch")])
     with pytest.raises(TextcatError, match="judged for some topics only"):
         _study(corpus, textcat.read_recipe("paum"), None, "grid", 1, None, Stages(), seed=0, n_jobs=1)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    return Run(capsys, monkeypatch)
+
+
+def written(path, documents):
+    lines = [
+        {"id": d.id, **d.zones, "topics": d.topics, "split": d.split}
+        | ({} if any(d.zones.values()) else {"zones": {}})
+        | ({} if d.judged is None else {"judged": d.judged})
+        for d in documents
+    ]
+    Path(path).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def test_the_command_learns_unlearns_and_undoes(run):
+    old = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3], split="test" if i > 11 else "train") for i in range(15)]
+    new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), Document("d1", {}, ("cedar",))]
+    written("old.jsonl", old)
+    written("new.jsonl", new)
+    options = "--recipe", "best", "--keep", "counts", "--band", "ALL", "--out"
+    assert run("train", "old.jsonl", *options, "model").code == 0
+    before = bytes_of("model")
+    printed = run("learn", "model", "new.jsonl", "--unlearn", "d3,d4", "--out", "other").out
+    assert "Documents: 3 added, 1 corrected, 2 unlearnt; 13 are trained on." in printed
+    assert (
+        [line.split()[:3] for line in printed.splitlines() if line.startswith(("ash", "birch", "cedar", "dogw"))]
+        == [
+            ["ash", "4", "4"],  # as many as before, of which one is gone and one is new
+            ["birch", "4", "2"],
+            ["cedar", "4", "5"],
+            ["dogwood", "0", "2"],
+        ][1:]
+    )
+    assert "A topic has as many documents as before (--topics)." in printed
+    then = learnt_naively(old, new, {"d3", "d4"}, False)
+    written("then.jsonl", then)
+    run("train", "then.jsonl", *options, "anew")
+    learnt, anew = bytes_of("other"), bytes_of("anew")
+    manifests = [json.loads(files.pop("manifest.json")) for files in (learnt, anew)]
+    check_same(learnt, anew)
+    for manifest in manifests:  # they are of files of other names
+        for name in ("corpus", "origin", SUM):
+            del manifest[name]
+    assert manifests[0] == manifests[1]
+
+    check_same(bytes_of("model"), before)
+    Path("ids.txt").write_text("d3\n\nd4\n", encoding="utf-8")
+    as_json = json.loads(run("learn", "model", "new.jsonl", "--json").out)
+    assert as_json["added"] == ["n1", "n2", "n3"]
+    assert {row["topic"] for row in as_json["topics"]} == {*TOPICS}
+    assert run("learn", "model", "--undo").out == f"The model {Path('model').resolve()} is what it was before.\n"
+    check_same(bytes_of("model"), before)
+    assert "2 unlearnt; 10 are trained on" in run("learn", "model", "--unlearn", "ids.txt", "--topics").out
+    assert "no earlier state is kept" in run.refuses("learn", "model", "--undo")
+    assert "--undo goes alone" in run.misuses("learn", "model", "new.jsonl", "--undo")
+    assert "Did you mean 'd1'?" in run.refuses("learn", "model", "--unlearn", "d1x")
+    assert run.refuses("learn", "model").startswith("There is nothing to learn")
+    assert "no field" not in run.refuses("learn", "nothing", "new.jsonl")

@@ -36,7 +36,7 @@ def learn(
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Let a model learn documents, corrections and topics, or unlearn documents: as if it were trained on all anew."""
+    """Add documents, corrections and topics to a model, or unlearn documents, as if it were trained on all anew."""
     from textcat.cli import _tables
     from textcat.training.learn import learn, undo_learn
 

@@ -35,7 +35,7 @@ class DocumentCounts(NamedTuple):
         return len(self.n_texts)
 
     @classmethod
-    def of(cls, parts: _Parts, counts: TermCounts, documents: np.ndarray) -> DocumentCounts:
+    def _of(cls, parts: _Parts, counts: TermCounts, documents: np.ndarray) -> DocumentCounts:
         """Return what was counted of some documents, by their positions."""
         ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # the texts of documents follow each other
         ends = np.maximum.accumulate(np.where(np.diff(parts.ends, prepend=0) > 0, ends, 0), dtype=np.int64)
@@ -55,7 +55,7 @@ class DocumentCounts(NamedTuple):
         return DocumentCounts([self.zones[i] for i in used.tolist()], n_texts, zone_of, _tidied(chosen))
 
     @classmethod
-    def joined(cls, parts: Sequence[DocumentCounts], documents: np.ndarray | None = None) -> DocumentCounts:
+    def _joined(cls, parts: Sequence[DocumentCounts], documents: np.ndarray | None = None) -> DocumentCounts:
         """Return the counts of the documents of all parts, or of those chosen by their positions, in that order."""
         zones = sorted({zone for part in parts for zone in part.zones})
         place = dict(zip(zones, range(len(zones)), strict=True))
@@ -95,7 +95,7 @@ class DocumentCounts(NamedTuple):
         return {name: _small(array) for name, array in arrays.items()}
 
     @classmethod
-    def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> DocumentCounts:
+    def _from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> DocumentCounts:
         """Return the counts of a file; ValueError if its arrays do not fit together."""
         n_texts, zone_of, sizes = (arrays[name].astype(np.int64) for name in ARRAYS[:3])
         ids, counts, ngrams, chars = (arrays[name].astype(np.int32) for name in ARRAYS[3:])

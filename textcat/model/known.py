@@ -58,7 +58,7 @@ class Known:
         }
 
     @classmethod
-    def from_entries(
+    def _from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
     ) -> Known:
         """Return what was kept; KeyError, TypeError or ValueError if it cannot have been."""
@@ -67,7 +67,7 @@ class Known:
         terms_of = {name: manifest["recipe"].get(name, {}) for name in ("tokens", "features")}
         if entries["terms_of"] != terms_of:
             raise ValueError("its documents were counted for another recipe")
-        counts = DocumentCounts.from_arrays(entries["zones"], entries["terms"], arrays)
+        counts = DocumentCounts._from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "judged", "ids", "n_train"))
         "".join([*ids, *names, *counts.zones, *counts.counts.terms]).encode("utf-8", "surrogatepass")
         judged_for = [tuple(names[i] for i in known) for known in sets]
@@ -92,7 +92,7 @@ class Known:
         return cls(corpus, counts, entries["keep"], entries["bands"], entries["is_measured"])
 
 
-def without_texts(corpus: Corpus, keep: str) -> Corpus:
+def _without_texts(corpus: Corpus, keep: str) -> Corpus:
     """Return a corpus of documents with no more of their zones than is kept to explain by."""
 
     def shortened(document: Document, keep: str) -> Document:

@@ -173,7 +173,7 @@ def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], E
                 files[name].seek(0)
             entries = json.loads(files[KNOWN].read())
             with np.load(files[KNOWN_COUNTS], allow_pickle=False) as arrays:
-                known = Known.from_entries(entries, dict(arrays), manifest)
+                known = Known._from_entries(entries, dict(arrays), manifest)
             return known, manifest, _evaluation(manifest)
         except ModelError:
             raise

@@ -91,7 +91,7 @@ class _CountedCorpus:
             for part in (self.corpus.train, self.corpus.test)
         )
         positions = np.concatenate([self._train, self._test])
-        self.kept = DocumentCounts.of(parts, counts, positions) if keep else None
+        self.kept = DocumentCounts._of(parts, counts, positions) if keep else None
         self._counts = features._of_use(parts, counts)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
@@ -104,10 +104,10 @@ class _CountedCorpus:
         counts = [kept]
         if self._copies:
             described = features._count_all(corpus.described())
-            counts.append(DocumentCounts.of(*described, np.arange(len(corpus.topics))))
+            counts.append(DocumentCounts._of(*described, np.arange(len(corpus.topics))))
         self._train, self._test = np.split(np.arange(len(kept)), [len(corpus.train)])
         self._described = np.arange(len(kept), len(kept) + len(corpus.topics))
-        self._counts = (DocumentCounts.joined(counts) if self._copies else kept).of_use(features)
+        self._counts = (DocumentCounts._joined(counts) if self._copies else kept).of_use(features)
         return self
 
     def _take_labels(self) -> None:

@@ -78,7 +78,7 @@ def learn(
     n_jobs: int | None = None,
     stages: Stages | None = None,
 ) -> Learnt:
-    """Let a trained model learn on: the result is, to the bit, that of training on all documents from the start.
+    """Train a model on, with more documents or without some: what comes out is, to the bit, training from the start.
 
     They are trained on in the order in which they came: those that were known, then the new ones. A document of a known
     id is a correction, and takes the place of the one that it corrects; without a text it corrects the topics alone.
@@ -231,14 +231,14 @@ class _Change(NamedTuple):
         new, parts = self.counted, [known.counts]
         if new:
             counted = features._count_all(new)
-            parts.append(DocumentCounts.of(*counted, np.arange(len(new))))
+            parts.append(DocumentCounts._of(*counted, np.arange(len(new))))
         place = {document.id: len(self.old) + i for i, document in enumerate(new)}
         order = [
             place.get(id_, i)
             for stay, added in zip(self._staying(), self.added, strict=True)
             for id_, i in (*((self.old[i].id, i) for i in stay), *((document.id, -1) for document in added))
         ]
-        return DocumentCounts.joined(parts, np.array(order, np.int64))
+        return DocumentCounts._joined(parts, np.array(order, np.int64))
 
     def corpus(self, before: Corpus, *, complete: bool) -> Corpus:
         """Return the corpus of the documents as they are now, with no more of their zones than was kept, or is new."""

@@ -25,7 +25,7 @@ from textcat.features.store import check_target
 from textcat.margin.problems import Solution, _in_rows, _side_by_side
 from textcat.margin.solve import solve
 from textcat.model.kept import _title_of, kept_examples, what_to_keep
-from textcat.model.known import Known, without_texts
+from textcat.model.known import Known, _without_texts
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
@@ -181,7 +181,7 @@ def _train(
         check_target(store)
     keep, learns_on = _kept(corpus, recipe, keep, store)
     # Now, as there may be no texts later on.
-    named, without = _named(corpus, recipe, keep), without_texts(corpus, keep) if learns_on else None
+    named, without = _named(corpus, recipe, keep), _without_texts(corpus, keep) if learns_on else None
     _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
     stages = stages or Stages()
     release_memory()
