@@ -15,8 +15,9 @@ pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 pytest.importorskip("textcat.teaching.session", reason="topics cannot be taught yet")
 
 from textcat.documents import Document
-from textcat.serving.teach import Queue, serve
+from textcat.serving.teach import serve
 from textcat.teaching.pool import Pool
+from textcat.teaching.queues import Queue
 from textcat.teaching.session import Session
 
 PAGE = Path(textcat.__file__).parent / "serving" / "page"

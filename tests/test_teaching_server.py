@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import zipfile
+from contextlib import suppress
 
 import pytest
 
@@ -15,10 +16,12 @@ httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 pytest.importorskip("textcat.teaching.session", reason="topics cannot be taught yet")
 
 from textcat.documents import Document  # noqa: E402
+from textcat.errors import TextcatError  # noqa: E402
 from textcat.serving._front import Limits, Log  # noqa: E402
 from textcat.serving.keys import Keys, new_key  # noqa: E402
-from textcat.serving.teach import Queue, Teaching  # noqa: E402
+from textcat.serving.teach import Teaching  # noqa: E402
 from textcat.teaching.pool import Pool  # noqa: E402
+from textcat.teaching.queues import Queue, read_queues  # noqa: E402
 from textcat.teaching.session import Session  # noqa: E402
 
 WORDS = ("wheat", "gold", "coffee", "copper", "rice")
@@ -179,7 +182,7 @@ def test_words_can_be_marked(service):
     assert post(service, "/mark", topic="wheat", term="gold", speaks_for=False).json()["marks"]["gold"] is False
     assert get(service, "").json()["topics"][0]["marks"] == {"gold": False, "wheat": True}
     assert post(service, "/mark", topic="wheat", term="gold", speaks_for=None).json()["marks"] == {"wheat": True}
-    assert_problem(post(service, "/mark", topic="wheat", term="xyzzy", speaks_for=True), 422, "xyzzy")
+    assert_problem(post(service, "/mark", topic="wheat", term="xyzzy", speaks_for=True), 409, "xyzzy")
     reasons = get(service, "/evidence", topic="wheat", position=0).json()["reasons"]
     assert max(reasons, key=lambda reason: reason["contribution"])["term"] == "wheat"
     assert {"zone", "start", "end"} == reasons[0]["spans"][0].keys()
@@ -192,8 +195,8 @@ def test_a_topic_begins_with_a_query_or_an_example_and_answers_may_be_for_severa
     body = {"topic": "wheat", "position": 2, "answer": "no", "others": {"gold/<b>": "no"}}
     assert post(service, "/answer", **body).status_code == 200
     assert [each.position for each in session.judgements("gold/<b>")] == [1, 2]
-    assert_problem(post(service, "/topics", topic="wheat"), 422, "already")
-    assert_problem(post(service, "/topics", topic="x", examples=["no such"]), 422, "no such")
+    assert_problem(post(service, "/topics", topic="wheat"), 409, "already")
+    assert_problem(post(service, "/topics", topic="x", examples=["no such"]), 409, "no such")
     assert_problem(post(service, "/answer", **{**body, "others": {"none": "no"}}), 404, "none")
 
 
@@ -230,6 +233,55 @@ def test_a_list_of_documents_waits_to_be_looked_at(service):
     rows = get(service, "/queue", name="odd").json()["documents"]
     assert [(row["position"], row["labelled"]) for row in rows] == [(3, True), (5, False)]
     assert_problem(get(service, "/queue", name="none"), 404, "none")
+
+
+def test_a_list_is_read_as_a_report_writes_it(pool, tmp_path):
+    path = tmp_path / "suspects.jsonl"
+    rows = [("d3", "wheat", True), ("d9", "gold", False), ("elsewhere", "gold", False), ("d5", "wheat", None)]
+    path.write_text(
+        "".join(json.dumps({"id": i, "topic": t, "labelled": has, "split": "train"}) + "\n" for i, t, has in rows)
+    )
+    names = ["wheat in suspects.jsonl", "gold in suspects.jsonl"]
+    assert read_queues(path, pool) == [
+        Queue(names[0], "wheat", [(3, True), (5, None)]),
+        Queue(names[1], "gold", [(9, False)]),
+    ]
+    for text, words in (
+        ('{"id": 3, "topic": "a"}', "Line 1"),
+        ("[]", "Line 1"),
+        ("{", "Line 1"),
+        ("", "none is listed"),
+        ('{"id": "x", "topic": "a"}', "none of the 1"),
+    ):
+        path.write_text(text)
+        with pytest.raises(TextcatError, match=words):
+            read_queues(path, pool)
+    with pytest.raises(TextcatError, match="Cannot read the list"):
+        read_queues(tmp_path / "absent", pool)
+
+
+def test_the_command_opens_the_labels_that_a_report_doubts(tmp_path, monkeypatch, newswire_model):
+    from textcat import cli
+
+    served = []
+
+    def serve(session, host, port, **how):
+        served.append((session.topics(), session.about("wheat"), how))
+        return 15
+
+    monkeypatch.setattr("textcat.serving.teach.serve", serve)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.jsonl").write_text('{"id": "3", "topic": "wheat", "labelled": true}\n')
+    options = ["teach", "newswire", "--list", "odd.jsonl", "--model", str(newswire_model), "-j", "1", "--no-browser"]
+    monkeypatch.setattr("sys.argv", ["textcat", *options])
+    with suppress(SystemExit):
+        cli.main()
+    ((topics, about, how),) = served
+    assert topics == ["wheat"]
+    assert about["model"]
+    (queue,) = how["queues"]
+    assert (queue.topic, [has for _, has in queue.documents]) == ("wheat", [True])
+    assert how["path"] == "#view=judge&topic=wheat&list=wheat+in+odd.jsonl"
 
 
 def test_everything_is_exported(service, tmp_path):
@@ -316,6 +368,28 @@ def test_no_page_of_another_site_can_ask_or_answer(service, session):
     assert answer.status_code == 200
 
 
+def test_an_answer_that_cannot_be_written_is_told_and_does_not_count(pool, tmp_path, monkeypatch):
+    session = Session.create(tmp_path / "session", pool)
+    session.add_topic("wheat")
+    service = Teaching(session, log=Log(None))
+    body = {"topic": "wheat", "position": 0, "answer": "yes"}
+
+    def fails(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("textcat.files.sync", fails)
+        assert_problem(post(service, "/answer", **body), 507, "No space left")
+    assert not session.judgements("wheat")
+    assert post(service, "/answer", **body).json()["counts"]["yes"] == 1
+    assert post(service, "/mark", topic="wheat", term="gold", speaks_for=False).status_code == 200
+    expected = session.next("wheat")
+    service.close()
+    session.close()
+    with Session.open(tmp_path / "session", pool) as again:
+        assert again.next("wheat") == expected
+
+
 def test_with_keys_the_name_of_the_key_is_the_person(session, tmp_path):
     key, line = new_key("carol")
     (tmp_path / "keys").write_text(line + "\n")
@@ -349,4 +423,4 @@ def test_all_routes_are_described(service):
     assert used == schema["components"]["schemas"].keys()
     for path, operations in schema["paths"].items():
         for operation in operations.values():
-            assert {"401", "403", "421"} <= operation["responses"].keys(), path
+            assert {"401", "403", "421", "500"} <= operation["responses"].keys(), path

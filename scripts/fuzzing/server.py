@@ -1,5 +1,7 @@
 """Fuzz the server: ``scripts/fuzz server`` asks every route what it may be asked, and what not, by schemathesis.
 
+``scripts/fuzz server --teach`` does so with the server of `textcat teach`.
+
 ``scripts/fuzz server --exchange`` lets 200 clients ask while the model is exchanged every 10 seconds: each answer must
 be, to the bit, that of the version it names. Both print the server's memory before and after.
 """
@@ -34,6 +36,7 @@ def main(arguments: list[str]) -> None:
     """Fuzz as the command line asks for it; exit with 1 if something was found."""
     parser = argparse.ArgumentParser(prog="scripts/fuzz server", description=__doc__)
     parser.add_argument("--minutes", type=float, help="how long (default: 10, with --exchange 5)")
+    parser.add_argument("--teach", action="store_true", help="the server of `textcat teach` instead")
     parser.add_argument("--exchange", action="store_true", help="exchange the model while clients ask")
     parser.add_argument("--clients", type=int, default=200, help="with --exchange: how many (default: %(default)s)")
     parser.add_argument("--every", type=float, default=10, help="with --exchange: seconds (default: %(default)g)")
@@ -42,7 +45,7 @@ def main(arguments: list[str]) -> None:
         if options.exchange:
             found = _exchange(Path(folder), 60 * (options.minutes or 5), options.clients, options.every)
         else:
-            found = _schema(Path(folder), 60 * (options.minutes or 10))
+            found = _schema(Path(folder), 60 * (options.minutes or 10), teach=options.teach)
     sys.exit(1 if found else 0)
 
 
@@ -54,13 +57,35 @@ def _model(tau: int) -> textcat.Tagger:
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Serve a model as `news`; yield the address and the process."""
-    command = [sys.executable, "-m", "textcat", "serve", f"news={folder}", "--port", "0", "--log", "events", *options]
+    command = ["serve", f"news={folder}", "--port", "0", "--log", "events", *options]
+    with _started(folder, command) as started:
+        yield started
+
+
+@contextmanager
+def taught(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Serve a session with some answers; yield the address and the process."""
+    archive = folder.with_suffix(".jsonl")
+    lines = [
+        json.dumps({"id": f"d{i}", "title": f"{WORDS[i % 12]} {i}", "text": " ".join(WORDS[i % 5 : i % 11 + 1])})
+        for i in range(300)
+    ]
+    archive.write_text("\n".join(lines))
+    command = ["teach", str(archive), "--topic", "strikes in the energy sector", "--example", "d0"]
+    with _started(folder, [*command, "--session", str(folder), "--no-browser", "--port", "0"]) as started:
+        yield started
+
+
+@contextmanager
+def _started(folder: Path, command: list[str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    command = [sys.executable, "-m", "textcat", *command]
     log = open(folder.with_suffix(".log"), "wb")  # noqa: SIM115
     process = subprocess.Popen(command, stdout=log, stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None
-        line = process.stderr.readline().decode()
-        yield line.split(" at ")[1].split()[0], process
+        while not (found := re.search(r"http://[\d.:]+", process.stderr.readline().decode())):
+            assert process.poll() is None
+        yield found[0], process
     finally:
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)
@@ -76,9 +101,13 @@ def memory(process: int) -> int:
     return 1024 * own + sum(memory(int(child)) for child in children)
 
 
-def _schema(folder: Path, seconds: float) -> bool:
-    textcat.save(_model(50), folder / "model")
-    with served(folder / "model", "--workers", "2", "--seconds", "10") as (url, process):
+def _schema(folder: Path, seconds: float, *, teach: bool) -> bool:
+    if teach:
+        server = taught(folder / "model")
+    else:
+        textcat.save(_model(50), folder / "model")
+        server = served(folder / "model", "--workers", "2", "--seconds", "10")
+    with server as (url, process):
         before = memory(process.pid)
         settings = ["--config-file", str(HOOKS.with_name("schemathesis.toml"))]
         command = [sys.executable, "-m", "schemathesis.cli", *settings, "run", f"{url}/openapi.json", "--checks", "all"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
 
 import typer
 from typer import Argument, BadParameter, Option
@@ -15,7 +16,9 @@ from textcat.cli.app import _Interrupted
 from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
+    from textcat.documents import Corpus
     from textcat.reading.records import InputSettings
+    from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
 _EXPORTS = ("labels", "corpus", "model", "audit")
@@ -25,7 +28,8 @@ _POOL = "pool"  # in the folder of a session
 @common.with_options(read=common.input_settings)
 def teach(
     inputs: Annotated[
-        list[str], Argument(metavar="ARCHIVE...", help="Files, folders, patterns or URLs; or a session's folder.")
+        list[str],
+        Argument(metavar="ARCHIVE...", help="Files, folders, patterns, URLs or a known corpus; or a session's folder."),
     ],
     read: "InputSettings",
     topic: Annotated[list[str] | None, Option(help="Name of the topic. May be repeated.")] = None,
@@ -35,6 +39,14 @@ def teach(
         list[str] | None, Option(metavar="ID", help="A document of a new topic. May be repeated.")
     ] = None,
     model: Annotated[str, Option(metavar="MODEL:TOPIC", help="Begin a new topic with what a model knows of one.")] = "",
+    list_: Annotated[
+        Path | None,
+        Option(
+            "--list",
+            metavar="FILE",
+            help="Look through documents that `report --suspects` lists; --model FOLDER helps.",
+        ),
+    ] = None,
     session: Annotated[
         Path | None, Option(help="Folder of the session.", show_default="ARCHIVE's name and -session")
     ] = None,
@@ -74,7 +86,9 @@ def teach(
     if export and export not in _EXPORTS:
         raise BadParameter(f"--export is one of {', '.join(_EXPORTS)}, not {export!r}")
     new: dict[str, Any] = {"description": description, "query": query, "examples": tuple(example or ())}
-    if model:
+    if list_ and (terminal or export):
+        raise BadParameter("--list is looked through on the page: leave out --terminal and --export")
+    if model and not (list_ and Path(model).is_dir()):
         new["model"] = _model_and_topic(model)
     if any(new.values()) and len(topic or ()) != 1:
         raise BadParameter("--description, --query, --example and --model are of one topic: give one --topic")
@@ -94,7 +108,8 @@ def teach(
 
             ask(opened, topic or opened.topics()[-1:], person or _user())
         else:
-            _serve(opened, host, port, keys, browser=not no_browser)
+            queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
+            _serve(opened, host, port, keys, queues, browser=not no_browser)
     typer.echo(f"textcat: every answer is kept; `textcat teach {folder}` goes on.", err=True)
 
 
@@ -161,10 +176,34 @@ def _opened(
     else:
         from textcat.teaching.pool import build_pool
 
-        pool = build_pool(inputs, folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=common.new_stages())
+        pool = build_pool(
+            _archive(inputs), folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=common.new_stages()
+        )
         opened = Session.create(folder, pool, seed=seed, overlap=overlap)
     with opened:
         yield opened
+
+
+def _archive(inputs: list[str]) -> "list[str] | Corpus":
+    """Return the inputs, or the corpus that they name, training and test."""
+    from textcat.corpus.catalogue import cards, open_corpus
+
+    if len(inputs) == 1 and inputs[0] in cards() and not Path(inputs[0]).exists():
+        return open_corpus(inputs[0])
+    return inputs
+
+
+def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
+    """Read lists, and begin the topics that the session does not have, with what a model knows of them."""
+    from textcat.model import storage
+    from textcat.teaching.queues import read_queues
+
+    queues = read_queues(path, session.pool)
+    tagger = storage.load(Path(model)) if model else None
+    for queue in queues:
+        if queue.topic not in session.topics():
+            session.add_topic(queue.topic, model=(tagger, queue.topic) if tagger else None)
+    return queues
 
 
 def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dict[str, Any], person: str) -> None:
@@ -190,7 +229,9 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
     typer.echo(f"textcat: wrote {out}", err=True)
 
 
-def _serve(session: "Session", host: str, port: int, keys: Path | None, *, browser: bool) -> None:
+def _serve(
+    session: "Session", host: str, port: int, keys: Path | None, queues: "list[Queue]", *, browser: bool
+) -> None:
     def told(url: str) -> None:
         typer.echo(f"textcat: the page is at {url}; Ctrl-C ends.", err=True)
 
@@ -209,5 +250,7 @@ def _serve(session: "Session", host: str, port: int, keys: Path | None, *, brows
     known = Keys(keys)
     if not known and not is_loopback(host):
         warn(f"whoever can reach {host} can answer: give --keys FILE, or --host 127.0.0.1")
-    if page.serve(session, host, port, keys=known, open_browser=browser, on_start=told) == signal.SIGINT:
+    path = "#" + urlencode({"view": "judge", "topic": queues[0].topic, "list": queues[0].name}) if queues else ""
+    how: dict[str, Any] = {"queues": queues, "keys": known, "open_browser": browser, "path": path, "on_start": told}
+    if page.serve(session, host, port, **how) == signal.SIGINT:
         raise _Interrupted

@@ -329,7 +329,10 @@ def _about_suspects(parts: Sequence[_Scored]) -> str:
     who = " and ".join(f"{len(part.documents):,} documents, each scored by {part.by}" for part in parts)
     return (
         f"<p>{_text(who)}. A label is listed if the score says the opposite as confidently as it does, on average, "
-        "of documents that bear the opposite label, the surest first. Look at them: the model may be wrong, too.</p>"
+        "of documents that bear the opposite label, the surest first. Look at them: the model may be wrong, too. "
+        "<code>textcat report … --suspects suspects.jsonl</code> lists all of them, and "
+        "<code>textcat teach ARCHIVE --list suspects.jsonl</code> opens that list on a page, to judge "
+        "them one after the other.</p>"
     )
 
 

@@ -26,12 +26,14 @@ _PROBLEMS = {
     404: "There is no such model, topic or page.",
     405: "The path cannot be asked by this method.",
     408: "The body has come too slowly.",
+    409: "It does not fit what there is: `detail` says why.",
     413: "The body, or what it is inflated to, is too large; or there are too many documents.",
     415: "The body is of another type, or encoding.",
     421: "The request names another host.",
     422: "The request is not as it should be: `errors` says where.",
     429: "Too many requests of this client: `Retry-After` says how many seconds to wait.",
     500: "The server has failed.",
+    507: "What was sent could not be written to the disk, and does not count.",
     503: "The server is busy, or the answer took too long.",
 }
 _ALWAYS = (400, 401, 404, 405, 429, 500, 503)

@@ -112,7 +112,7 @@ class ProgressQuery(OfTopic):
     """How much is to be found, and how surely."""
 
     target: float = Field(0.95, gt=0, lt=1, allow_inf_nan=False)
-    confidence: float = Field(0.95, gt=0, lt=1, allow_inf_nan=False)
+    confidence: float = Field(0.95, ge=0.5, lt=1, allow_inf_nan=False)
 
 
 class QueueQuery(_Query):
@@ -267,7 +267,7 @@ class EstimateAnswer(BaseModel):
     low: float
     high: float
     relevant: float
-    more: int | None = Field(description="Answers that are still needed; null: not known yet.")
+    more: int | None = Field(description="Answers that are still needed if none of them is yes; null: not known yet.")
 
 
 class ProgressAnswer(BaseModel):

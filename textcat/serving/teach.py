@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from textcat.teaching.judgements import Judgement
+    from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
 T = TypeVar("T")
@@ -57,14 +58,6 @@ _DOWNLOAD: dict[int | str, dict[str, Any]] = {
         },
     }
 }
-
-
-class Queue(NamedTuple):
-    """A list of documents that wait to be looked at, such as those whose labels are probably wrong."""
-
-    name: str
-    topic: str
-    documents: list[tuple[int, bool | None]]  # positions; whether they bore the label where the list was made
 
 
 class Teaching(Application):
@@ -117,7 +110,7 @@ class Teaching(Application):
         try:
             return await asyncio.get_running_loop().run_in_executor(executor, partial(function, *arguments))
         except TextcatError as error:
-            raise Problem(422, str(error)) from None
+            raise Problem(507 if isinstance(error.__cause__, OSError) else 409, str(error)) from None
 
     def close(self) -> None:
         """End when all that has begun is done."""
@@ -170,7 +163,7 @@ async def _check_json(call: Call) -> None:
 
 def _teaching(service: Teaching) -> APIRouter:
     routes, session = router("teach"), service.session
-    changing = {**problems(body=True), **problems(403, 421)}
+    changing = problems(403, 409, 421, 507, body=True)
 
     @routes.post("/api/v1/teach/topics", response_model=s.NextAnswer, responses=changing)
     async def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
@@ -184,7 +177,7 @@ def _teaching(service: Teaching) -> APIRouter:
 
         return await service._change(add)
 
-    @routes.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=problems(403, 421, 422))
+    @routes.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=problems(403, 409, 421, 422))
     async def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
         """Return the document that is to be judged next."""
         return await service._change(_next, session, query.topic, _person(call, query.person))
@@ -246,7 +239,7 @@ def _teaching(service: Teaching) -> APIRouter:
 
 def _reading(service: Teaching) -> APIRouter:
     routes, session = router("teach"), service.session
-    of_query = problems(403, 421, 422)
+    of_query = problems(403, 409, 421, 422)
 
     @routes.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 421))
     async def about(call: Call) -> dict[str, Any]:

@@ -7,6 +7,7 @@ const VIEWS = ["judge", "search", "judged", "people", "topics"];
 const TERMS = 60;      // of which the text shows the evidence,
 const LISTED = 10;     // and how many are listed
 const LONG = 200_000;  // characters of a text from which on it is not marked: a browser takes too long for it
+const FEW = 4;         // other topics that are shown without being asked for
 const PAGE = 50;       // entries of a list that are asked for at a time
 const DISAGREE = "people disagree"; // the list of what people disagree on
 const PLAIN = ["body", "text"]; // zones whose names say nothing
@@ -243,6 +244,7 @@ const when = (at) => (at ? new Date(at).toLocaleString("en", { dateStyle: "mediu
 
 function drawAlso(answers) {
   const others = state.about.topics.filter(({ topic }) => topic !== state.topic);
+  if ($("also").hidden && others.length > FEW) $("also").open = false;
   $("also").hidden = !others.length;
   $("also-topics").replaceChildren(...others.map(({ topic }) => {
     const select = node("select", { "data-topic": topic }, [["", "not judged"], ["yes", "yes"], ["no", "no"]].map(([value, words]) => node("option", { value, selected: (answers[topic] ?? "") === value }, words)));
@@ -424,15 +426,19 @@ async function drawProgress() {
   }
 }
 
+// At first an estimate may say no more than that most of the archive may belong to the topic.
+const estimated = ({ estimate, found, documents }) => (estimate && (estimate.relevant <= documents / 2 || found > documents / 4) ? estimate : null);
 const minutes = (n) => (n < 1.5 ? "a minute" : n < 90 ? `${Math.round(n)} minutes` : `${(n / 60).toFixed(1).replace(".0", "")} hours`);
 
 function progress(found) {
-  const { counts, estimate, target, confidence, pace } = found;
+  const { counts, target, confidence, pace } = found;
+  const estimate = estimated(found);
   const judged = counts.yes + counts.no;
   const share = `${percent(target)} of them, with ${percent(confidence)} confidence`;
   const parts = [node("p", { class: "big" }, node("b", {}, counted.format(found.found)), ` found in ${count(judged, "answer")}`)];
-  if (estimate?.more === 0) parts.push(node("p", { class: "stop" }, node("strong", {}, "You may stop: "), `what you have is at least ${share}.`));
-  else if (typeof estimate?.more === "number") parts.push(node("p", { class: "more" }, node("b", {}, `${counted.format(estimate.more)} more`), ` for ${share}`, pace ? `: about ${minutes(estimate.more / pace)}.` : "."));
+  const more = found.estimate?.more;
+  if (more === 0) parts.push(node("p", { class: "stop" }, node("strong", {}, "You may stop: "), `what you have is at least ${share}.`));
+  else if (typeof more === "number") parts.push(node("p", { class: "more" }, node("b", {}, `${counted.format(more)} more`), ` without a yes, and you have ${share}`, pace ? `: about ${minutes(more / pace)}.` : "."));
   else parts.push(node("p", { class: "more aside" }, "How many answers are still needed is not known yet."));
   parts.push(gain(found));
   const numbers = [];
@@ -446,14 +452,16 @@ function progress(found) {
 }
 
 // The gain curve: what has been found after each answer; the band is what there may be in all.
-function gain({ curve, estimate, found, counts }) {
+function gain(about) {
+  const { curve, found, counts } = about;
+  const estimate = estimated(about);
   const [W, H, L, B, T] = [380, 190, 34, 26, 10];
   const last = curve.at(-1);
   const answers = Math.max(last[0], 10);
   const total = estimate && estimate.relevant > 0 ? Math.max(estimate.relevant, found) : null;
   const least = estimate?.high > 0 ? Math.max(found, found / estimate.high) : found;
   const most = estimate?.low > 0 ? found / estimate.low : Infinity;
-  const top = Math.max(5, found * 1.1, total === null ? 0 : Math.min(Math.max(total * 1.25, Math.min(most, total * 2)), Math.max(found * 4, 20)));
+  const top = Math.max(5, found * 1.1, total === null ? 0 : Math.max(total * 1.15, Math.min(most * 1.05, total * 1.6)));
   const x = (n) => L + ((W - L - 8) * n) / answers;
   const y = (n) => T + (H - B - T) * (1 - clamp(n / top, 0, 1));
   const path = curve.map(([n, value], i) => `${i ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("");
@@ -463,7 +471,7 @@ function gain({ curve, estimate, found, counts }) {
   const ends = [label(L, H - 8, "0", "start"), label(W - 8, H - 8, count(answers, "answer"), "end")];
   const axes = [node("line", { class: "grid", x1: L, x2: W - 8, y1: y(0), y2: y(0) }), node("line", { class: "grid", x1: L, x2: W - 8, y1: y(top / 2), y2: y(top / 2) })];
   const words = `${counted.format(found)} found after ${count(last[0], "answer")}.`;
-  const more = estimate ? ` The band is what there is in all: about ${counted.format(Math.round(total ?? found))} (dashed), ${counted.format(Math.round(least))} to ${most > 1e9 ? "any number" : counted.format(Math.round(most))}.` : counts.yes + counts.no ? " How many there are cannot be estimated yet." : "";
+  const more = estimate ? ` The band is what there is in all: about ${counted.format(Math.round(total ?? found))}${line.length ? " (dashed)" : ""}, ${counted.format(Math.round(least))} to ${most > 1e9 ? "any number" : counted.format(Math.round(most))}.` : counts.yes + counts.no ? " How many there are cannot be estimated yet." : "";
   return node("figure", {}, node("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Documents found, by answers. ${words}${more}` }, rect, axes, ticks, ends, line, node("path", { class: "gain", d: path })),
     node("figcaption", {}, words, more));
 }

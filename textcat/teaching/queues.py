@@ -1,0 +1,75 @@
+"""Lists of documents that somebody is to look at, such as those whose labels a report says are probably wrong."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from textcat.errors import TextcatError
+from textcat.files import similar_files
+from textcat.teaching.pool import Pool, PoolError
+
+
+class Queue(NamedTuple):
+    """Documents of a pool that wait to be looked at, for one topic."""
+
+    name: str
+    topic: str
+    documents: list[tuple[int, bool | None]]  # positions; whether they bear the topic's label where the list was made
+
+
+def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
+    """Read lines of JSON with `id` and `topic`, and maybe `labelled`, as `textcat report --suspects` writes them.
+
+    Parameters
+    ----------
+    path : path
+    pool : Pool
+        Documents that it does not have are left out.
+
+    Returns
+    -------
+    list of Queue
+        One for each topic, in the order in which they come.
+
+    Raises
+    ------
+    TextcatError
+        If the file cannot be read, is no such list, or the pool has none of its documents.
+    """
+    found: dict[str, list[tuple[int, bool | None]]] = {}
+    n = 0
+    for entry in _entries(Path(path).expanduser()):
+        n += 1
+        try:
+            position = pool.position_of(entry["id"])
+        except PoolError:
+            continue
+        found.setdefault(entry["topic"], []).append((position, entry.get("labelled")))
+    if not found:
+        reason = f"has none of the {n:,} documents" if n else "can show none, as none is listed"
+        raise TextcatError(f"The archive {reason} of the list {path}: name the archive that the list was made from.")
+    return [Queue(f"{topic} in {Path(path).name}", topic, documents) for topic, documents in found.items()]
+
+
+def _entries(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise TextcatError(f"Cannot read the list {path}: {error.strerror}.{similar_files(path)}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = orjson.loads(line)
+        except ValueError:
+            entry = None
+        known = isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("id", "topic"))
+        if not known or not isinstance(entry.get("labelled"), bool | None):
+            raise TextcatError(
+                f"Line {number} of the list {path} is no object of JSON with `id`, `topic` and `labelled`: "
+                "`textcat report --suspects FILE` writes such lists."
+            )
+        yield entry
