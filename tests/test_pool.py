@@ -2,19 +2,28 @@
 
 import gzip
 import json
+import os
+import random
+import signal
+import time
 import zipfile
 from dataclasses import replace
 from mmap import mmap
 
 import numpy as np
 import pytest
+from archive_runs import make_archive
 
 import textcat
+from textcat import files
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.progress import Stages
 from textcat.reading.records import InputSettings
 from textcat.recipe import read_recipe
+from textcat.teaching import _archive as archives
 from textcat.teaching import _index as index
+from textcat.teaching._archive import read_archive
 from textcat.teaching.pool import Pool, PoolError, build_pool, open_pool
 
 TEXTS = [
@@ -181,6 +190,122 @@ def test_many_documents_have_rows_of_words_alone(tmp_path, corpus, documents, mo
     assert pool.recipe.features["ngrams"] == 1
     assert not any(" " in term for term in pool.features.vocabulary_)
     same(pool, Pool.from_documents(documents))
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+
+SMALL = InputSettings(block_bytes=3000)
+
+
+@pytest.fixture
+def in_pieces(monkeypatch):
+    """All archives are as though they were large."""
+    monkeypatch.setattr(index, "PAIRS_UP_TO", 0)
+    monkeypatch.setattr(archives, "_PIECES_FROM", 0)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture(scope="module")
+def long_archive(tmp_path_factory):
+    return make_archive(tmp_path_factory.mktemp("long") / "a.jsonl", 150)
+
+
+@pytest.mark.parametrize("recipe", ["teach", "best", "paum", "most"])
+def test_rows_of_pieces_are_those_of_all_texts_in_memory(tmp_path, long_archive, in_pieces, monkeypatch, recipe):
+    if recipe == "most":
+        recipe = read_recipe("teach").with_settings(["features.max_features=50", "features.zones={title=2,body=1}"])
+    with monkeypatch.context() as patched:
+        patched.setattr(index, "_from_texts", None)  # nothing is counted anew
+        build_pool(long_archive, tmp_path / "pool", recipe=recipe, settings=SMALL)
+    monkeypatch.setattr(archives, "_PIECES_FROM", 1 << 40)
+    build_pool(long_archive, tmp_path / "other", recipe=recipe, settings=SMALL)
+    assert content(tmp_path / "pool") == content(tmp_path / "other")
+    assert {"index/manifest.json", "_rejected.jsonl", "part-00000.jsonl"} < content(tmp_path / "pool").keys()
+
+
+def pieces_in(folder):
+    return sorted((folder / "_pieces").iterdir())
+
+
+def read(archive, folder, **settings):
+    with read_archive(archive, folder, read_recipe("teach"), SMALL, stages=Stages(), **settings):
+        pass
+
+
+def test_pieces_that_are_damaged_or_missing_are_counted_anew(tmp_path, long_archive, in_pieces, caplog):
+    expected = content(build_pool(long_archive, tmp_path / "pool", settings=SMALL).folder)
+    for number, damage in enumerate(["cut", "gone", "flipped"]):
+        folder = tmp_path / str(number)
+        read(long_archive, folder)
+        path = pieces_in(folder)[2 * number]
+        data = path.read_bytes()
+        path.write_bytes(data[:-100] if damage == "cut" else data[:2000] + bytes([data[2000] ^ 1]) + data[2001:])
+        if damage == "gone":
+            path.unlink()
+        caplog.clear()
+        assert content(build_pool(long_archive, folder, settings=SMALL).folder) == expected
+        assert "Terms are counted anew" in caplog.text
+
+
+class Broken(BaseException):
+    """The process is no more: no handler of an error is to catch it."""
+
+
+def test_a_pool_goes_on_wherever_making_it_was_broken_off(tmp_path, long_archive, in_pieces, monkeypatch):
+    expected = content(build_pool(long_archive, tmp_path / "pool", settings=SMALL).folder)
+    broken_at, done = [0], [0]
+
+    def counted(function):
+        def step(*arguments):
+            done[0] += 1
+            if done[0] == broken_at[0]:
+                raise Broken
+            return function(*arguments)
+
+        return step
+
+    for step in ("create", "reopen", "_write", "sync", "rename", "remove", "_cut", "sync_folder"):
+        monkeypatch.setattr(files, step, counted(getattr(files, step)))
+    read(long_archive, tmp_path / "counted", max_records=16)
+    n_steps = done[0]
+    assert n_steps > 50
+    for place in range(1, n_steps, n_steps // 12):
+        folder, broken_at[0], done[0] = tmp_path / str(place), place, 0
+        with pytest.raises(Broken):
+            read(long_archive, folder, max_records=16)
+        read(long_archive, folder, max_records=16)
+        assert same_texts(content(build_pool(long_archive, folder, settings=SMALL).folder)) == same_texts(expected)
+
+
+def same_texts(made):
+    """What is in a folder, however texts are divided into shards."""
+    shards = [name for name in sorted(made) if name.startswith("part-")]
+    rest = {name: data for name, data in made.items() if name not in {*shards, "index/manifest.json"}}
+    return b"".join(made[name] for name in shards), rest
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.long
+def test_a_pool_whose_making_is_killed_at_random_moments_is_the_same(tmp_path, long_archive, in_pieces):
+    began = time.perf_counter()
+    expected = content(build_pool(long_archive, tmp_path / "pool", settings=SMALL).folder)
+    longest, draw, killed, number = time.perf_counter() - began, random.Random(0), 0, 0
+    while killed < 12:
+        number += 1
+        folder, ended = tmp_path / str(number), False
+        while not ended:
+            child = os.fork()
+            if not child:  # all that is needed is loaded here already
+                try:
+                    build_pool(long_archive, folder, settings=SMALL, jobs=1)
+                finally:
+                    os._exit(0)
+            time.sleep(draw.uniform(0, longest))
+            os.kill(child, signal.SIGKILL)
+            ended = os.waitpid(child, 0)[1] == 0
+            killed += not ended
+            longest *= 0.8 if ended else 1.05
+        assert content(folder) == expected
 
 
 def test_documents_made_by_programs_may_hold_halves_of_surrogate_pairs(tmp_path):

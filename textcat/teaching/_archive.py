@@ -3,11 +3,12 @@
 import hashlib
 import logging
 import os
+import pickle
 import shutil
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,11 +16,12 @@ import orjson
 
 from textcat import __version__, files
 from textcat.documents import Corpus, Document
+from textcat.features.tfidf import TfIdf
 from textcat.files import installed_version
 from textcat.progress import Stages
 from textcat.reading.batches import _read_batches
 from textcat.reading.formats import _batch_records
-from textcat.reading.records import Batch, InputSettings, Record
+from textcat.reading.records import Batch, InputSettings, Record, Rejection
 from textcat.reading.sources import Source, _find
 from textcat.recipe import Recipe
 from textcat.tagging._folder import JOURNAL, ShardWriter, open_folder
@@ -28,12 +30,16 @@ from textcat.tagging._workers import open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, escape_undecodable
 from textcat.tagging.run import _check_apart, _facts_of_reading, _warn_of_changes
 from textcat.tagging.summary import Counts, RunState, kind_of_reason
+from textcat.teaching._pieces import may_be_pieces, name_of, piece_of
 
 log = logging.getLogger(__name__)
 
 #: What a batch holds, unless the settings say otherwise: of more documents together, terms are looked up less often.
 _BLOCK_BYTES = 4 << 20
 _DOCUMENTS_PER_BATCH = 4096  # of a corpus
+# Of less input no pieces are kept: the terms of so little are soon counted anew, in memory.
+_PIECES_FROM = 32 << 20
+PIECES = "_pieces"
 DERIVED = ("index", "rows")  # what is made of the shards, in this order removed
 
 
@@ -61,14 +67,22 @@ class Archive:
                 yield from file
 
 
+@dataclass
+class _ReadBatch(TaggedBatch):
+    """The lines of a batch's documents, what was rejected, and the piece of these documents, if one is kept."""
+
+    piece: bytes = b""
+
+
 class _Reading(NamedTuple):
-    """What is read: whole batches of it and what becomes of them."""
+    """What is read, and how."""
 
     facts: dict[str, Any]  # as of `open_folder`
     inputs: list[dict[str, Any]]
     sources: Sequence[Source]  # none of a corpus
     corpus: Corpus | None
     settings: InputSettings
+    features: TfIdf | None  # of pieces; None if none are kept
 
     @property
     def n_bytes(self) -> int | None:
@@ -95,28 +109,36 @@ def read_archive(
     """
     reading = _reading_of(inputs, recipe, settings)
     _check_apart(reading.sources, folder)
-    # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the lock.
-    with (
-        open_workers(jobs, reading.n_bytes) as workers,
-        open_folder(folder, reading.facts, reading.inputs, restart=restart) as state,
-    ):
-        for name in DERIVED if not state.finished else ():
-            shutil.rmtree(folder / name, ignore_errors=True)
-        for stray in folder.glob(f".*{files.UNFINISHED}"):  # left by a run that was killed
-            shutil.rmtree(stray, ignore_errors=True)
-        if not state.finished:
-            with (
-                stages._stage("read") as bar,
-                closing(ShardWriter(folder, state, OutputSettings(), **limits)) as shards,
-            ):
-                bar.show(completed=state.counts.records)
-                with closing(_read(reading, state, workers)) as results:
-                    for batch, read in results:
-                        shards.add(batch, read)
-                        bar(read.counts.records)
-                _warn_of_changes(reading.sources, reading.settings)
-                shards.finish()
+    with ExitStack() as locked:
+        # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the
+        # lock.
+        with open_workers(jobs, reading.n_bytes) as workers:
+            state = locked.enter_context(open_folder(folder, reading.facts, reading.inputs, restart=restart))
+            for name in DERIVED if not state.finished else ():
+                shutil.rmtree(folder / name, ignore_errors=True)
+            for stray in folder.glob(f".*{files.UNFINISHED}"):  # left by a run that was killed
+                shutil.rmtree(stray, ignore_errors=True)
+            _remove_pieces(folder / PIECES, state.counts.tagged)
+            if not state.finished:
+                with closing(ShardWriter(folder, state, OutputSettings(), **limits)) as shards:
+                    _write_shards(folder, reading, state, workers, shards, stages)
         yield _archive_in(folder)
+
+
+def _write_shards(
+    folder: Path, reading: _Reading, state: RunState, workers: Any, shards: ShardWriter, stages: Stages
+) -> None:
+    position = state.counts.tagged
+    with stages._stage("read") as bar, closing(_read(reading, state, workers)) as results:
+        bar.show(completed=state.counts.records)
+        for batch, read in results:
+            if read.piece:  # before the journal says that it is read
+                _keep_piece(folder / PIECES, position, read.piece)
+            shards.add(batch, read)
+            position += read.counts.tagged
+            bar(read.counts.records)
+        _warn_of_changes(reading.sources, reading.settings)
+        shards.finish()
 
 
 def _archive_in(folder: Path) -> Archive:
@@ -130,6 +152,21 @@ def _archive_in(folder: Path) -> Archive:
     return Archive(folder, shards, counts.tagged, counts.rejected)
 
 
+def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
+    """Write a piece; what a loss of power leaves of it is told by its checksums, and then counted anew."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name_of(position)}.npz"
+    path.with_suffix(files.UNFINISHED).write_bytes(piece)
+    files.rename(path.with_suffix(files.UNFINISHED), path)
+
+
+def _remove_pieces(folder: Path, position: int) -> None:
+    """Remove the pieces from a position on, which the journal knows nothing of."""
+    for path in folder.glob("*") if folder.is_dir() else ():
+        if path.suffix != ".npz" or path.stem >= name_of(position):
+            files.remove(path)
+
+
 def _reading_of(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Corpus, recipe: Recipe, settings: InputSettings
 ) -> _Reading:
@@ -140,16 +177,21 @@ def _reading_of(
         for document in _documents_in(inputs):
             digest.update(repr((document.id, document.zones, document.topics)).encode("utf-8", "backslashreplace"))
         state = {"name": inputs.name, "size": len(inputs.train) + len(inputs.test), "state": digest.hexdigest()}
-        return _Reading(facts, [state], (), inputs, settings)
+        return _Reading(facts, [state], (), inputs, settings, None)
     if settings.is_default("block_bytes"):
         settings = settings._replace(block_bytes=_BLOCK_BYTES)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = _find([os.fspath(path) for path in paths], settings)
     fingerprints = [source.fingerprint() for source in sources]
-    return _Reading(facts | _facts_of_reading(sources, settings), fingerprints, sources, None, settings)
+    facts |= _facts_of_reading(sources, settings)
+    reading = _Reading(facts, fingerprints, sources, None, settings, None)
+    if reading.n_bytes is not None and reading.n_bytes < _PIECES_FROM:
+        return reading
+    features = recipe.make_features()
+    return reading._replace(features=features if may_be_pieces(features) else None)
 
 
-def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[Batch, TaggedBatch]]:
+def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[Batch, _ReadBatch]]:
     """Yield batches from where a run was, each with the lines of its documents."""
     if reading.corpus is not None:
         documents = _documents_in(reading.corpus)
@@ -160,23 +202,40 @@ def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[B
                 for i, each in enumerate(some, 1)
             ]
             stop = start + len(some)
-            yield Batch((), (start,), (stop,), stop), _lines_of(records)
+            yield Batch((), (start,), (stop,), stop), _lines_of(None, records)
         return
     batches = _read_batches(reading.sources, reading.settings, state.checkpoint, state.pipes)
-    yield from ordered_map(partial(_read_batch, reading.settings), batches, workers)
+    yield from ordered_map(partial(_read_batch, reading.features, reading.settings), batches, workers)
 
 
-def _read_batch(settings: InputSettings, batch: Batch) -> TaggedBatch:
-    return _lines_of(list(_batch_records(batch, settings)))
+def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -> _ReadBatch:
+    return _lines_of(_kept_features(features), list(_batch_records(batch, settings)))
 
 
-def _lines_of(items: Sequence[Any]) -> TaggedBatch:
+def _kept_features(features: TfIdf | None) -> TfIdf | None:
+    """Return the features that this process has used before, as their tokens' cache is then filled."""
+    if features is None:
+        return None
+    return _features_by(pickle.dumps(features))
+
+
+@lru_cache(maxsize=1)
+def _features_by(pickled: bytes) -> TfIdf:
+    features: TfIdf = pickle.loads(pickled)
+    return features
+
+
+def _lines_of(features: TfIdf | None, items: Sequence[Record | Rejection]) -> _ReadBatch:
+    rejections = [item for item in items if isinstance(item, Rejection)]
     records = [item for item in items if isinstance(item, Record)]
-    rejections = [item for item in items if not isinstance(item, Record)]
+    lines = [*map(_line, records)]
     counts = Counts(len(items), len(records), len(rejections))
     counts.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
-    lines = b"".join(map(_line, records))
-    return TaggedBatch([lines] if lines else [], rejections, counts, process_name())
+    piece = b""
+    if features is not None and records:
+        ids = [escape_undecodable(record.id).encode() for record in records]
+        piece = piece_of(features, [record.zones for record in records], ids, [*map(len, lines)])
+    return _ReadBatch([b"".join(lines)] if lines else [], rejections, counts, process_name(), piece=piece)
 
 
 def _line(record: Record) -> bytes:

@@ -1,10 +1,15 @@
 """Texts → what a pool ranks and shows them by: rows, vocabulary, ids, places of texts, groups of near-duplicates."""
 
 import json
-from collections.abc import Iterable, Sequence
+import logging
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import orjson
@@ -15,13 +20,14 @@ from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.features.tfidf import TfIdf
-from textcat.features.vectorizer import Vectorizer
+from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Documents
 from textcat.files import FolderFormat, sha256_of_file
-from textcat.progress import Stages
+from textcat.progress import Advance, Stages, _counted
 from textcat.recipe import Recipe
-from textcat.teaching._archive import Archive, Shard
+from textcat.teaching._archive import PIECES, Archive, Shard
 from textcat.teaching._duplicates import distinct_terms
+from textcat.teaching._pieces import Pieces
 from textcat.teaching.duplicates import near_duplicates
 
 #: Of a pool with more documents the rows have words alone: pairs would take several times their memory and time.
@@ -30,6 +36,9 @@ ROWS, INDEX = "rows", "index"
 _ARRAYS = ("idf", "ends", "id_ends", "groups")
 _TERMS, _IDS = "terms.json", "ids.txt"
 _ROWS_PER_BLOCK = 16384
+_THREADS = 2  # that make rows ahead of what writes them
+
+log = logging.getLogger(__name__)
 
 
 class PoolError(TextcatError, ValueError):
@@ -103,33 +112,38 @@ def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) ->
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
 
+class _Made(NamedTuple):
+    """What is made of the texts of a pool, besides its rows."""
+
+    features: TfIdf
+    groups: NDArray[np.int32]
+    lines: NDArray[Any]  # how many bytes each document's line has
+    id_sizes: NDArray[Any]
+    id_bytes: bytes
+
+
 def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
     """Write the rows of an archive's texts, and then the rest; each is there whole or not at all."""
-    folder, recipe = archive.folder, recipe_for(recipe, archive.n_documents)
-    lines: list[int] = []
-    ids: list[bytes] = []
-
-    def documents() -> Iterable[Document]:
-        for line in archive.lines():
-            fields = orjson.loads(line)
-            lines.append(len(line))
-            ids.append(fields["id"].encode())
-            yield Document("", fields["zones"])
-
-    with stages._stage("weigh terms"):
-        features, rows, groups = rows_and_groups(documents(), recipe)
-        n = rows.shape[0]
-        write_rows(folder / ROWS, (rows[start : start + _ROWS_PER_BLOCK] for start in range(0, n, _ROWS_PER_BLOCK)))
+    folder, made = archive.folder, None
+    recipe = recipe_for(recipe, archive.n_documents)
+    if recipe.features.get("ngrams", 1) == 1 and (folder / PIECES).is_dir():
+        try:
+            made = _from_pieces(archive, recipe, stages)
+        except (OSError, ValueError, BadZipFile) as error:
+            if isinstance(error, TextcatError):
+                raise
+            log.warning("Terms are counted anew, as what was kept of them is damaged (%s)", error)
+    features, groups, lines, id_sizes, id_bytes = made or _from_texts(archive, recipe, stages)
     arrays: dict[str, NDArray[Any]] = {
         "idf": features.idf_,
         "ends": np.cumsum(lines, dtype=np.int64),
-        "id_ends": np.cumsum([len(id) for id in ids], dtype=np.int64),
+        "id_ends": np.cumsum(id_sizes, dtype=np.int64),
         "groups": groups,
     }
     with FORMAT.replacing(folder / INDEX) as sibling:
         for name, array in arrays.items():
             np.save(sibling / f"{name}.npy", array, allow_pickle=False)
-        (sibling / _IDS).write_bytes(b"".join(ids))
+        (sibling / _IDS).write_bytes(id_bytes)
         (sibling / _TERMS).write_text(json.dumps(features.vocabulary_ and list(features.vocabulary_)), encoding="utf-8")
         entries = {
             "recipe": {"name": recipe.name, **recipe.as_dict()},
@@ -141,6 +155,57 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
             "files": {path.name: sha256_of_file(path) for path in sorted(sibling.iterdir())},
         }
         FORMAT._write_manifest(sibling, entries)
+    shutil.rmtree(folder / PIECES, ignore_errors=True)
+
+
+def _from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
+    """Make rows of all texts in memory."""
+    lines: list[int] = []
+    ids: list[bytes] = []
+
+    def documents() -> Iterator[Document]:
+        for line in archive.lines():
+            fields = orjson.loads(line)
+            lines.append(len(line))
+            ids.append(fields["id"].encode())
+            yield Document("", fields["zones"])
+
+    with stages._stage("weigh terms", archive.n_documents) as advance:
+        features, rows, groups = rows_and_groups(_counted(documents(), advance), recipe)
+        n = rows.shape[0]
+        blocks = (rows[start : start + _ROWS_PER_BLOCK] for start in range(0, max(n, 1), _ROWS_PER_BLOCK))
+        write_rows(archive.folder / ROWS, blocks)
+    return _Made(features, groups, np.array(lines), np.array([len(id) for id in ids]), b"".join(ids))
+
+
+def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
+    """Make rows of pieces, some at a time, side by side."""
+    pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
+    with stages._stage("weigh terms", 2 * archive.n_documents) as advance:
+        facts = pieces.fit(features, advance)
+        with ThreadPoolExecutor(_THREADS) as threads:
+            blocks = _ahead(threads, lambda k: pieces.rows(features, k), len(pieces))
+            stored = write_rows(archive.folder / ROWS, map(features._matrix, _advancing(blocks, advance)))
+    with stages._stage("near-duplicates"):
+        groups = _groups(features, stored[:], facts.sizes)
+    return _Made(features, groups, facts.lines, facts.id_sizes, facts.id_bytes.tobytes())
+
+
+def _ahead(threads: ThreadPoolExecutor, function: Callable[[int], Rows], n: int) -> Iterator[Rows]:
+    """Yield what a function returns for 0, 1 and so on, some being computed ahead."""
+    futures: deque[Future[Rows]] = deque()
+    for k in range(n):
+        futures.append(threads.submit(function, k))
+        if len(futures) > _THREADS:
+            yield futures.popleft().result()
+    while futures:
+        yield futures.popleft().result()
+
+
+def _advancing(blocks: Iterable[Rows], advance: Advance) -> Iterator[Rows]:
+    for block in blocks:
+        yield block
+        advance(len(block.indptr) - 1)
 
 
 def read_index(folder: Path, *, verify: bool) -> Index:
