@@ -92,6 +92,7 @@ use_data_beside_the_checkout() {
     beside=$(cd .. && pwd)/shared
     if [[ -d $beside/corpora ]]; then export TEXTCAT_CORPORA=${TEXTCAT_CORPORA-$beside/corpora}; fi
     if [[ -d $beside/datasets ]]; then export TEXTCAT_DATASETS=${TEXTCAT_DATASETS-$beside/datasets}; fi
+    if [[ -d $beside/screening ]]; then export TEXTCAT_SCREENING=${TEXTCAT_SCREENING-$beside/screening}; fi
 }
 
 # --- textcat as a user would have it, in an environment of its own: $venv -----------------------------------------------

@@ -32,6 +32,7 @@ COMMANDS = (
     "tag",
     "topics",
     "show",
+    "simulate",
     "tune",
     "recipes",
     "reproduce",

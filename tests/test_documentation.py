@@ -40,6 +40,7 @@ COMMANDS = (
     "show",
     "serve",
     "teach",
+    "simulate",
     "tune",
     "recipes",
     "reproduce",

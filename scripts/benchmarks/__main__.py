@@ -15,6 +15,7 @@ import many_topics
 import other_corpora
 import serving
 import tagging
+import teaching
 import texts_to_rows
 import training
 import training_at_scale
@@ -40,6 +41,7 @@ PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,
     "many-topics": many_topics.main,
     "serving": serving.main,
+    "teaching": teaching.main,
     "training-at-scale": training_at_scale.main,
 }
 
@@ -64,9 +66,9 @@ def _options() -> argparse.Namespace:
         prog="scripts/benchmark",
         description=__doc__,
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
-        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark serving, the server; and "
-        "scripts/benchmark training-at-scale; see their "
-        "--help.",
+        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark serving, the server; "
+        "scripts/benchmark teaching, simulations of teaching; and "
+        "scripts/benchmark training-at-scale; see their --help.",
     )
     parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")
     parser.add_argument("--only", default="".join(PARTS), help=f"parts: {NAMES} (default: all)")

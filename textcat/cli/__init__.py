@@ -2,7 +2,7 @@
 
 import typer
 
-from textcat.cli import corpora, explain, learn, report, serve, tag, teach, train
+from textcat.cli import corpora, explain, learn, report, serve, simulate, tag, teach, train
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
@@ -11,7 +11,7 @@ __all__ = ["app", "main"]
 for _command in (
     *(train.train, learn.learn, train.evaluate, train.compare, report.report),
     *(tag.tag, explain.explain, tag.topics, tag.show),
-    *(serve.serve, teach.teach),
+    *(serve.serve, teach.teach, simulate.simulate),
     *(train.tune, train.recipes, corpora.reproduce),
 ):
     app.command(cls=Command)(_command)

@@ -1,0 +1,288 @@
+"""Measure how much work teaching a topic takes, beside ASReview's ELAS u4, and write docs/teaching-benchmark.md.
+
+scripts/benchmark teaching --reviews FOLDER --keep FOLDER     # what is measured stays there: the same command resumes
+scripts/benchmark teaching --reviews FOLDER --only reviews --seeds 3
+scripts/benchmark teaching --reviews FOLDER --choose ranker.C=.05,.11,.3 features.ngrams=1,2     # settings, honestly
+
+A folder of reviews holds a file NAME.jsonl.gz for each: `topics` is ["included"] or [].
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from machine import described
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.svm import LinearSVC
+
+from textcat.corpus.catalogue import open_corpus
+from textcat.documents import Corpus
+from textcat.evaluation.export import markdown_table
+from textcat.files import _write_atomically
+from textcat.recipe import Recipe, read_recipe
+from textcat.teaching.measures import mean_of
+from textcat.teaching.ranker import RankerSettings
+from textcat.teaching.simulate import Case, Result, Way, by_case, cases_of, leave_one_out, means, ranker_settings, study
+
+RECIPE, TOPIC = "best", "included"
+OURS, PEER = "textcat", "ELAS u4"
+PUBLISHED = {"virus": 0.712, "nudging": 0.717}  # the best WSS@95 of seven models, Ferdinands et al. (2020)
+MEASURES = {"loss": "loss", "wss95": "WSS@95", "rrf10": "RRF@10"}
+
+
+class Elas:
+    """ASReview 3's default model, ELAS u4, for `simulate`: see `elas_rows` for its rows."""
+
+    def __init__(self, rows: Any, *, settings: RankerSettings | None = None, seed: int = 0):
+        self._rows = rows
+
+    def train(self, positions: Any, labels: Any, examples: None = None) -> LinearSVC:
+        """Train on the judged rows, weighed as asreview.models.balancers.Balanced(ratio=9.8) does."""
+        y = np.asarray(labels) > 0
+        weights = np.where(y, 1.0, y.sum() / (9.8 * (~y).sum()))
+        weights *= len(y) / weights.sum()
+        return LinearSVC(C=0.11, loss="squared_hinge", random_state=0).fit(self._rows[positions], y, weights)
+
+    def scores(self, weights: LinearSVC) -> Any:
+        """Score all rows."""
+        return weights.decision_function(self._rows)
+
+
+def elas_rows(corpus: Corpus) -> Any:
+    """Return the rows of ELAS u4: words and pairs of title and abstract."""
+    texts = [f"{one.zones.get('title', '')} {one.zones.get('body', '')}" for one in corpus.train]
+    return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=1, max_df=0.95).fit_transform(texts)
+
+
+class Space(NamedTuple):
+    """What the parts of the page are measured with."""
+
+    reviews: Path | None  # the folder of the reviews
+    keep: Path | None  # where results stay
+    seeds: int
+    jobs: int
+
+    def corpora(self) -> dict[str, Corpus]:
+        """Open the reviews, by name."""
+        if self.reviews is None:
+            raise SystemExit("The reviews are not here: name their folder by --reviews, or in TEXTCAT_SCREENING.")
+        return read_reviews(self.reviews)
+
+    def kept(self, name: str) -> Path | None:
+        """Return the file in which results are kept."""
+        return self.keep and self.keep / f"{name}.jsonl"
+
+
+def read_reviews(folder: Path, names: Sequence[str] = ()) -> dict[str, Corpus]:
+    """Open the reviews of a folder, or some of them, by name."""
+    paths = {path.name.removesuffix(".jsonl.gz"): path for path in sorted(Path(folder).glob("*.jsonl.gz"))}
+    return {name: open_corpus(str(paths[name])) for name in names or paths}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, print the page, and write it if asked to."""
+    parser = argparse.ArgumentParser(prog="scripts/benchmark teaching", description=__doc__.partition("\n")[0])
+    here = os.environ.get("TEXTCAT_SCREENING")
+    parser.add_argument("--reviews", type=Path, default=here and Path(here), help="folder of NAME.jsonl.gz")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=20, help="of each simulation (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=-1, help="runs at the same time (default: one a core)")
+    parser.add_argument("--keep", type=Path, help="folder for what is measured, made, and used again if it is there")
+    parser.add_argument(
+        "--choose", nargs="+", metavar="NAME=A,B", help="instead: settings to choose from, each review's by the others"
+    )
+    parser.add_argument("--out", type=Path, help="also write the page to this file")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.only.split(",")) - set(PARTS):
+        parser.error(f"--only takes {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
+    space = Space(options.reviews, options.keep, options.seeds, options.jobs)
+    if options.choose:
+        page = choosing(space, options.choose)
+    else:
+        page = "\n".join([_head(arguments), *(PARTS[part](space) for part in PARTS if part in options.only.split(","))])
+    print(page, end="")
+    if options.out:
+        _write_atomically(options.out, page)
+
+
+def _head(arguments: Sequence[str]) -> str:
+    return f"""# Benchmark of teaching
+
+Written by `{shlex.join(["scripts/benchmark", "teaching", *arguments])}` on {date.today()}.
+
+{described()}
+- A simulation answers by the labels of a corpus: [simulate.md](simulate.md) has the measures.
+"""
+
+
+# --- systematic reviews ----------------------------------------------------------------------------------------------
+
+
+def reviews(space: Space) -> str:
+    """Compare with ELAS u4 on systematic reviews: the same starts, steps and seeds."""
+    corpora, recipe = space.corpora(), read_recipe(RECIPE)
+    ours = [_case(name, corpus, recipe) for name, corpus in corpora.items()]
+    its = [Case(name, TOPIC, elas_rows(corpora[name]), case.labels) for name, case in zip(corpora, ours, strict=True)]
+    how: dict[str, Any] = {"n_jobs": space.jobs, "kept": space.kept("reviews")}
+    results = study(ours, [Way(OURS)], range(space.seeds), **how)
+    results += study(its, [Way(PEER, make=Elas)], range(space.seeds), **how)
+    rows, better = [], 0
+    grouped = by_case(results)
+    for name in corpora:
+        mine, peer = ([one.figures for one in grouped[way, name, TOPIC]] for way in (OURS, PEER))
+        first = grouped[OURS, name, TOPIC][0]
+        rows.append({"review": name, "N": first.n_documents, "R": len(first.found)} | _beside(mine, peer))
+        better += np.mean([one["loss"] for one in mine]) < np.mean([one["loss"] for one in peer])
+    rows.append({"review": "mean", "N": None, "R": None} | _beside(*_mean_over(results, list(corpora))))
+    loss = {way: mean.mean for way, mean in means(results, "loss").items()}
+    ratio = loss[OURS] / loss[PEER]
+    seconds = {way: sum(one.seconds for one in results if one.way == way) for way in (OURS, PEER)}
+    published = "; ".join(
+        f"{name} {100 * np.mean([one.figures['wss95'] for one in grouped[OURS, name, TOPIC]]):.1f} (published: "
+        f"{100 * best:.1f})"
+        for name, best in PUBLISHED.items()
+        if name in corpora
+    )
+    return f"""## Systematic reviews
+
+{len(corpora)} reviews, {space.seeds} seeds. {PEER}, ASReview 3's default, is rebuilt with scikit-learn: TfidfVectorizer
+of words and pairs, LinearSVC (C = .11, squared hinge, class weights of ratio 9.8), the highest score is asked. Both
+start from the same relevant and the same other document of each seed, and train after every answer up to 100, then
+every 5 up to 500, then every 10. Means over seeds; Δ is the difference of the two, seed by seed, with the 95 % interval
+of its mean (Student's, over seeds).
+
+{markdown_table(rows)}
+Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)} reviews.
+
+WSS@95, and the best of seven models of Ferdinands et al. (2020): {published}.
+
+The simulations took {seconds[OURS]:.0f} s of the processor, those of {PEER} {seconds[PEER]:.0f} s.
+"""
+
+
+def _case(name: str, corpus: Corpus, recipe: Recipe) -> Case:
+    (case,) = cases_of(corpus, recipe, [TOPIC])
+    return case
+
+
+def _mean_over(results: Sequence[Result], names: Sequence[str]) -> list[list[dict[str, float]]]:
+    """Return, for each way, the means over reviews by seed."""
+    both = []
+    for way in (OURS, PEER):
+        seeds: dict[int, list[dict[str, float]]] = {}
+        for one in results:
+            if one.way == way:
+                seeds.setdefault(one.seed, []).append(one.figures)
+        both.append(
+            [{name: float(np.mean([one[name] for one in of_seed])) for name in MEASURES} for of_seed in seeds.values()]
+        )
+    return both
+
+
+def _beside(mine: Sequence[Mapping[str, float]], peer: Sequence[Mapping[str, float]]) -> dict[str, str]:
+    row = {}
+    for name, title in MEASURES.items():
+        scale, decimals = (1, 4) if name == "loss" else (100, 1)
+        a, b = (np.array([scale * one[name] for one in of_way]) for of_way in (mine, peer))
+        difference = mean_of(a - b)
+        half = difference.mean - difference.low
+        row[f"{title} {OURS}"], row[PEER if name == "loss" else f"{title} {PEER}"] = (
+            f"{values.mean():.{decimals}f}" for values in (a, b)
+        )
+        row[f"Δ {title}"] = f"{difference.mean:+.{decimals}f} ±{half:.{decimals}f}"
+    return row
+
+
+def speed(space: Space) -> str:
+    """Time the simulations of one setting, as `textcat simulate` runs them."""
+    recipe = read_recipe(RECIPE)
+    began, cpu = time.perf_counter(), time.process_time()
+    cases = [_case(name, corpus, recipe) for name, corpus in space.corpora().items()]
+    rows_made = time.process_time() - cpu
+    results = study(cases, [Way(OURS)], range(space.seeds), n_jobs=space.jobs)
+    took = time.perf_counter() - began
+    seconds = sum(one.seconds for one in results)
+    jobs = joblib.effective_n_jobs(space.jobs)
+    return f"""## Speed of simulations
+
+{len(cases)} reviews, {space.seeds} seeds, one setting, {jobs} jobs: {took:.0f} s from files to results.
+Of the processor: {rows_made:.1f} s for reading and rows, {seconds:.0f} s for {len(results)} simulations,
+{1000 * seconds / len(results):.0f} ms for each.
+"""
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+def grid(choices: Iterable[str]) -> dict[str, list[str]]:
+    """Return all combinations of ``name=a,b`` and the like, as lists of settings, by name; so ``strategy=``."""
+    parts = [choice.partition("=") for choice in choices]
+    settings = itertools.product(*([f"{name}={value}" for value in values.split(",")] for name, _, values in parts))
+    return {" ".join(one) or "default": list(one) for one in settings}
+
+
+def measured(
+    settings: Mapping[str, Sequence[str]],
+    corpora: Mapping[str, Corpus],
+    *,
+    measure: str = "loss",
+    recipe: str = RECIPE,
+    seeds: Iterable[int] = range(20),
+    n_jobs: int = -1,
+    kept: Path | None = None,
+) -> dict[str, dict[str, float]]:
+    """Return a measure of settings, by setting and review: the means over seeds.
+
+    A setting is a list such as ``["ranker.C=.2", "features.ngrams=1", "strategy=mixture"]``.
+    """
+    figures: dict[str, dict[str, float]] = {}
+    rows: dict[str, list[Case]] = {}
+    for name, changes in settings.items():
+        of_ranker = [change for change in changes if change.startswith("ranker.")]
+        others = {key: value for key, _, value in (c.partition("=") for c in changes) if key in ("strategy", "steps")}
+        of_rows = [c for c in changes if c not in of_ranker and c.partition("=")[0] not in others]
+        key = " ".join(sorted(of_rows))
+        if key not in rows:
+            changed = read_recipe(recipe).with_settings(of_rows)
+            rows = {key: [_case(review, corpus, changed) for review, corpus in corpora.items()]}  # one at a time
+        way = Way(name, ranker_settings(of_ranker))._replace(**others)
+        results = study(rows[key], [way], seeds, n_jobs=n_jobs, kept=kept)
+        figures[name] = {
+            review: float(np.mean([one.figures[measure] for one in group]))
+            for (_, review, _), group in by_case(results).items()
+        }
+    return figures
+
+
+def choosing(space: Space, choices: Sequence[str]) -> str:
+    """Let each review's setting be chosen by the others, and say what loss that gives."""
+    kept = space.kept("choose")
+    figures = measured(grid(choices), space.corpora(), seeds=range(space.seeds), n_jobs=space.jobs, kept=kept)
+    return chosen_page(figures)
+
+
+def chosen_page(figures: Mapping[str, Mapping[str, float]]) -> str:
+    """Return two tables: the loss of every setting, and which one each review gets from the others."""
+    mean = {name: float(np.mean(list(of_it.values()))) for name, of_it in figures.items()}
+    rows = [
+        {"setting": name, "mean": f"{mean[name]:.4f}"}
+        | {review: f"{loss:.4f}" for review, loss in figures[name].items()}
+        for name in sorted(figures, key=mean.__getitem__)
+    ]
+    chosen = leave_one_out(figures)
+    theirs = [{"review": name, "setting": setting, "loss": f"{loss:.4f}"} for name, (setting, loss) in chosen.items()]
+    theirs.append({"review": "mean", "setting": "", "loss": f"{np.mean([loss for _, loss in chosen.values()]):.4f}"})
+    return f"{markdown_table(rows)}\nChosen for each review by the others:\n\n{markdown_table(theirs)}"
+
+
+PARTS: dict[str, Callable[[Space], str]] = {"reviews": reviews, "speed": speed}

@@ -1,0 +1,276 @@
+"""The command `simulate`: labelled documents as the person who teaches a topic, to see what teaching would cost."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, BadParameter, Option
+
+from textcat.cli import common
+from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.progress import Stages
+    from textcat.teaching.simulate import Result, Way
+
+_MOST_LINES = 20  # of topics that a table has unless it is asked for all
+
+
+@common.with_options(read=common.corpus_reader)
+def simulate(
+    corpora: Annotated[
+        list[str],
+        Argument(help="Labelled corpora, by name, card, file or folder.", autocompletion=common.complete_corpus),
+    ],
+    read: common.CorpusReader,
+    topic: Annotated[list[str] | None, Option(help="Teach this topic only. May be repeated.")] = None,
+    strategy: Annotated[
+        list[str] | None, Option(help="How documents are chosen. May be repeated.", show_default="highest")
+    ] = None,
+    start: Annotated[str, Option(help="What teaching begins with: example, description or random.")] = "example",
+    description: Annotated[
+        str, Option(help="The topic in words, for --start description.", show_default="the corpus' own, or its name")
+    ] = "",
+    seeds: Annotated[int, Option(min=1, help="Runs of each topic and strategy.")] = 20,
+    recipe: Annotated[str, Option(help="Recipe of the rows.", autocompletion=common.complete_recipe)] = "teach",
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", help="Change a setting of the recipe or of the ranker, as in ranker.c=0.2. May be repeated."),
+    ] = None,
+    steps: Annotated[
+        str, Option(help="Documents from training to training: 1 up to 100 answers, 5 up to 500, then 10.")
+    ] = "1:100,5:500,10",
+    rule: Annotated[
+        list[str] | None,
+        Option(help="Rule of stopping that is tried; none: no rule. May be repeated.", show_default="learned"),
+    ] = None,
+    target: Annotated[float, Option(help="The recall that rules stop at.")] = 0.95,
+    confidence: Annotated[float, Option(help="How sure they are of it.")] = 0.95,
+    supervised: Annotated[
+        bool, Option(help="Count the answers until the ranker is about as good as one that was taught all labels.")
+    ] = True,
+    topics: common.PerTopic = False,
+    jobs: Annotated[
+        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Runs at the same time; -1: one a core.")
+    ] = -1,
+    as_json: common.AsJson = False,
+    out: Annotated[
+        Path | None, Option(help="Folder for the runs, of which those that are there are kept, tables and a picture.")
+    ] = None,
+) -> None:
+    """Replay labelled documents as the person who teaches a topic, to see what that would have cost.
+
+    Each run asks for documents as `teach` does and answers by their labels. Printed are means over seeds, with 95 %
+    intervals: how far the order is from the best one (loss), the work it saves, the answers it takes.
+    """
+    from textcat.recipe import read_recipe
+    from textcat.teaching.simulate import Way, cases_of, ranker_settings, study
+    from textcat.teaching.stopping import DEFAULT_RULE, RULES
+
+    stages, changes = common.new_stages(), settings or []
+    ranker = ranker_settings(change for change in changes if change.startswith("ranker."))
+    how_rows = read_recipe(recipe).with_settings([one for one in changes if not one.startswith("ranker.")])
+    opened = [read(name, stages) for name in corpora]
+    with stages._stage("rows", len(opened)) as bar:
+        cases = []
+        for corpus in opened:
+            cases += cases_of(corpus, how_rows, topic, description)
+            bar(1)
+    rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
+    for name in set(rules) - set(RULES):
+        raise BadParameter(f"--rule is one of {', '.join(RULES)}, or none, not {name!r}")
+    if not cases:
+        raise TextcatError("No topic has both documents that belong to it and others: there is nothing to simulate.")
+    how = Way("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
+    ways = [how._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
+    with stages._stage("simulate", len(cases) * len(ways) * seeds) as bar:
+        kept = None if out is None else out / "runs.jsonl"
+        results = study(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
+    _report(common.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
+
+
+# --- what is printed and written --------------------------------------------------------------------------------------
+
+
+def _report(
+    console: "Console",
+    results: "Sequence[Result]",
+    stages: "Stages",
+    ways: "Sequence[Way]",
+    *,
+    per_topic: bool,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Print what the runs came to, and write it to a folder if asked."""
+    from textcat.cli import _tables
+    from textcat.evaluation.export import markdown_table
+    from textcat.files import _write_atomically
+
+    tables = _all_tables(results, ways, per_topic=per_topic)
+    summary = _summary(results, ways)
+    if out is not None:
+        _write_atomically(out / "summary.json", json.dumps(summary, indent=1) + "\n")
+        _write_atomically(out / "tables.md", "\n".join(map(markdown_table, _all_tables(results, ways, per_topic=True))))
+        _draw(out / "curves.svg", results)
+    if as_json:
+        _tables._print_json(console, summary | _tables._cost(stages))
+        return
+    for table in tables:
+        _tables.show(console, table, needed=6 + (len(ways) > 1))
+        console.print()
+    n_topics, n_seeds = len({(r.corpus, r.topic) for r in results}), len({r.seed for r in results})
+    seconds = sum(result.seconds for result in results)
+    said = (
+        f"{len(results)} runs: {n_topics} topic{'s' * (n_topics > 1)}, {n_seeds} seed{'s' * (n_seeds > 1)}; "
+        f"{seconds:.0f} s of the processor, {stages.seconds['simulate']:.0f} s. ± is half a 95 % interval over seeds."
+    )
+    _tables._say(console, _tables._wrapped(console, said))
+    if out is not None:
+        _tables._say(console, f"Runs, tables and recall curves: {out}")
+
+
+def _all_tables(results: "Sequence[Result]", ways: "Sequence[Way]", *, per_topic: bool) -> list[list[dict[str, Any]]]:
+    """Return the tables of how good the order is, of how many answers it takes, and of the rules of stopping."""
+    from textcat.teaching.simulate import by_case
+
+    grouped = by_case(results)
+    several, shown = len(ways) > 1, grouped if per_topic or len(grouped) <= _MOST_LINES else {}
+    qualities, answers = [], []
+    for (way, *_), group in shown.items():
+        of_it, n = group[0], group[0].n_documents
+        name: dict[str, Any] = {"topic": _name_of(of_it, results)} | ({"strategy": way} if several else {})
+        sizes = {"N": n, "R": len(of_it.found)}
+        qualities.append(name | sizes | _quality(group))
+        answers.append(name | sizes | _answers(group))
+    for way in dict.fromkeys(result.way for result in results):
+        group = [result for result in results if result.way == way]
+        if not several or len({(r.corpus, r.topic) for r in group}) > 1 or not shown:
+            name = {"topic": "mean"} | ({"strategy": way} if several else {}) | {"N": None, "R": None}
+            qualities.append(name | _quality(group))
+            answers.append(name | _answers(group))
+    tables = [qualities, answers]
+    stops = [row for way in ways for row in _stop_rows([r for r in results if r.way == way.name], way, several=several)]
+    return [*tables, stops] if stops else tables
+
+
+def _name_of(result: "Result", results: "Sequence[Result]") -> str:
+    """Return the shortest name that tells a topic from the others."""
+    corpora, topics = {r.corpus for r in results}, {r.topic for r in results}
+    if len(topics) == 1:
+        return result.corpus
+    return result.topic if len(corpora) == 1 else f"{result.corpus}: {result.topic}"
+
+
+def _quality(group: "Sequence[Result]") -> dict[str, Any]:
+    return {
+        "loss": _mean_text(group, "loss", decimals=4),
+        "WSS@95": _mean_text(group, "wss95", 100),
+        "RRF@10": _mean_text(group, "rrf10", 100),
+        "@R": _mean_text(group, "recall@R", 100, bare=True),
+        "@2R": _mean_text(group, "recall@2R", 100, bare=True),
+    }
+
+
+def _answers(group: "Sequence[Result]") -> dict[str, Any]:
+    row = {f"to {level} %": _mean_text(group, f"answers{level}", decimals=0) for level in (80, 90, 95)}
+    return row | ({"as if all": _mean_text(group, "supervised", decimals=0)} if group[0].supervised is not None else {})
+
+
+def _mean_text(
+    group: "Sequence[Result]", measure: str, scale: float = 1, decimals: int = 1, *, bare: bool = False
+) -> str:
+    from textcat.cli._tables import _Figure, _figure
+    from textcat.teaching.simulate import means
+
+    (mean,) = means(group, measure).values()
+    if mean.mean != mean.mean:
+        return _Figure("-")
+    half = "" if bare or mean.low != mean.low else f" ±{_figure(scale * (mean.mean - mean.low), decimals)}"
+    return _Figure(f"{_figure(scale * mean.mean, decimals)}{half}")
+
+
+def _stop_rows(results: "Sequence[Result]", way: "Way", *, several: bool) -> list[dict[str, Any]]:
+    """Return, by rule, how often what it promises held, and how many answers it took for each that was needed."""
+    import numpy as np
+
+    from textcat.cli._tables import _Figure
+    from textcat.teaching.measures import answers_to_reach
+
+    rows = []
+    for rule in way.rules:
+        recalls = np.array([result.recall_at_stop(rule) for result in results])
+        needed = np.array([answers_to_reach(result.found, way.target) for result in results])
+        asked = np.array([result.stops[rule] for result in results])
+        covered = int((recalls >= way.target).sum())
+        low, high = _exact_interval(covered, len(results))
+        name = {"rule": rule} | ({"strategy": way.name} if several else {})
+        rows.append(
+            name
+            | {
+                "coverage": _Figure(f"{100 * covered / len(results):.1f} %"),
+                "interval": _Figure(f"{100 * low:.1f} to {100 * high:.1f}"),
+                "recall": _Figure(f"{100 * recalls.mean():.1f} %"),
+                "answers": _Figure(f"{asked.mean():.0f}"),
+                "× needed": _Figure(f"{np.median(asked / needed):.2f}"),
+            }
+        )
+    return rows
+
+
+def _exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson (1934) of a fraction."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
+    return low, float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
+
+
+def _summary(results: "Sequence[Result]", ways: "Sequence[Way]") -> dict[str, Any]:
+    """Return all figures as JSON holds them."""
+    from textcat.teaching.simulate import by_case, means
+
+    runs = [
+        {"corpus": r.corpus, "topic": r.topic, "strategy": r.way, "seed": r.seed, "documents": r.n_documents}
+        | {"relevant": len(r.found), **r.figures}
+        | {"stops": {rule: {"answers": n, "recall": r.recall_at_stop(rule)} for rule, n in r.stops.items()}}
+        for r in results
+    ]
+
+    def all_means(group: "Sequence[Result]") -> dict[str, Any]:
+        return {measure: next(iter(means(group, measure).values()))._asdict() for measure in group[0].figures}
+
+    topics = [
+        {"strategy": way, "corpus": corpus, "topic": topic, **all_means(group)}
+        for (way, corpus, topic), group in by_case(results).items()
+    ]
+    overall = [{"strategy": way.name, **all_means([r for r in results if r.way == way.name])} for way in ways]
+    stops = [row for way in ways for row in _stop_rows([r for r in results if r.way == way.name], way, several=True)]
+    return {"means": overall, "topics": topics, "rules": stops, "runs": runs}
+
+
+def _draw(path: Path, results: "Sequence[Result]") -> None:
+    """Draw recall against the share of documents that was asked: a line per strategy, and thin ones per topic."""
+    import numpy as np
+
+    from textcat.papers.experiments import _drawing
+    from textcat.teaching.measures import recall_curve
+    from textcat.teaching.simulate import by_case
+
+    shares = np.linspace(0, 1, 501)
+    curves: dict[str, list[Any]] = {}
+    for (way, *_), group in by_case(results).items():
+        n = group[0].n_documents
+        curves.setdefault(way, []).append(recall_curve([result.found for result in group], n, shares * n))
+    with _drawing(path) as axes:
+        axes.plot([0, 100], [0, 100], ":", color="silver", label="in random order")
+        for place, (way, of_topics) in enumerate(curves.items()):
+            if 1 < len(of_topics) <= _MOST_LINES:
+                axes.plot(100 * shares, 100 * np.transpose(of_topics), color=f"C{place}", linewidth=0.4, alpha=0.6)
+            axes.plot(100 * shares, 100 * np.mean(of_topics, axis=0), color=f"C{place}", label=way)
+        axes.set(xlabel="documents asked [%]", ylabel="recall [%]", xlim=(0, 100), ylim=(0, 101))
+        axes.legend(loc="lower right")

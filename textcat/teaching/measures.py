@@ -1,0 +1,180 @@
+"""When each relevant document was asked for → how much work the order saved: loss, WSS, RRF, recall, answers needed.
+
+`found` is all that the measures of an order need, besides the number N of documents: an array of shape (R,), ascending,
+whose i-th number says with how many answers the i-th of R relevant documents was found, that one included. The starting
+examples count as answers. What needs a relevant document, or one that is not, is ``nan`` where there is none.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+_EXACT = 1e-9  # so that 0.95 · 20 is 19, whatever floats make of it
+
+
+def found_at(answers: ArrayLike) -> NDArray[np.int64]:
+    """Return `found` of the answers, true for relevant, in the order in which they were given."""
+    return np.flatnonzero(np.asarray(answers, bool)) + 1
+
+
+def loss(found: ArrayLike, n_documents: int) -> float:
+    """Return the area between the recall curve and the best one, over that between the best and the worst.
+
+    ``(Σ found - R(R + 1)/2) / (R (N - R))``: 0 if all relevant documents come first, 1 if they come last, and about .5
+    in random order. It is the loss of ASReview (asreview.metrics.loss), which has it in terms of recall.
+
+    Parameters
+    ----------
+    found : array-like of shape (R,)
+    n_documents : int
+
+    Returns
+    -------
+    float
+    """
+    found = np.asarray(found, np.int64)
+    r = len(found)
+    worst = r * (n_documents - r)
+    return float(found.sum() - r * (r + 1) / 2) / worst if worst else math.nan
+
+
+def answers_to_reach(found: ArrayLike, recall: float) -> float:
+    """Return the answers until that fraction of the relevant documents is found: the ⌈recall · R⌉-th of them.
+
+    Parameters
+    ----------
+    found : array-like of shape (R,)
+    recall : float
+        In (0, 1].
+
+    Returns
+    -------
+    float
+        A whole number, or nan.
+    """
+    found = np.asarray(found)
+    return float(found[max(math.ceil(recall * len(found) - _EXACT), 1) - 1]) if len(found) else math.nan
+
+
+def wss(found: ArrayLike, n_documents: int, recall: float = 0.95) -> float:
+    """Return the work saved over sampling: ``recall - answers_to_reach(recall) / N`` (Cohen et al., 2006).
+
+    Parameters
+    ----------
+    found : array-like of shape (R,)
+    n_documents : int
+    recall : float
+        In (0, 1].
+
+    Returns
+    -------
+    float
+    """
+    return recall - answers_to_reach(found, recall) / n_documents
+
+
+def recall_after(found: ArrayLike, n_answers: float) -> float:
+    """Return the recall after so many answers.
+
+    Parameters
+    ----------
+    found : array-like of shape (R,)
+    n_answers : float
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    found = np.asarray(found)
+    return float(np.searchsorted(found, n_answers, side="right")) / len(found) if len(found) else math.nan
+
+
+def rrf(found: ArrayLike, n_documents: int, share: float = 0.1) -> float:
+    """Return the relevant records found: the recall after ⌊share · N⌋ answers.
+
+    Parameters
+    ----------
+    found : array-like of shape (R,)
+    n_documents : int
+    share : float
+        Of the documents, in [0, 1].
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    return recall_after(found, math.floor(share * n_documents + _EXACT))
+
+
+def recall_at(found: ArrayLike, a: float, b: float = 0) -> float:
+    """Return recall@aR+b, the recall after a answers for each relevant document and b more (TREC's Total Recall).
+
+    Parameters
+    ----------
+    found : array-like of shape (R,)
+    a, b : float
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    return recall_after(found, math.floor(a * len(np.asarray(found)) + b + _EXACT))
+
+
+class Mean(NamedTuple):
+    """A mean with its interval, which is (nan, nan) of one value."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
+    """Return the mean over seeds, and Student's interval of it; values that are nan are left out.
+
+    ``mean ± t(n - 1, (1 + confidence) / 2) · s / √n``: where else the seeds might have put the mean, of these very
+    documents and topics. The interval of differences, seed by seed, is that of paired runs.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_seeds,)
+    confidence : float
+        Of the interval, in (0, 1).
+
+    Returns
+    -------
+    Mean
+    """
+    known = np.asarray(values, np.float64)
+    known = known[~np.isnan(known)]
+    n, mean = len(known), float(known.mean()) if len(known) else math.nan
+    if n < 2:
+        return Mean(mean, math.nan, math.nan)
+    half = float(stdtrit(n - 1, (1 + confidence) / 2) * known.std(ddof=1) / math.sqrt(n))
+    return Mean(mean, mean - half, mean + half)
+
+
+def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -> NDArray[np.float64]:
+    """Return the recall after each of so many answers (shape (n_at,)), the mean over several runs.
+
+    Parameters
+    ----------
+    founds : sequence of array-like
+        `found` of each run.
+    n_documents : int
+    at : array-like of shape (n_at,)
+        Numbers of answers; more than there are documents count as all.
+
+    Returns
+    -------
+    ndarray of shape (n_at,)
+    """
+    counts = np.minimum(np.asarray(at, np.float64), n_documents)
+    return np.mean([np.searchsorted(np.asarray(f), counts, side="right") / len(np.asarray(f)) for f in founds], axis=0)

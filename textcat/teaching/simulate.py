@@ -1,0 +1,491 @@
+"""Replay a labelled corpus as the person who teaches a topic: the order in which documents are asked, and what it cost.
+
+`simulate` is one run of the loop; `study` runs many, over topics, strategies and seeds, in parallel and resumably.
+"""
+
+import hashlib
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, get_type_hints
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+
+from textcat.documents import Corpus
+from textcat.errors import TextcatError
+from textcat.evaluation.metrics import _average_precisions
+from textcat.files import KeptResults, _did_you_mean, _parse_value
+from textcat.progress import Advance
+from textcat.recipe import Recipe
+from textcat.teaching import measures, stopping
+from textcat.teaching.pool import Pool
+from textcat.teaching.ranker import Examples, Ranker, RankerSettings
+from textcat.teaching.strategies import choose
+
+STARTS = ("example", "description", "random")
+STEPS = "1:100,5:500,10"
+_FOLDS, _GROWTH = 5, 1.2  # of the cross-validation of `supervised`: its parts, and how far apart it looks
+_SUPERVISED = 0.95  # of the average precision by full supervision
+_RULES_LOOK = 1.02  # how far apart the stopping rules are asked, at least
+
+
+class Ranks(Protocol):
+    """What `simulate` needs of a ranker."""
+
+    def train(self, positions: Any, labels: Any, examples: Examples | None = None) -> Any:
+        """Train on judged documents.
+
+        Parameters
+        ----------
+        positions, labels : array-like of shape (n_judged,)
+            Where each is in the pool, and 1 if it is relevant, -1 if not.
+        examples : Examples, optional
+            Rows that are no documents of the pool.
+
+        Returns
+        -------
+        object
+            What `scores` takes.
+        """
+
+    def scores(self, weights: Any) -> NDArray[Any]:
+        """Score all documents by what was trained."""
+
+
+class Run(NamedTuple):
+    """What was asked in a run, in order; all arrays have the shape (n_documents,).
+
+    When the last relevant document is found, a run that is not `whole` asks no more: what is left follows by its score.
+    """
+
+    order: NDArray[np.int32]  # positions
+    answers: NDArray[np.bool_]
+    at_random: NDArray[np.bool_]
+    scores: NDArray[np.float32]  # of each when it was asked; nan where nothing had been trained
+    n_asked: int
+    n_trained: int  # how many times
+
+    @property
+    def found(self) -> NDArray[np.int64]:
+        """With how many answers each relevant document was found, as `measures` has it."""
+        return measures.found_at(self.answers)
+
+
+def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
+    """Return how many documents are asked before the next training, as a function of the number of answers.
+
+    ``"1:100,5:500,10"`` is 1 while there are fewer than 100 answers, 5 while fewer than 500, then 10.
+    """
+    parts = [part.partition(":") for part in steps.replace(" ", "").split(",")]
+    sizes, limits = [part[0] for part in parts], [part[2] for part in parts[:-1]]
+    numbers = [int(text) for text in sizes + limits if re.fullmatch("[1-9][0-9]{0,8}", text)]
+    bounds = numbers[len(sizes) :]
+    if len(numbers) < len(sizes + limits) or parts[-1][1] or bounds != sorted(set(bounds)):
+        raise TextcatError(f"The steps {steps!r} are not as in {STEPS!r}: 1 up to 100 answers, 5 up to 500, then 10.")
+    return lambda n: numbers[int(np.searchsorted(bounds, n, side="right"))]
+
+
+def simulate(
+    ranker: Ranks,
+    labels: ArrayLike,
+    *,
+    strategy: str = "highest",
+    start: str = "example",
+    examples: Examples | None = None,
+    seed: int = 0,
+    steps: str = STEPS,
+    whole: bool = False,
+    watch: Callable[[stopping.History], bool] | None = None,
+) -> Run:
+    """Ask for documents as a session does, and answer by their labels.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Over the rows of the pool; anything with its `train` and `scores`.
+    labels : array-like of shape (n_documents,), bool
+        What belongs to the topic.
+    strategy : str
+        As `strategies.choose` has it.
+    start : {"example", "description", "random"}
+        From one relevant and one other document, drawn by the seed; from `examples`, such as a description's row; or at
+        random until one relevant and one other document are found.
+    examples : Examples, optional
+        Rows that are no documents of the pool.
+    seed : int
+        Of what is drawn. The run is the same to the bit for the same arguments.
+    steps : str
+        As `batch_sizes` has it.
+    whole : bool
+        Ask and train on after the last relevant document is found.
+    watch : callable, optional
+        Called with the history before each choice; as long as it returns true, the run goes on after the last relevant
+        document is found.
+
+    Returns
+    -------
+    Run
+    """
+    labels = np.asarray(labels, bool)
+    n, size, generator = len(labels), batch_sizes(steps), np.random.default_rng(seed)
+    if start not in STARTS:
+        raise TextcatError(f"A simulation starts from {', '.join(STARTS)}, not from {start!r}.")
+    if not 0 < labels.sum() < n:
+        raise TextcatError(f"Of {n} documents {labels.sum()} are relevant: a simulation needs some, and some others.")
+    order = np.empty(n, np.int32)
+    at_random, asked_by, is_open = np.zeros(n, bool), np.full(n, np.nan, np.float32), np.ones(n, bool)
+    if start == "example":
+        first = [generator.choice(np.flatnonzero(labels)), generator.choice(np.flatnonzero(~labels))]
+    elif start == "random":
+        drawn = generator.permutation(n)
+        first = list(drawn[: max(int(np.argmax(labels[drawn])), int(np.argmin(labels[drawn]))) + 1])
+        at_random[: len(first)] = True
+    else:
+        first = []
+    order[: len(first)], is_open[first] = first, False
+    k, n_trained, left = len(first), 0, int(labels.sum() - labels[first].sum())
+    watching = watch is not None
+    while k < n:
+        judged = order[:k]
+        scores = ranker.scores(ranker.train(judged, np.where(labels[judged], 1, -1).astype(np.int8), examples))
+        n_trained += 1
+        if watch is not None and watching:
+            history = stopping.History(labels[judged], at_random[:k], n, asked_by[:k], scores[is_open])
+            watching = watch(history)
+        if not left and not whole and not watching:
+            rest = np.flatnonzero(is_open)
+            order[k:] = rest[np.argsort(-scores[rest], kind="stable")]
+            break
+        for _ in range(min(size(k), n - k)):
+            chosen = choose(scores, is_open, k, strategy, (seed,))
+            assert chosen is not None  # as long as something is open
+            position, why = chosen
+            order[k], asked_by[k], at_random[k] = position, scores[position], why == "at random"
+            is_open[position] = False
+            left -= int(labels[position])
+            k += 1
+    return Run(order, labels[order], at_random, asked_by, k, n_trained)
+
+
+def supervised(ranker: Ranks, labels: ArrayLike, run: Run, examples: Examples | None = None) -> int:
+    """Return after how many answers the ranker is as good as one that was taught all labels, or nearly so.
+
+    Good is the average precision by 5-fold cross-validation: of each fold's documents, ranked after training on the
+    judged documents of the other folds. Nearly is 95 % of what training on all documents of the other folds gives.
+    Looked at are 10 answers, and then each time a fifth more. The folds are the same whatever the run, as equal in
+    relevant documents as they can be.
+
+    Parameters
+    ----------
+    ranker : Ranker
+    labels : array-like of shape (n_documents,), bool
+    run : Run
+    examples : Examples, optional
+        As the run had them.
+
+    Returns
+    -------
+    int
+    """
+    labels = np.asarray(labels, bool)
+    fold = np.empty(len(labels), np.int8)
+    shuffled = np.random.default_rng(0).permutation(len(labels))
+    by_label = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    fold[by_label] = np.arange(len(labels)) % _FOLDS
+    asked = np.empty(len(labels), np.int64)
+    asked[run.order] = np.arange(len(labels))
+
+    def quality(n: int) -> float:
+        values = []
+        for part in range(_FOLDS):
+            judged = run.order[:n][fold[run.order[:n]] != part]
+            if not 0 < labels[judged].sum() < len(judged):
+                return 0.0
+            scores = ranker.scores(ranker.train(judged, np.where(labels[judged], 1, -1).astype(np.int8), examples))
+            out = fold == part
+            values.append(_average_precisions(labels[out, np.newaxis], scores[out, np.newaxis])[0])
+        return float(np.nanmean(values))
+
+    enough = _SUPERVISED * quality(len(labels))
+    n = 10
+    while n < len(labels) and quality(n) < enough:
+        n = math.ceil(n * _GROWTH)
+    return min(n, len(labels))
+
+
+# --- many runs -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A topic of a labelled corpus, as rows."""
+
+    corpus: str
+    topic: str
+    rows: csr_matrix
+    labels: NDArray[np.bool_]
+    examples: Examples | None = None  # rows of its description, for the start from there
+
+    @cached_property
+    def checksum(self) -> str:
+        """What tells these rows and labels from others."""
+        digest = hashlib.sha256(np.packbits(self.labels).data)
+        parts = [] if self.examples is None else [self.examples.rows.data, self.examples.rows.indices]
+        for array in (self.rows.data, self.rows.indices, self.rows.indptr, *parts):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()[:16]
+
+
+def cases_of(corpus: Corpus, recipe: Recipe, topics: Sequence[str] | None = None, description: str = "") -> list[Case]:
+    """Return topics of a corpus over the rows of its training and test documents.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    recipe : Recipe
+        Of the rows.
+    topics : sequence of str, optional
+        By default all of the corpus. Those that no document has, or all have, are left out.
+    description : str
+        The topic in words; by default its description in the corpus, or else its names, or its name.
+
+    Returns
+    -------
+    list of Case
+    """
+    for topic in set(topics or ()) - set(corpus.topics):
+        raise TextcatError(f"{corpus.name} has no topic {topic!r}.{_did_you_mean(topic, corpus.topics)}")
+    documents = [*corpus.train, *corpus.test]
+    pool = Pool.from_documents(corpus, recipe=recipe)
+    cases = []
+    for topic in topics or corpus.topics:
+        labels = np.array([topic in one.topics for one in documents])
+        if 0 < labels.sum() < len(labels):
+            words = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, (topic,)))
+            examples = Examples(pool.features.transform([words]), np.ones(1, np.int8), np.ones(1))
+            name = corpus.name.split(".")[0] or corpus.name  # of a file
+            cases.append(Case(name, topic, pool.rows, labels, examples))
+    return cases
+
+
+def ranker_settings(changes: Iterable[str] = ()) -> RankerSettings:
+    """Return the settings of the ranker with changes such as ``C=0.2`` or ``ranker.C=0.2``."""
+    types = get_type_hints(RankerSettings)
+    values = {}
+    for change in changes:
+        name, _, text = (part.strip() for part in change.strip().removeprefix("ranker.").partition("="))
+        if name not in types:
+            raise TextcatError(
+                f"The ranker has no setting {name!r}; it has {', '.join(types)}.{_did_you_mean(name, types)}"
+            )
+        try:
+            values[name] = _parse_value(text, types[name])
+        except ValueError as error:
+            raise TextcatError(f"The ranker's {name} cannot be {text!r}: {error}.") from None
+    return replace(RankerSettings(), **values)
+
+
+class Way(NamedTuple):
+    """A way of teaching, which a study compares with others."""
+
+    name: str
+    settings: RankerSettings = RankerSettings()
+    strategy: str = "highest"
+    start: str = "example"
+    steps: str = STEPS
+    rules: tuple[str, ...] = ()  # of stopping, to be tried
+    target: float = 0.95  # the recall that they stop at,
+    confidence: float = 0.95
+    supervised: bool = False  # whether to look for what reaches full supervision's quality, which takes longer
+    make: Callable[..., Ranks] = partial(Ranker, n_threads=1)  # called with rows, settings= and seed=
+
+
+class Result(NamedTuple):
+    """What a study keeps of a run."""
+
+    corpus: str
+    topic: str
+    way: str
+    seed: int
+    n_documents: int
+    found: list[int]  # as `measures` has it
+    stops: dict[str, int]  # by rule of stopping: after how many answers it said so
+    supervised: int | None  # answers; None if that was not asked for
+    seconds: float  # of the processor
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The measures, by name."""
+        found, n = np.asarray(self.found), self.n_documents
+        named = {
+            "loss": measures.loss(found, n),
+            "wss95": measures.wss(found, n, 0.95),
+            "wss100": measures.wss(found, n, 1.0),
+            "rrf10": measures.rrf(found, n, 0.1),
+            "recall@R": measures.recall_at(found, 1),
+            "recall@2R": measures.recall_at(found, 2),
+            "recall@R+100": measures.recall_at(found, 1, 100),
+            "answers80": measures.answers_to_reach(found, 0.80),
+            "answers90": measures.answers_to_reach(found, 0.90),
+            "answers95": measures.answers_to_reach(found, 0.95),
+        }
+        return named if self.supervised is None else named | {"supervised": self.supervised}
+
+    def recall_at_stop(self, rule: str) -> float:
+        """Return the recall that was reached where a rule said stop."""
+        return measures.recall_after(self.found, self.stops[rule])
+
+
+def study(
+    cases: Sequence[Case],
+    ways: Sequence[Way],
+    seeds: Iterable[int] = range(20),
+    *,
+    n_jobs: int | None = None,
+    kept: Path | None = None,
+    advance: Advance = lambda n: None,
+) -> list[Result]:
+    """Simulate each way of teaching each topic with each seed.
+
+    Parameters
+    ----------
+    cases, ways, seeds
+        All combinations are run; the results come in this order, whatever the number of jobs.
+    n_jobs : int, optional
+        Processes at work at the same time, as joblib has it; the results are the same to the bit, but for the seconds.
+    kept : path, optional
+        File in which results are kept as they come: what is there already is not run again.
+    advance : callable, optional
+        Called with 1 after each run.
+
+    Returns
+    -------
+    list of Result
+    """
+    results = KeptResults(kept)
+    tasks = {_key(case, way, seed): (case, way, seed) for case in cases for way in ways for seed in seeds}
+    missing = [(key, *task) for key, task in tasks.items() if key not in results]
+    advance(len(tasks) - len(missing))
+    for key, result in _run_all(missing, n_jobs):
+        results[key] = result._asdict()
+        advance(1)
+    fields = Result._fields
+    return [
+        Result(**{name: results[key][name] for name in fields} | {"way": way.name})
+        for key, (_, way, _) in tasks.items()
+    ]
+
+
+def _key(case: Case, way: Way, seed: int) -> str:
+    how = {**way._asdict(), "settings": asdict(way.settings), "make": getattr(way.make, "__qualname__", "")}
+    del how["name"]
+    return json.dumps([case.corpus, case.topic, case.checksum, seed, how], sort_keys=True)
+
+
+def _run_all(tasks: Sequence[tuple[str, Case, Way, int]], n_jobs: int | None) -> Iterator[tuple[str, Result]]:
+    if joblib.effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
+        yield from (_run(*task) for task in tasks)
+        return
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size="auto")
+    yield from parallel(joblib.delayed(_run)(*task) for task in tasks)
+
+
+def _run(key: str, case: Case, way: Way, seed: int) -> tuple[str, Result]:
+    began = time.process_time()
+    ranker = way.make(case.rows, settings=way.settings, seed=seed)
+    stops: dict[str, int] = {}
+    looked = 0.0
+
+    def watch(history: stopping.History) -> bool:
+        nonlocal looked
+        n = len(history.answers)
+        if n >= looked:
+            looked = n * _RULES_LOOK
+            for rule in set(way.rules) - stops.keys():
+                if stopping.may_stop(history, rule, way.target, way.confidence):
+                    stops[rule] = n
+        return len(stops) < len(way.rules)
+
+    examples = case.examples if way.start == "description" else None
+    how: dict[str, Any] = {
+        "strategy": way.strategy,
+        "start": way.start,
+        "examples": examples,
+        "seed": seed,
+        "steps": way.steps,
+    }
+    run = simulate(ranker, case.labels, watch=watch if way.rules else None, **how)
+    stops |= {rule: run.n_asked for rule in way.rules if rule not in stops}
+    good = supervised(ranker, case.labels, run, examples) if way.supervised else None
+    seconds = time.process_time() - began
+    n, found = len(case.labels), run.found.tolist()
+    return key, Result(case.corpus, case.topic, way.name, seed, n, found, stops, good, seconds)
+
+
+# --- what came of it -------------------------------------------------------------------------------------------------
+
+
+def by_case(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]:
+    """Return the results by way, corpus and topic, in the order in which they come."""
+    grouped: dict[tuple[str, str, str], list[Result]] = {}
+    for result in results:
+        grouped.setdefault((result.way, result.corpus, result.topic), []).append(result)
+    return grouped
+
+
+def means(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
+    """Return the mean of a measure over cases by way, with its interval over seeds: each seed's mean over the cases.
+
+    Parameters
+    ----------
+    results : iterable of Result
+    measure : str
+        A name in `Result.figures`.
+
+    Returns
+    -------
+    dict of str to Mean
+    """
+    values: dict[str, dict[int, list[float]]] = {}
+    for result in results:
+        values.setdefault(result.way, {}).setdefault(result.seed, []).append(result.figures[measure])
+    return {
+        way: measures.mean_of([np.nanmean(of_seed) for of_seed in seeds.values() if not np.isnan(of_seed).all()])
+        for way, seeds in values.items()
+    }
+
+
+def leave_one_out(
+    figures: Mapping[str, Mapping[str, float]], *, relative: bool = False
+) -> dict[str, tuple[str, float]]:
+    """Choose for each review the setting that is best on all others, and return it with its figure on the review.
+
+    Parameters
+    ----------
+    figures : mapping of str to mapping of str to float
+        By setting and review: a loss, the lower the better.
+    relative : bool
+        Judge settings by the mean of log losses, so that reviews of small losses count as much as others.
+
+    Returns
+    -------
+    dict of str to (str, float)
+        By review: the setting that the others choose, and its loss. Their mean is what choosing is worth on a review
+        that had no say.
+    """
+    reviews = list(next(iter(figures.values())))
+    weigh: Callable[[float], float] = math.log if relative else float
+
+    def elsewhere(setting: str, review: str) -> float:
+        return float(np.mean([weigh(figures[setting][other]) for other in reviews if other != review]))
+
+    chosen = {review: min(figures, key=lambda setting: elsewhere(setting, review)) for review in reviews}
+    return {review: (setting, figures[setting][review]) for review, setting in chosen.items()}
