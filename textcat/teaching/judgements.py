@@ -94,6 +94,12 @@ class TopicState:
         first = ((self.first_of(group), label) for group, label in self.labels.items())
         return sorted(first, key=lambda pair: pair[0].step)
 
+    def judgements(self) -> list[Judgement]:
+        """Return each person's answer on each group that has one, and what has been settled, in their order."""
+        given = [each for group in self.answers for each in self.standing(group).values()]
+        given += [each[-1] for each in self.settled.values() if each]
+        return sorted(given, key=lambda each: each.step)
+
     def marked(self) -> dict[str, bool]:
         """Return the marked words, in alphabetical order: whether they speak for the topic."""
         sides = {term: given[-1][1] for term, given in sorted(self.marks.items()) if given}

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import orjson
@@ -25,7 +24,7 @@ from textcat.reading.records import InputSettings
 from textcat.recipe import Recipe, read_recipe
 from textcat.tagging._folder import REJECTED
 from textcat.teaching._archive import Shard, read_archive
-from textcat.teaching._index import INDEX, PoolError, read_index, recipe_for, rows_and_groups, write_index
+from textcat.teaching._index import INDEX, PoolError, Strings, read_index, recipe_for, rows_and_groups, write_index
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +74,6 @@ class Pool:
         self.recipe, self.features, self.rows, self.ids, self.groups = recipe, features, rows, ids, groups
         self.folder, self.n_rejected, self.sum = folder, n_rejected, sum
         self._texts = texts
-        self._order: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None
 
     @classmethod
     def from_documents(
@@ -132,16 +130,9 @@ class Pool:
 
     def position_of(self, id: str) -> int:
         """Return the position of the first document with an id; raise PoolError if there is none."""
-        if self._order is None:
-            keys = np.fromiter((_key(each) for each in self.ids), np.uint32, len(self.ids))
-            order = np.argsort(keys, kind="stable")
-            self._order = keys[order], order
-        keys, order = self._order
-        for place in range(int(np.searchsorted(keys, _key(id))), len(keys)):
-            if keys[place] != _key(id):
-                break
-            if self.ids[order[place]] == id:
-                return int(order[place])
+        position = _place_in(self.ids, id) if isinstance(self.ids, Strings) else _first(self.ids, id)
+        if position >= 0:
+            return position
         raise PoolError(f"The pool has no document {id!r}: look for it by its words.")
 
     @property
@@ -259,5 +250,20 @@ def _recipe(recipe: str | Path | Recipe) -> Recipe:
     return recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
 
 
-def _key(id: str) -> int:
-    return crc32(id.encode("utf-8", "surrogatepass"))
+def _first(ids: Sequence[str], id: str) -> int:
+    try:
+        return ids.index(id)
+    except ValueError:
+        return -1
+
+
+def _place_in(ids: Strings, id: str) -> int:
+    """Return the position of the first of the stored strings that is the same; -1 if none is.
+
+    Of those of its length the bytes are compared, the last ones first, in which ids differ most.
+    """
+    data, ends, wanted = np.asarray(ids._data), np.asarray(ids._ends), id.encode("utf-8", "surrogatepass")
+    found = np.flatnonzero(np.diff(ends, prepend=0) == len(wanted))
+    for k in range(1, len(wanted) + 1):
+        found = found[data[ends[found] - k] == wanted[-k]]
+    return int(found[0]) if len(found) else -1

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +20,7 @@ from textcat.teaching import prior
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.judgements import ANSWERS, SOURCES, Agreement, Judgement, Judgements, TopicState
 from textcat.teaching.pool import Pool, open_pool
+from textcat.teaching.progress import Progress, history_of, progress_of
 from textcat.teaching.ranker import Examples, Ranker, RankerSettings, Weights
 from textcat.teaching.stopping import DEFAULT_RULE, Estimate, History, estimate
 from textcat.teaching.strategies import STRATEGIES, choose
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 DEFAULT_STRATEGY = "highest"
 RANDOM_SHARE = 0.05  # of the questions are drawn at random, so that recall can be estimated
-_PAUSE = 600.0  # seconds without an answer after which somebody has not been thinking, but has been away
-_PACED = 20  # answers that the pace is taken of
 _EVIDENCE = 30  # terms
 
 
@@ -69,25 +66,6 @@ class SearchResults(NamedTuple):
 
     n_found: int
     documents: list[Found]
-
-
-class Progress(NamedTuple):
-    """How far a topic is."""
-
-    topic: str
-    n_documents: int  # of the pool,
-    n_groups: int  # of which so many are to be judged, as near-duplicates are judged together
-    yes: int  # groups judged,
-    no: int
-    skipped: int  # by everybody who was asked
-    found: int  # documents of the topic, near-duplicates among them
-    at_random: int  # answers to questions drawn at random
-    disagreements: int  # not settled yet
-    persons: list[str]
-    model: int  # the number of the changes that the ranking takes account of
-    curve: list[int]  # documents found after each answer
-    pace: float | None  # answers a minute, by the median of the last pauses
-    estimate: Estimate | None  # of recall, by the rule asked for
 
 
 class _Ranking(NamedTuple):
@@ -538,10 +516,7 @@ class Session:
     def judgements(self, topic: str) -> list[Judgement]:
         """Return the answers on a topic that stand, one of each person and group of near-duplicates, in their order."""
         with self._lock:
-            state = self._topic(topic)
-            given = [each for group in state.answers for each in state.standing(group).values()]
-            given += [each[-1] for each in state.settled.values() if each]
-            return sorted(given, key=lambda each: each.step)
+            return self._topic(topic).judgements()
 
     def labels(self, topic: str) -> dict[int, bool]:
         """Return what the answers on a topic come to, for each document that has one: near-duplicates, too."""
@@ -563,23 +538,7 @@ class Session:
     def history(self, topic: str) -> History:
         """Return the answers on a topic as rules of stopping take them: one for each group of near-duplicates."""
         with self._lock:
-            state, ranking = self._topic(topic), self._ranking(topic)
-            order = state.in_order()
-            scores = [math.nan if each.score is None else each.score for each, _ in order]
-            at_random = np.array([each.why == "at random" for each, _ in order], bool)
-            ranks = np.array([each.rank or self._n_groups for each, _ in order], np.int64)
-            rest = self._firsts.copy()
-            rest[list(state.labels)] = False
-            # If the ranking had stayed the same, a document of rank r would have been asked as the r-th from then on.
-            asked_since = (~at_random)[::-1].cumsum()[::-1] - ~at_random
-            return History(
-                np.array([label for _, label in order], bool),
-                at_random,
-                self._n_groups,
-                np.array(scores, np.float64),
-                ranking.scores[rest],
-                asked_since >= ranks,
-            )
+            return history_of(self._topic(topic), self._n_groups)
 
     def estimate(
         self, topic: str, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95
@@ -624,28 +583,7 @@ class Session:
         """
         estimated = None if rule is None else self.estimate(topic, rule, target, confidence)
         with self._lock:
-            state = self._topic(topic)
-            order = state.in_order()
-            sizes = [int(self._sizes[self._groups[each.position]]) if label else 0 for each, label in order]
-            curve = np.cumsum(sizes, dtype=np.int64).tolist()
-            yes = sum(state.labels.values())
-            skipped = sum(bool(state.standing(group)) and group not in state.labels for group in state.answers)
-            return Progress(
-                topic,
-                len(self.pool),
-                self._n_groups,
-                yes,
-                len(order) - yes,
-                skipped,
-                curve[-1] if curve else 0,
-                sum(each.why == "at random" for each, _ in order),
-                sum(map(state.is_disagreement, state.answers)),
-                state.persons(),
-                state.n_changes,
-                curve,
-                _pace([each.at for each in self.judgements(topic)]),
-                estimated,
-            )
+            return progress_of(self._topic(topic), len(self.pool), self._n_groups, self._size_of, estimated)
 
     # --- exports ------------------------------------------------------------------------------------------------------
 
@@ -834,7 +772,10 @@ class Session:
     def _members(self, position: int) -> list[int]:
         """Return the documents of a group of near-duplicates, the first one first."""
         group = int(self._groups[position])
-        return [group] if self._sizes[group] == 1 else np.flatnonzero(self._groups == group).tolist()
+        return [group] if self._size_of(group) == 1 else np.flatnonzero(self._groups == group).tolist()
+
+    def _size_of(self, position: int) -> int:
+        return int(self._sizes[self._groups[position]])
 
     def _checked_position(self, position: int) -> int:
         if not 0 <= position < len(self.pool):
@@ -883,10 +824,3 @@ def _sum_of(pool: Pool) -> int | str:
     some = [pool.ids[i] for i in range(0, n, max(1, n // 64))]
     ends = np.ascontiguousarray(np.asarray(pool.rows.indptr), np.int64)
     return zlib.crc32("\n".join(map(str, some)).encode("utf-8", "surrogatepass"), zlib.crc32(ends.data))
-
-
-def _pace(times: list[float]) -> float | None:
-    """Return the answers a minute, by the median of the last pauses between answers that are no breaks."""
-    pauses = [after - before for before, after in pairwise(times)]
-    pauses = [pause for pause in pauses if 0 < pause < _PAUSE][-_PACED:]
-    return 60 / float(np.median(pauses)) if pauses else None
