@@ -135,7 +135,7 @@ def reviews(space: Space) -> str:
     its = [Case(name, TOPIC, elas_rows(corpora[name]), case.labels) for name, case in zip(corpora, ours, strict=True)]
     how: dict[str, Any] = {"n_jobs": space.jobs, "kept": space.kept("reviews")}
     results = study(ours, [Way(OURS)], range(space.seeds), **how)
-    results += study(its, [Way(PEER, make=Elas)], range(space.seeds), **how)
+    results += study(its, [Way(PEER, None, make=Elas)], range(space.seeds), **how)
     rows, better = [], 0
     grouped = by_case(results)
     for name in corpora:

@@ -32,7 +32,7 @@ def simulate(
     ] = None,
     start: Annotated[str, Option(help="What teaching begins with: example, description or random.")] = "example",
     description: Annotated[
-        str, Option(help="The topic in words, for --start description.", show_default="the corpus' own, or its name")
+        str, Option(help="The topic in words, for --start description.", show_default="the corpus' own, or its names")
     ] = "",
     seeds: Annotated[int, Option(min=1, help="Runs of each topic and strategy.")] = 20,
     recipe: Annotated[str, Option(help="Recipe of the rows.", autocompletion=common.complete_recipe)] = "teach",

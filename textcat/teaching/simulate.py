@@ -28,6 +28,7 @@ from textcat.recipe import Recipe
 from textcat.teaching import measures, stopping
 from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Examples, Ranker, RankerSettings
+from textcat.teaching.session import _words_of
 from textcat.teaching.strategies import choose
 
 STARTS = ("example", "description", "random")
@@ -255,7 +256,7 @@ def cases_of(corpus: Corpus, recipe: Recipe, topics: Sequence[str] | None = None
     topics : sequence of str, optional
         By default all of the corpus. Those that no document has, or all have, are left out.
     description : str
-        The topic in words; by default its description in the corpus, or else its names, or its name.
+        The topic in words, besides its name; by default its description in the corpus, or else its names.
 
     Returns
     -------
@@ -269,8 +270,9 @@ def cases_of(corpus: Corpus, recipe: Recipe, topics: Sequence[str] | None = None
     for topic in topics or corpus.topics:
         labels = np.array([topic in one.topics for one in documents])
         if 0 < labels.sum() < len(labels):
-            words = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, (topic,)))
-            examples = Examples(pool.features.transform([words]), np.ones(1, np.int8), np.ones(1))
+            about = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, ()))
+            words = pool.features.transform([f"{_words_of(topic)} {about}"])
+            examples = Examples(words, np.ones(1, np.int8), np.ones(1))
             name = corpus.name.split(".")[0] or corpus.name  # of a file
             cases.append(Case(name, topic, pool.rows, labels, examples))
     return cases
@@ -297,7 +299,7 @@ class Way(NamedTuple):
     """A way of teaching, which a study compares with others."""
 
     name: str
-    settings: RankerSettings = RankerSettings()
+    settings: RankerSettings | None = RankerSettings()  # None for what `make` makes without settings
     strategy: str = "highest"
     start: str = "example"
     steps: str = STEPS
@@ -385,7 +387,8 @@ def study(
 
 
 def _key(case: Case, way: Way, seed: int) -> str:
-    how = {**way._asdict(), "settings": asdict(way.settings), "make": getattr(way.make, "__qualname__", "")}
+    how = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
+    how |= {"make": getattr(way.make, "__qualname__", "")}
     del how["name"]
     return json.dumps([case.corpus, case.topic, case.checksum, seed, how], sort_keys=True)
 
