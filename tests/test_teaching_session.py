@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from teaching_work import SUBJECTS, documents, small_pool, subject_of, teach
 
 import textcat
-from textcat import TextcatError
+from textcat import Document, TextcatError
 from textcat.teaching.judgements import cohens_kappa
+from textcat.teaching.pool import Pool
 from textcat.teaching.session import Session
 
 
@@ -367,6 +368,7 @@ def test_a_disagreement_counts_as_yes_until_it_is_settled(session):
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
+@settings(max_examples=40)
 def test_kappa_is_that_of_scikit_learn(pairs):
     from sklearn.metrics import cohen_kappa_score
 
@@ -460,6 +462,32 @@ def test_an_exported_corpus_trains_and_an_exported_model_is_what_that_gives(sess
     assert [[tag.topic for tag in each] for each in tags] == [["strike"], []]
 
 
+def test_what_was_not_judged_for_a_topic_is_no_example_of_it(session, tmp_path):
+    session.add_topic("gold", "gold bullion", random=0)
+    teach(session, "strike", 45)
+    teach(session, "gold", 45, subject="gold")
+    corpus = textcat.open_corpus(str(session.export_corpus(tmp_path / "corpus.jsonl")))
+    of_both = {topic: {f"d{i}" for i in session._topic(topic).labels} for topic in ("strike", "gold")}
+    assert {each.id for each in corpus.train} == of_both["strike"] | of_both["gold"]
+    for document in corpus.train:
+        assert set(document.judged) == {topic for topic, ids in of_both.items() if document.id in ids}
+    assert corpus.unjudged(corpus.train).nnz > 0
+    tagger = textcat.load(session.export_model(tmp_path / "model"))
+    assert tagger.topics == ("gold", "strike")
+    gold, strike = tagger.scores([SUBJECTS["gold"], SUBJECTS["strike"]])
+    assert gold[0] > strike[0]
+    assert strike[1] > gold[1]
+
+
+def test_documents_of_one_id_get_their_own_in_a_corpus(tmp_path):
+    pool = Pool.from_documents([Document("same", zones) for zones in documents(20)])
+    session = Session.create(None, pool)
+    session.add_topic("strike")
+    teach(session, "strike", 8)
+    corpus = textcat.open_corpus(str(session.export_corpus(tmp_path / "corpus.jsonl")))
+    assert len({each.id for each in corpus.train}) == 8
+
+
 def test_what_cannot_be_exported_is_told(session, tmp_path):
     with pytest.raises(TextcatError, match="'strike' has no document judged by yes: answer some more"):
         session.export_corpus(tmp_path / "corpus.jsonl")
@@ -467,8 +495,9 @@ def test_what_cannot_be_exported_is_told(session, tmp_path):
     with pytest.raises(TextcatError, match="no document judged by no"):
         session.export_model(tmp_path / "model")
     session.add_topic("gold")
-    session.answer("gold", 2, "yes", source="list")
-    with pytest.raises(TextcatError, match=r"judged for all topics: answer some more\. Export the topics one by one"):
+    with pytest.raises(
+        TextcatError, match="'gold' has no document judged by yes: answer some more, or leave the topic"
+    ):
         session.export_corpus(tmp_path / "corpus.jsonl")
     with pytest.raises(TextcatError, match="no topic 'silver'"):
         session.export_labels(tmp_path / "labels.jsonl", ["silver"])

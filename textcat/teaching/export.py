@@ -19,6 +19,7 @@ from textcat.teaching.judgements import judgements_of
 if TYPE_CHECKING:
     from textcat.teaching.session import Session
 
+_REMEDY = "answer some more, or leave the topic out"
 _COLUMNS = (
     *("step", "time", "person", "what", "topic", "id", "position", "answer", "source", "why", "model", "rank", "score"),
     *("note", "undone", "detail"),
@@ -58,11 +59,10 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
 
 
 def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write the documents judged for all of the topics as JSON Lines, a corpus that `textcat train` takes.
+    """Write the documents judged for any of the topics as JSON Lines, a corpus that `textcat train` and `learn` take.
 
-    A document that some topic was not asked of is left out, since it would count as a negative example of that: export
-    topics that were judged on different documents one by one. Of near-duplicates one is written, which would else count
-    several times.
+    The field ``judged`` has the topics that a document was judged for: of others it is neither a positive example nor a
+    negative one. Of near-duplicates one is written, which would else count several times.
 
     Parameters
     ----------
@@ -78,18 +78,17 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
     Raises
     ------
     TextcatError
-        If no document has been judged for all topics, or one has no document with yes.
+        If a topic has no document with yes.
     """
     documents = _documents(session, _chosen(session, topics))
-    return _written(
-        out, (_as_line({"id": each.id, **_fields(each.zones), "topics": [*each.topics]}) for each in documents)
-    )
+    lines = ({"id": each.id, **_fields(each.zones), "topics": each.topics, "judged": each.judged} for each in documents)
+    return _written(out, map(_as_line, lines))
 
 
 def write_model(
     session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
 ) -> Path:
-    """Train on the documents judged for all of the topics, by the pool's recipe, and save the model.
+    """Train on the documents judged for any of the topics, by the pool's recipe, and save the model.
 
     Parameters
     ----------
@@ -116,10 +115,8 @@ def write_model(
     chosen = _chosen(session, topics)
     documents = _documents(session, chosen)
     for topic in chosen:
-        if all(topic in each.topics for each in documents):
-            raise TextcatError(
-                f"The topic {topic!r} has no document judged by no, so nothing can be told apart: answer some more."
-            )
+        if all(topic in each.topics for each in documents if topic in (each.judged or ())):
+            raise TextcatError(f"The topic {topic!r} has no document judged by no: {_REMEDY}.")
     described = {topic: about for topic in chosen if (about := session.about(topic)["description"])}
     corpus = Corpus.from_documents("taught", documents, descriptions=described)
     return Path(save(train(corpus, session.pool.recipe, n_jobs=n_jobs), out))
@@ -198,25 +195,20 @@ def _chosen(session: Session, topics: Sequence[str] | None) -> list[str]:
 
 
 def _documents(session: Session, topics: list[str]) -> list[Document]:
-    """Return the documents judged for all topics, in the order of the archive, with the topics that they have."""
+    """Return the documents judged for one of the topics, in the order of the archive, with all that they were."""
     with session._lock:
         of_topic = {topic: session._topic(topic).labels.copy() for topic in topics}
-    judged = sorted(set.intersection(*(set(labels) for labels in of_topic.values())))
-    one_by_one = " Export the topics one by one." if len(topics) > 1 else ""
     for topic, labels in of_topic.items():
-        if not any(labels[group] for group in judged):
-            among = " among those judged for all topics" if len(topics) > 1 else ""
-            raise TextcatError(
-                f"The topic {topic!r} has no document judged by yes{among}: answer some more.{one_by_one}"
-            )
-    return [
-        Document(
-            session.pool.ids[group],
-            session.pool.document(group),
-            tuple(topic for topic in topics if of_topic[topic][group]),
-        )
-        for group in judged
-    ]
+        if not any(labels.values()):
+            raise TextcatError(f"The topic {topic!r} has no document judged by yes: {_REMEDY}.")
+    pool, taken, documents = session.pool, set[str](), []
+    for group in sorted(set().union(*of_topic.values())):
+        judged = tuple(topic for topic in topics if group in of_topic[topic])
+        name = pool.ids[group] if pool.ids[group] not in taken else f"{pool.ids[group]}#{group}"
+        taken.add(name)
+        own = tuple(topic for topic in judged if of_topic[topic][group])
+        documents.append(Document(name, pool.document(group), own, judged=judged))
+    return documents
 
 
 def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
