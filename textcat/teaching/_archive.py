@@ -16,7 +16,8 @@ import orjson
 
 from textcat import __version__, files
 from textcat.documents import Corpus, Document
-from textcat.features.tfidf import TfIdf
+from textcat.errors import TextcatError
+from textcat.features.vectorizer import Vectorizer
 from textcat.files import installed_version
 from textcat.progress import Stages
 from textcat.reading.batches import _read_batches
@@ -24,7 +25,7 @@ from textcat.reading.formats import _batch_records
 from textcat.reading.records import Batch, InputSettings, Record, Rejection
 from textcat.reading.sources import Source, _find
 from textcat.recipe import Recipe
-from textcat.tagging._folder import JOURNAL, ShardWriter, open_folder
+from textcat.tagging._folder import _ANEW, JOURNAL, ShardWriter, open_folder
 from textcat.tagging._job import TaggedBatch, process_name
 from textcat.tagging._workers import open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, escape_undecodable
@@ -82,7 +83,7 @@ class _Reading(NamedTuple):
     sources: Sequence[Source]  # none of a corpus
     corpus: Corpus | None
     settings: InputSettings
-    features: TfIdf | None  # of pieces; None if none are kept
+    features: Vectorizer | None  # of pieces; None if none are kept
 
     @property
     def n_bytes(self) -> int | None:
@@ -109,7 +110,7 @@ def read_archive(
     """
     reading = _reading_of(inputs, recipe, settings)
     _check_apart(reading.sources, folder)
-    with ExitStack() as locked:
+    with _with_own_remedy(folder), ExitStack() as locked:
         # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the
         # lock.
         with open_workers(jobs, reading.n_bytes) as workers:
@@ -123,6 +124,19 @@ def read_archive(
                 with closing(ShardWriter(folder, state, OutputSettings(), **limits)) as shards:
                     _write_shards(folder, reading, state, workers, shards, stages)
         yield _archive_in(folder)
+
+
+@contextmanager
+def _with_own_remedy(folder: Path) -> Iterator[None]:
+    """Say of errors what to do here, where the runs that have the same errors have an option."""
+    try:
+        yield
+    except TextcatError as error:
+        remedy = f"remove {folder}, or name another folder"
+        told = str(error).replace(_ANEW, remedy).replace("start anew with --restart", remedy)
+        if told == str(error):
+            raise
+        raise TextcatError(told) from error
 
 
 def _write_shards(
@@ -187,7 +201,7 @@ def _reading_of(
     reading = _Reading(facts, fingerprints, sources, None, settings, None)
     if reading.n_bytes is not None and reading.n_bytes < _PIECES_FROM:
         return reading
-    features = recipe.make_features()
+    features = Vectorizer(**recipe.feature_settings())
     return reading._replace(features=features if may_be_pieces(features) else None)
 
 
@@ -208,11 +222,11 @@ def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[B
     yield from ordered_map(partial(_read_batch, reading.features, reading.settings), batches, workers)
 
 
-def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -> _ReadBatch:
+def _read_batch(features: Vectorizer | None, settings: InputSettings, batch: Batch) -> _ReadBatch:
     return _lines_of(_kept_features(features), list(_batch_records(batch, settings)))
 
 
-def _kept_features(features: TfIdf | None) -> TfIdf | None:
+def _kept_features(features: Vectorizer | None) -> Vectorizer | None:
     """Return the features that this process has used before, as their tokens' cache is then filled."""
     if features is None:
         return None
@@ -220,12 +234,12 @@ def _kept_features(features: TfIdf | None) -> TfIdf | None:
 
 
 @lru_cache(maxsize=1)
-def _features_by(pickled: bytes) -> TfIdf:
-    features: TfIdf = pickle.loads(pickled)
+def _features_by(pickled: bytes) -> Vectorizer:
+    features: Vectorizer = pickle.loads(pickled)
     return features
 
 
-def _lines_of(features: TfIdf | None, items: Sequence[Record | Rejection]) -> _ReadBatch:
+def _lines_of(features: Vectorizer | None, items: Sequence[Record | Rejection]) -> _ReadBatch:
     rejections = [item for item in items if isinstance(item, Rejection)]
     records = [item for item in items if isinstance(item, Record)]
     lines = [*map(_line, records)]

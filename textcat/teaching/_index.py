@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -19,7 +19,6 @@ from scipy.sparse import csr_matrix
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
-from textcat.features.tfidf import TfIdf
 from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Documents
 from textcat.files import FolderFormat, sha256_of_file
@@ -29,6 +28,9 @@ from textcat.teaching._archive import PIECES, Archive, Shard
 from textcat.teaching._duplicates import distinct_terms
 from textcat.teaching._pieces import Pieces
 from textcat.teaching.duplicates import near_duplicates
+
+if TYPE_CHECKING:
+    from textcat.features.tfidf import TfIdf  # which needs scikit-learn, and that takes long to be imported
 
 #: Of a pool with more documents the rows have words alone: pairs would take several times their memory and time.
 PAIRS_UP_TO = 100_000
@@ -54,7 +56,7 @@ FORMAT = FolderFormat(
     files=frozenset({_TERMS, _IDS, *(f"{name}.npy" for name in _ARRAYS)}),
     checksum="sum",
     origin="Make one of an archive with `textcat teach`.",
-    remedy="make the pool anew with --restart",
+    remedy="remove its folder, and make it of the archive again",
 )
 
 
@@ -70,6 +72,13 @@ class Index(NamedTuple):
     shards: list[Shard]
     n_rejected: int
     sum: str
+
+
+class _PoolFeatures(Vectorizer):
+    """Make rows of few short texts: what a vocabulary prepares for many would take a second before the first one."""
+
+    def _known_terms(self) -> None:
+        return None
 
 
 class Strings(Sequence[str]):
@@ -88,15 +97,21 @@ class Strings(Sequence[str]):
         start = self._ends[k - 1] if k else 0
         return self._data[start : self._ends[k]].tobytes().decode()
 
+    def __iter__(self) -> Iterator[str]:
+        data, start = self._data.tobytes(), 0
+        for end in self._ends.tolist():
+            yield data[start:end].decode()
+            start = end
+
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
     """Return the recipe for so many documents: of many, without n-grams of words."""
-    if n_documents <= PAIRS_UP_TO:
+    if n_documents <= PAIRS_UP_TO or recipe.features.get("ngrams", 1) == 1:
         return recipe
     return replace(recipe, features={**recipe.features, "ngrams": 1})
 
 
-def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple[TfIdf, csr_matrix, NDArray[np.int32]]:
+def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple["TfIdf", csr_matrix, NDArray[np.int32]]:
     """Fit features to documents in memory, and return them with the documents' rows and groups of near-duplicates."""
     features = recipe.make_features()
     counted = features.count(documents)
@@ -115,7 +130,7 @@ def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) ->
 class _Made(NamedTuple):
     """What is made of the texts of a pool, besides its rows."""
 
-    features: TfIdf
+    features: "TfIdf"
     groups: NDArray[np.int32]
     lines: NDArray[Any]  # how many bytes each document's line has
     id_sizes: NDArray[Any]
@@ -125,7 +140,10 @@ class _Made(NamedTuple):
 def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
     """Write the rows of an archive's texts, and then the rest; each is there whole or not at all."""
     folder, made = archive.folder, None
-    recipe = recipe_for(recipe, archive.n_documents)
+    given, recipe = recipe, recipe_for(recipe, archive.n_documents)
+    if recipe != given:
+        n = f"{archive.n_documents:,} documents, more than {PAIRS_UP_TO:,}"
+        log.warning("The archive has %s, so rows are made of words alone, without n-grams of them.", n)
     if recipe.features.get("ngrams", 1) == 1 and (folder / PIECES).is_dir():
         try:
             made = _from_pieces(archive, recipe, stages)
@@ -225,8 +243,13 @@ def read_index(folder: Path, *, verify: bool) -> Index:
                 if (verify or name == _TERMS) and sha256_of_file(opened[name]) != expected:
                     raise damaged(f"{name} is not as it was written")
                 opened[name].seek(0)
-            arrays = {name: np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False) for name in _ARRAYS}
-            data = np.memmap(folder / INDEX / _IDS, np.uint8, "r") if arrays["id_ends"][-1] else np.zeros(0, np.uint8)
+            # As plain arrays, since single entries of numpy's own for files are slow to come by.
+            arrays = {
+                name: np.asarray(np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False)) for name in _ARRAYS
+            }
+            data = np.zeros(0, np.uint8)
+            if arrays["id_ends"][-1]:
+                data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
             recipe, terms = Recipe(**manifest["recipe"]), json.loads(opened[_TERMS].read())
             shards = [Shard(*shard) for shard in manifest["shards"]]
             for shard in shards:
@@ -239,7 +262,7 @@ def read_index(folder: Path, *, verify: bool) -> Index:
             n, lengths = manifest["documents"], {len(arrays[name]) for name in _ARRAYS[1:]}
             if stored._sum != manifest["rows"] or lengths != {n} or len(stored) != n:
                 raise damaged("its files do not fit together")
-            features = Vectorizer._restore(
+            features = _PoolFeatures._restore(
                 terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings()
             )
         except StoreError as error:

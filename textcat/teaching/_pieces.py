@@ -11,19 +11,21 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textcat.documents import Document
 from textcat.features._rows import document_frequencies, text_lengths
-from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import _NO_IDS, _NO_NGRAMS, TermCounts
-from textcat.features.vectorizer import Rows
+from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import _SHARED, _Columns, _Parts, _ZoneTexts
 from textcat.progress import Advance
 from textcat.teaching._duplicates import distinct_terms
+
+if TYPE_CHECKING:
+    from textcat.features.tfidf import TfIdf  # which needs scikit-learn, and that takes long to be imported
 
 
 class Piece(NamedTuple):
@@ -46,12 +48,14 @@ class Piece(NamedTuple):
         return len(self.texts)
 
 
-def may_be_pieces(features: TfIdf) -> bool:
+def may_be_pieces(features: Vectorizer) -> bool:
     """Return whether rows can be made piece by piece: columns are those of terms by their names, of all zones alike."""
     return features.apart in (False, []) and not features.chars and features.hash_bits is None
 
 
-def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]) -> bytes:
+def piece_of(
+    features: Vectorizer, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]
+) -> bytes:
     """Return the piece of documents, as a file of arrays; b"" if a term has a line end, as of some languages it may."""
     features._take_tokens()
     texts = _ZoneTexts((Document("", each) for each in zones), features.zones, False)
@@ -117,7 +121,7 @@ class Pieces:
     def __len__(self) -> int:
         return len(self._paths)
 
-    def fit(self, features: TfIdf, advance: Advance = lambda n: None) -> "Facts":
+    def fit(self, features: "TfIdf", advance: Advance = lambda n: None) -> "Facts":
         """Fit features to all documents, as `TfIdf.fit` does, and return what else the pieces say of them."""
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
@@ -151,7 +155,7 @@ class Pieces:
         features._keep(vocabulary, idf, self.n_documents, averages)
         return Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
-    def rows(self, features: TfIdf, k: int) -> Rows:
+    def rows(self, features: Vectorizer, k: int) -> Rows:
         """Return the rows of a piece, by its number, once features have been fitted to all; from any thread."""
         piece, columns = _read(self._paths[k]), self._columns[k]
         terms, own = [""] * len(columns), copy(features)
@@ -184,7 +188,7 @@ def _counts(piece: Piece, terms: list[str]) -> TermCounts:
     return TermCounts(*arrays, terms, _NO_NGRAMS, _NO_IDS)
 
 
-def _parts(piece: Piece, features: TfIdf) -> _Parts:
+def _parts(piece: Piece, features: Vectorizer) -> _Parts:
     names, n_texts = json.loads(piece.zone_names.tobytes()), len(piece.ends)
     weight = np.array([1.0 if features.zones is None else features.zones[name] for name in names], np.float64)
     zones = [names[i] for i in piece.zones.tolist()] if features.weighting == "bm25" else []
