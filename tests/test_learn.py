@@ -541,3 +541,21 @@ def test_the_command_learns_unlearns_and_undoes(run):
     assert "Did you mean 'd1'?" in run.refuses("learn", "model", "--unlearn", "d1x")
     assert run.refuses("learn", "model").startswith("There is nothing to learn")
     assert "no field" not in run.refuses("learn", "nothing", "new.jsonl")
+
+
+def test_a_corpus_with_documents_that_were_judged_for_some_topics_is_measured_and_reported(run):
+    known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
+    known += [
+        document(f"t{i}", ("ash", "birch")[i % 2], split="test", judged=(("ash",), None)[i > 3]) for i in range(8)
+    ]
+    written("some.jsonl", known)
+    assert run("train", "some.jsonl", "--recipe", "paum", "--out", "model").code == 0
+    kept = {row.topic: row for row in textcat.load("model").evaluation.topics}
+    corpus = textcat.open_corpus("some.jsonl")
+    evaluation = textcat.load("model").evaluate(corpus)
+    of_birch = [i for i, each in enumerate(corpus.test) if each.judged is None or "birch" in each.topics]
+    alone = textcat.load("model").evaluate(replace(corpus, test=[corpus.test[i] for i in of_birch]))
+    for name in ("average_precision", "f1", "precision", "recall", "test_positives"):
+        assert getattr(kept["birch"], name) == getattr(evaluation.topics[1], name) == getattr(alone.topics[1], name)
+    assert np.isfinite(evaluation.scores).all()
+    assert run("report", "model", "--out", "report.html").code == 0

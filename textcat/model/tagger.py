@@ -513,12 +513,12 @@ class Tagger:
         """
         known = self.topics, self.train_sizes, self.train_documents
         if self._many:
-            blocks = _last_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
+            blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
             top = (self._first(block, max(KS)) for block in blocks)
             return evaluate_top(top, relevant, *known, spec=bands, n_unknown=n_unknown, measured_on=measured_on)
         assert isinstance(scores, np.ndarray)
         options: dict[str, Any] = {"threshold": self._cut(scores), "facts": self.facts, "measured_on": measured_on}
-        (scores,) = _last_unjudged([scores], unjudged)
+        scores = _last_unjudged(scores, unjudged)
         return evaluate(scores, relevant, *known, spec=bands, **options)
 
     def relevant(self, corpus: Corpus) -> Any:
@@ -530,11 +530,8 @@ class Tagger:
         return Corpus(corpus.name, corpus.train, corpus.test, self.topics).unjudged(corpus.test)
 
 
-def _last_unjudged(blocks: Iterable[np.ndarray], unjudged: Any) -> Iterator[np.ndarray]:
-    """Yield blocks of scores, in which those of documents for topics that they were not judged for are lowest of all.
-
-    Neither average precision nor F1 depends on documents that are not relevant and rank last.
-    """
+def _without_unjudged(blocks: Iterable[np.ndarray], unjudged: Any) -> Iterator[np.ndarray]:
+    """Yield blocks of scores, in which a document has none of the topics that it was not judged for."""
     start, by_document = 0, None if unjudged is None else unjudged.tocsr()
     for block in blocks:
         if by_document is not None:
@@ -542,6 +539,21 @@ def _last_unjudged(blocks: Iterable[np.ndarray], unjudged: Any) -> Iterator[np.n
             block, start = block.copy(), start + len(block)
             block[of_block.row, of_block.col] = -np.inf
         yield block
+
+
+def _last_unjudged(scores: np.ndarray, unjudged: Any) -> np.ndarray:
+    """Return scores, in which those of documents for topics that they were not judged for are below all others.
+
+    Neither average precision nor F1 depends on documents that are not relevant and rank last.
+    """
+    if unjudged is None:
+        return scores
+    places, scores = unjudged.tocoo(), scores.copy()
+    scores[places.row, places.col] = np.inf
+    lowest = scores.min(axis=0, initial=np.inf)
+    below = np.nextafter(np.where(np.isfinite(lowest), lowest, 0).astype(scores.dtype), scores.dtype.type(-np.inf))
+    scores[places.row, places.col] = below[places.col]
+    return scores
 
 
 def _check_number(top: int | None) -> None:
