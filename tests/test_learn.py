@@ -441,7 +441,9 @@ def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
         for chosen in ([0], [3, 1], [2, 0, 3]):
             fresh = Recipe("one", **FEATURES[way]).make_features()
             alone = DocumentCounts._of(*fresh._count_all([every[i] for i in chosen]), np.arange(len(chosen)))
-            joined = DocumentCounts._joined([whole.select(np.array([i])) for i in chosen])
+            joined = whole.select(np.array(chosen[:1]))
+            for i in chosen[1:]:
+                joined = joined.extended(whole.select(np.array([i]))).select(np.arange(len(joined) + 1))
             for other in (whole.select(np.array(chosen)), joined):
                 assert (other.zones, other.counts.terms) == (alone.zones, alone.counts.terms)
                 for name, array in alone.arrays().items():

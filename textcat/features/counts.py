@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -50,34 +49,42 @@ class DocumentCounts(NamedTuple):
         texts, n_texts = _stretches(self.n_texts, documents)
         entries, sizes = _stretches(np.diff(self.counts.ends, prepend=0), texts)
         used, zone_of = np.unique(self.zone_of[texts], return_inverse=True)
+        names = [self.zones[i] for i in used.tolist()]
+        zones = sorted(names)
+        zone_of = np.array([zones.index(name) for name in names], np.int64)[zone_of]
         ids, counts = self.counts.ids[entries], self.counts.counts[entries]
         chosen = self.counts._replace(ends=np.cumsum(sizes), ids=ids, counts=counts)
-        return DocumentCounts([self.zones[i] for i in used.tolist()], n_texts, zone_of, _tidied(chosen))
+        return DocumentCounts(zones, n_texts, zone_of, _tidied(chosen))
 
-    @classmethod
-    def _joined(cls, parts: Sequence[DocumentCounts], documents: np.ndarray | None = None) -> DocumentCounts:
-        """Return the counts of the documents of all parts, or of those chosen by their positions, in that order."""
-        zones = sorted({zone for part in parts for zone in part.zones})
-        place = dict(zip(zones, range(len(zones)), strict=True))
-        zone_of = [np.array([place[zone] for zone in part.zones], np.int64)[part.zone_of] for part in parts]
-        terms: list[str] = []
-        columns: dict[str, list[np.ndarray]] = {name: [] for name in ("sizes", "ids", "counts", "ngrams", "chars")}
-        n_ngrams = 0
-        for part in parts:
-            counts, n_terms = part.counts, len(terms)
-            left, right = counts.ngrams.T
-            left = np.where(left >= 0, left + n_terms, left - n_ngrams)
-            columns["sizes"].append(np.diff(counts.ends, prepend=0))
-            columns["ids"].append(np.where(counts.ids >= 0, counts.ids + n_terms, counts.ids - n_ngrams))
-            columns["counts"].append(counts.counts)
-            columns["ngrams"].append(np.column_stack([left, right + n_terms]))
-            columns["chars"].append(counts.chars + n_terms)
-            terms += counts.terms
-            n_ngrams += len(counts.ngrams)
-        sizes, ids, values, ngrams, chars = (np.concatenate(arrays) for arrays in columns.values())
-        whole = TermCounts(np.cumsum(sizes), ids, values, terms, ngrams, chars)
-        joined = cls(zones, np.concatenate([part.n_texts for part in parts]), np.concatenate(zone_of), whole)
-        return joined.select(np.arange(len(joined)) if documents is None else documents)
+    def extended(self, more: DocumentCounts) -> DocumentCounts:
+        """Return the counts of these documents, and behind them of a few more; what is new there is numbered last."""
+        zones = [*self.zones, *(zone for zone in more.zones if zone not in self.zones)]
+        zone_of = np.array([zones.index(zone) for zone in more.zones], np.int64)[more.zone_of]
+        ours, theirs = self.counts, more.counts
+        (left, right), n_ngrams = theirs.ngrams.T, len(ours.ngrams)
+        new_term, terms = _merged_terms(ours, theirs)
+        new_ngram, added = np.empty(len(left), np.int64), [ours.ngrams]
+        for longer in (False, True):  # which may begin with a new pair
+            own, wanted = np.flatnonzero((ours.ngrams[:, 0] < 0) == longer), np.flatnonzero((left < 0) == longer)
+            lefts = ~new_ngram[~left[wanted]] if longer else new_term[left[wanted]]
+            ngrams = np.column_stack([lefts, new_term[right[wanted]]])
+            keys, known = _keys_of(ngrams), _keys_of(ours.ngrams[own])  # the latter ascend
+            places = np.searchsorted(known, keys)
+            is_new = np.append(known, -1)[places] != keys
+            new_ngram[wanted] = np.append(own, -1)[places]
+            new_ngram[wanted[is_new]] = n_ngrams + np.arange(is_new.sum())
+            added.append(ngrams[is_new])
+            n_ngrams += len(added[-1])
+        ids = np.concatenate([~new_ngram[::-1], new_term])[theirs.ids + len(left)]
+        counts = TermCounts(
+            np.append(ours.ends, theirs.ends + len(ours.ids)),
+            np.append(ours.ids, ids).astype(np.int32),
+            np.append(ours.counts, theirs.counts),
+            terms,
+            np.concatenate(added).astype(np.int32),
+            np.union1d(ours.chars, new_term[theirs.chars]).astype(np.int32),
+        )
+        return DocumentCounts(zones, np.append(self.n_texts, more.n_texts), np.append(self.zone_of, zone_of), counts)
 
     def of_use(self, features: TfIdf) -> _CountedDocuments:
         """Return the counts as `TfIdf.count` of the documents returns them, for features of the same settings."""
@@ -128,6 +135,30 @@ def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.nd
     return np.arange(taken.sum()) + np.repeat(starts - first, taken), taken
 
 
+def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, list[str]]:
+    """Return the position of each of their terms among ours and what is new, and these."""
+    has_chars = len(ours.chars) or len(theirs.chars)  # a token may read like an n-gram of characters
+    keys, more = (
+        [*zip(each.terms, _is_char(each).tolist(), strict=True)] if has_chars else each.terms for each in (ours, theirs)
+    )
+    place: dict[Any, int] = dict(zip(keys, range(len(keys)), strict=True))
+    positions = np.array([place.setdefault(key, len(place)) for key in more], np.int64)
+    return positions, [*ours.terms, *(theirs.terms[i] for i in np.flatnonzero(positions >= len(keys)).tolist())]
+
+
+def _is_char(counts: TermCounts) -> np.ndarray:
+    """Return which terms are n-grams of characters."""
+    is_char = np.zeros(len(counts.terms), bool)
+    is_char[counts.chars] = True
+    return is_char
+
+
+def _keys_of(ngrams: np.ndarray) -> np.ndarray:
+    """Return a number for each n-gram, all of which are pairs, or none is."""
+    left, right = ngrams.T.astype(np.int64)
+    return np.where(left < 0, ~left, left) << 32 | right
+
+
 def _tidied(counts: TermCounts) -> TermCounts:
     """Return counts without terms and n-grams that do not occur; each is there once, in alphabetical order."""
     terms, (left, right) = counts.terms, counts.ngrams.T
@@ -139,9 +170,7 @@ def _tidied(counts: TermCounts) -> TermCounts:
     is_pair = has_ngram & (left >= 0)
     for used in (left[is_pair], right[has_ngram]):
         has_term[used] = True
-    is_char = np.zeros(len(terms), bool)
-    is_char[counts.chars] = True
-    positions = np.flatnonzero(has_term)
+    is_char, positions = _is_char(counts), np.flatnonzero(has_term)
     keys = [(terms[i], char) for i, char in zip(positions.tolist(), is_char[positions].tolist(), strict=True)]
     distinct = sorted(set(keys))  # a token may read like an n-gram of characters
     place = dict(zip(distinct, range(len(distinct)), strict=True))

@@ -96,8 +96,10 @@ def _without_texts(corpus: Corpus, keep: str) -> Corpus:
     """Return a corpus of documents with no more of their zones than is kept to explain by."""
 
     def shortened(document: Document, keep: str) -> Document:
-        zones = dict(document.zones) if keep == "texts" else {"title": _title_of(document, False)}
-        return replace(document, zones={} if keep == "none" else zones)
+        zones = {}
+        if keep != "none":
+            zones = dict(document.zones) if keep == "texts" else {"title": _title_of(document, False)}
+        return Document(document.id, zones, document.topics, judged=document.judged)
 
     train = [shortened(document, keep) for document in corpus.train]
     return replace(corpus, train=train, test=[shortened(document, "none") for document in corpus.test], unused=[])

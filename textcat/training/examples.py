@@ -66,6 +66,7 @@ class _CountedCorpus:
         keep: bool = False,
     ):
         features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.descriptions
+        self.tokens: Tokens | None = None  # with few texts in their cache, so that a tagger may have them
         if tokens is not None:
             features.set_params(tokens=tokens)
         zones: list[dict[str, str]] = []  # all that were counted
@@ -99,15 +100,16 @@ class _CountedCorpus:
     def _of_kept(cls, corpus: Corpus, recipe: Recipe, kept: DocumentCounts, features: TfIdf) -> _CountedCorpus:
         """Return what counting a corpus gives, by the kept counts of its training and test documents."""
         self = cls.__new__(cls)
+        self.tokens = features.tokens
         self.corpus, self.kept, self._recipe, self._copies = corpus, kept, recipe, recipe.descriptions
         self._take_labels()
-        counts = [kept]
+        counts = kept
         if self._copies:
             described = features._count_all(corpus.described())
-            counts.append(DocumentCounts._of(*described, np.arange(len(corpus.topics))))
+            counts = kept.extended(DocumentCounts._of(*described, np.arange(len(corpus.topics))))
         self._train, self._test = np.split(np.arange(len(kept)), [len(corpus.train)])
         self._described = np.arange(len(kept), len(kept) + len(corpus.topics))
-        self._counts = (DocumentCounts._joined(counts) if self._copies else kept).of_use(features)
+        self._counts = counts.of_use(features)
         return self
 
     def _take_labels(self) -> None:

@@ -228,24 +228,23 @@ class _Change(NamedTuple):
 
     def counts(self, known: Known, features: TfIdf) -> DocumentCounts:
         """Return the counts of all documents as they are now."""
-        new, parts = self.counted, [known.counts]
+        new, counts = self.counted, known.counts
         if new:
-            counted = features._count_all(new)
-            parts.append(DocumentCounts._of(*counted, np.arange(len(new))))
+            counts = counts.extended(DocumentCounts._of(*features._count_all(new), np.arange(len(new))))
         place = {document.id: len(self.old) + i for i, document in enumerate(new)}
         order = [
             place.get(id_, i)
             for stay, added in zip(self._staying(), self.added, strict=True)
             for id_, i in (*((self.old[i].id, i) for i in stay), *((document.id, -1) for document in added))
         ]
-        return DocumentCounts._joined(parts, np.array(order, np.int64))
+        return counts.select(np.array(order, np.int64))
 
     def corpus(self, before: Corpus, *, complete: bool) -> Corpus:
         """Return the corpus of the documents as they are now, with no more of their zones than was kept, or is new."""
         known = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.judged or ())))}
         taught = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
         brought = {topic for document in taught for topic in document.topics}
-        new_topics = brought - known
+        new_topics, judged_before = brought - known, tuple(sorted(known))
 
         def now(i: int) -> Document:
             old, new = self.old[i], self.corrected.get(i)
@@ -255,10 +254,10 @@ class _Change(NamedTuple):
                 return old
             if complete:
                 return old if old.judged is None else replace(old, judged=(*old.judged, *sorted(new_topics)))
-            return replace(old, judged=tuple(sorted(known))) if old.judged is None else old
+            return replace(old, judged=judged_before) if old.judged is None else old
 
         staying = [
-            [replace(document, date="", split="") for document in (*map(now, stay), *added)]
+            [replace(d, date="", split="") if d.date or d.split else d for d in (*map(now, stay), *added)]
             for stay, added in zip(self._staying(), self.added, strict=True)
         ]
         # Topics that only documents had which are forgotten: had these never been there, nobody were judged for them.

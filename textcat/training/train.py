@@ -199,6 +199,8 @@ def _train(
                 f"Recipe {recipe.name} has a shortlist, which takes each document for one that was judged for all "
                 "topics, and some documents have topics that they were not judged for: take another recipe."
             )
+        if counted.tokens is not None:
+            features.set_params(tokens=counted.tokens)
         known = None if without is None or counted.kept is None else Known(without, counted.kept, keep)
         measured = None
         release_memory()
