@@ -61,6 +61,22 @@ def test_the_page_compares_both_on_the_same_starts(teaching, folder, tmp_path, c
     assert "4 simulations" in page
 
 
+def test_the_pages_times_are_told_for_each_size(teaching, tmp_path, monkeypatch):
+    page = teaching.teaching_page
+    archive = tmp_path / "archive.jsonl"
+    rows = [("a", ["t001"]), ("b", []), ("c", ["t030", "t002"]), ("d", ["t030"])]
+    archive.write_text("".join(json.dumps({"id": i, "text": "t030", "topics": topics}) + "\n" for i, topics in rows))
+    has, first = page.labels_of(archive)
+    assert (has.tolist(), first) == ([False, False, True, True], "c")
+    seconds = {"answer": [0.001, 0.003], "evidence": [0.002], "progress": [0.004]}
+    found = {"first": 1.0, "reading": 1e6, "teaching": 2e6, "again": 0.5, "kept": True, "seconds": seconds}
+    monkeypatch.setattr(page, "_of_size", lambda *_: found)
+    told = page.measured([50_000])
+    assert "| 50,000 | 1.0 | 2 / 3 | 2 / 2 | 4 / 4 | 0.5 | yes | 1 | 2 |" in told
+    monkeypatch.setattr(page, "measured", lambda: "## The page\n")
+    assert "The page" in teaching.PARTS["page"](None)
+
+
 def test_settings_are_chosen_for_each_review_by_the_others(teaching, folder, tmp_path, capsys):
     grid = teaching.grid(["ranker.C=.05,5", "strategy=highest,uncertain"])
     assert [*grid.values()][1] == ["ranker.C=.05", "strategy=uncertain"]

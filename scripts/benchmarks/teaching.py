@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+import teaching_page
 from machine import described
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
@@ -285,4 +286,9 @@ def chosen_page(figures: Mapping[str, Mapping[str, float]]) -> str:
     return f"{markdown_table(rows)}\nChosen for each review by the others:\n\n{markdown_table(theirs)}"
 
 
-PARTS: dict[str, Callable[[Space], str]] = {"reviews": reviews, "speed": speed}
+def page(space: Space) -> str:
+    """Measure the page, over archives of generated articles."""
+    return teaching_page.measured()
+
+
+PARTS: dict[str, Callable[[Space], str]] = {"reviews": reviews, "speed": speed, "page": page}

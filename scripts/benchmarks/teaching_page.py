@@ -1,5 +1,8 @@
 """Measure the page of `textcat teach`: from an archive to the first question, from answers to the next one, and memory.
 
+scripts/benchmarks/teaching_page.py 50000 1000000       # generated archives of so many articles
+REAL_TIME=1 scripts/benchmarks/teaching_page.py ARCHIVE # this archive; answers and restarts go before all else (chrt)
+
 A person of the script answers over HTTP as the page does: with every answer the evidence and the progress are asked
 for, too, on connections of their own, and the next answer comes after a pause, whether they are ready or not.
 """
@@ -80,6 +83,19 @@ class Peak:
 
 
 @contextmanager
+def before_all_else(process: int) -> Iterator[None]:
+    """Let this process and another one go before all others, where it is asked for: on a machine that is busy."""
+    both = [str(process), str(os.getpid())] if os.environ.get("REAL_TIME") else []
+    for each in both:
+        subprocess.run(["chrt", "-a", "--rr", "-p", "1", each], check=True)
+    try:
+        yield
+    finally:
+        for each in both:
+            subprocess.run(["chrt", "-a", "--other", "-p", "0", each], check=False)
+
+
+@contextmanager
 def teaching(folder: Path, *arguments: str) -> Iterator[tuple[Browser, subprocess.Popen[bytes], Peak]]:
     """Start `textcat teach`; yield when its page can be asked."""
     command = [sys.executable, "-m", "textcat", "teach", *arguments, "--no-browser", "--port", "0"]
@@ -152,13 +168,14 @@ def _of_size(folder: Path, n_documents: int, archive: Path | None, n_answers: in
         browser.ask("question", topic=TOPIC, person=PERSON)
         found: dict[str, Any] = {"first": time.perf_counter() - started}
         found["reading"], peak.bytes = peak.bytes, 0
-        seconds = _answered(browser, has, n_answers)
+        with before_all_else(process.pid):
+            seconds = _answered(browser, has, n_answers)
         before = browser.ask("progress", topic=TOPIC)
         found["teaching"] = peak.end()
         process.kill()
         process.wait()
     started = time.perf_counter()
-    with teaching(folder, str(session)) as (browser, _, _):
+    with before_all_else(os.getpid()), teaching(folder, str(session)) as (browser, _, _):
         browser.ask("question", topic=TOPIC, person=PERSON)
         found["again"] = time.perf_counter() - started
         after = browser.ask("progress", topic=TOPIC)

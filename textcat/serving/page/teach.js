@@ -137,12 +137,16 @@ async function showQuestion(here, entered) {
   $("about-topic").hidden = !words;
   $("about-topic").textContent = words;
   state.list = here.list;
+  if (here.at !== null || here.list !== null || state.now?.source !== "asked") {
+    state.now = null; // what is still to be seen takes no answer
+    $("reading").classList.add("old");
+  }
   if (here.at !== null) {
     const found = await get("document", { position: here.at, topic: state.topic });
     if (route().at !== here.at) return;
     draw({ ...found, source: here.list === DISAGREE ? "settled" : here.list !== null ? "list" : "search", why: null }, entered);
   } else if (here.list !== null) await nextOfList();
-  else if (state.now?.source === "asked") draw(state.now, entered);
+  else if (state.now) draw(state.now, entered);
   else draw(asked(await get("question", { topic: state.topic, person: state.person ?? "" })), entered);
   drawProgress();
 }
@@ -651,9 +655,9 @@ addEventListener("keydown", (event) => {
     else if (typing && state.view === "judge") $("document").focus({ preventScroll: true });
     return;
   }
-  if (typing || !state.keys || event.repeat || !state.about || !state.topic || (state.view === "judge" && !state.now && JUDGING.includes(event.key))) return;
-  const action = ACTIONS[event.key];
-  if (!action || (state.view !== "judge" && JUDGING.includes(event.key))) return;
+  const key = event.key.toLowerCase(); // as with the caps lock on
+  const action = ACTIONS[key];
+  if (!action || typing || !state.keys || event.repeat || !state.topic || (JUDGING.includes(key) && (state.view !== "judge" || !state.now))) return;
   event.preventDefault();
   action();
 });
