@@ -12,6 +12,7 @@ from teaching_work import small_pool, teach, teach_until_killed
 
 from textcat import TextcatError, files
 from textcat.teaching.journal import JOURNAL, SessionJournal, is_session
+from textcat.teaching.judgements import Judgements
 from textcat.teaching.session import Session
 
 KILLS = int(os.environ.get("TEXTCAT_KILLS", "6"))
@@ -162,6 +163,34 @@ def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_
         assert len(session._journal.lines) == n + 1
         assert session.labels("strike")[60]
         assert 50 not in session.labels("strike")
+
+
+@pytest.mark.parametrize("where", ["_write", "sync"])
+def test_an_answer_that_ctrl_c_breaks_off_is_there_whole_or_not_at_all(tmp_path, monkeypatch, where):
+    pool = small_pool()
+    with Session.create(tmp_path, pool) as session:
+        session.add_topic("strike")
+        teach(session, "strike", 2)
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        apply = Judgements.apply
+
+        with monkeypatch.context() as patch:
+            patch.setattr(files, where, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                session.answer("strike", 50, "yes", source="list")
+        with monkeypatch.context() as patch:
+            first = iter([interrupted])
+            patch.setattr(Judgements, "apply", lambda *arguments: next(first, apply)(*arguments))
+            with pytest.raises(KeyboardInterrupt):
+                session.answer("strike", 60, "yes", source="list")
+        teach(session, "strike", 2)
+        before = session.labels("strike"), scores_of(session)
+        assert 50 not in before[0]
+    with Session.open(tmp_path, pool) as session:
+        assert (session.labels("strike"), scores_of(session)) == before
 
 
 def test_a_journal_in_memory_needs_no_folder():

@@ -118,8 +118,11 @@ class SessionJournal:
 
     def append(self, entry: Mapping[str, Any]) -> Line:
         """Add a line, and return it when it is safe."""
-        line = {_STEP: len(self.lines) + 1, **entry}
-        if self.folder is not None:
+        n = len(self.lines)
+        line = {_STEP: n + 1, **entry}
+        if self.folder is None:
+            self.lines.append(line)
+        else:
             if self._file is None:
                 raise TextcatError(f"The session {self.folder} is open for reading only, or closed: open it to go on.")
             data = files.journal_line(line)
@@ -127,11 +130,12 @@ class SessionJournal:
                 try:
                     files._write(self._file, data)
                     files.sync(self._file)
-                except OSError:
+                    self.lines.append(line)
+                except BaseException:  # Ctrl-C, too
+                    del self.lines[n:]
                     self._take_back()
                     raise
             self._length += len(data)
-        self.lines.append(line)
         return line
 
     def _take_back(self) -> None:

@@ -102,7 +102,6 @@ class Session:
         self._sizes = np.bincount(self._groups, minlength=len(pool)).astype(np.int32)
         self._n_groups = int(self._firsts.sum())
         self._ranker = Ranker(pool.rows, settings=settings, seed=self.seed)
-        self._judgements = Judgements(lambda position: int(self._groups[position]))
         self._rankings: dict[str, _Ranking] = {}
         self._priors: dict[str, Weights] = {}
         self._asked: dict[tuple[str, str], Question] = {}
@@ -112,7 +111,7 @@ class Session:
         self._texts = threading.Lock()  # of what turns texts into terms; who holds it waits for nothing else
         for line in journal.lines:
             self._check(line)
-            self._judgements.apply(line)
+        self._replay()
 
     @classmethod
     def create(
@@ -664,7 +663,17 @@ class Session:
         return topics[name]
 
     def _write(self, entry: Mapping[str, Any]) -> None:
-        self._judgements.apply(self._journal.append({"at": round(time.time(), 3), **entry}))
+        try:
+            self._judgements.apply(self._journal.append({"at": round(time.time(), 3), **entry}))
+        except BaseException:  # Ctrl-C may come between the two
+            self._replay()
+            raise
+
+    def _replay(self) -> None:
+        judgements = Judgements(lambda position: int(self._groups[position]))
+        for line in self._journal.lines:
+            judgements.apply(line)
+        self._judgements = judgements
 
     def _entry(
         self,
