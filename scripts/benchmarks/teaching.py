@@ -147,7 +147,7 @@ def reviews(space: Space) -> str:
     rows.append({"review": "mean", "N": None, "R": None} | _beside(*_mean_over(results, list(corpora))))
     loss = {way: mean.mean for way, mean in means(results, "loss").items()}
     ratio = loss[OURS] / loss[PEER]
-    seconds = {way: sum(one.seconds for one in results if one.way == way) for way in (OURS, PEER)}
+    seconds = sum(one.seconds for one in results if one.way == OURS)
     published = "; ".join(
         f"{name} {100 * np.mean([one.figures['wss95'] for one in grouped[OURS, name, TOPIC]]):.1f} (published: "
         f"{100 * best:.1f})"
@@ -167,7 +167,7 @@ Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)}
 
 WSS@95, and the best of seven models of Ferdinands et al. (2020): {published}.
 
-The simulations took {seconds[OURS]:.0f} s of the processor, those of {PEER} {seconds[PEER]:.0f} s.
+The simulations of textcat took {seconds:.0f} s of the processor.
 """
 
 

@@ -141,7 +141,7 @@ def simulate(
         raise TextcatError(f"A simulation starts from {', '.join(STARTS)}, not from {start!r}.")
     if not 0 < labels.sum() < n:
         raise TextcatError(f"Of {n} documents {labels.sum()} are relevant: a simulation needs some, and some others.")
-    order = np.empty(n, np.int32)
+    order, ranks = np.empty(n, np.int32), np.full(n, n, np.int32)  # where each stood when it was asked at random
     at_random, asked_by, is_open = np.zeros(n, bool), np.full(n, np.nan, np.float32), np.ones(n, bool)
     if start == "example":
         first = [generator.choice(np.flatnonzero(labels)), generator.choice(np.flatnonzero(~labels))]
@@ -159,8 +159,12 @@ def simulate(
         scores = ranker.scores(ranker.train(judged, np.where(labels[judged], 1, -1).astype(np.int8), examples))
         n_trained += 1
         if watch is not None and watching:
-            history = stopping.History(labels[judged], at_random[:k], n, asked_by[:k], scores[is_open])
-            watching = watch(history)
+            by_score = ~at_random[:k]
+            asked_since = by_score[::-1].cumsum()[::-1] - by_score
+            reached = asked_since >= ranks[:k]  # had the ranking stayed the same; as a session tells it
+            watching = watch(
+                stopping.History(labels[judged], at_random[:k], n, asked_by[:k], scores[is_open], reached=reached)
+            )
         if not left and not whole and not watching:
             rest = np.flatnonzero(is_open)
             order[k:] = rest[np.argsort(-scores[rest], kind="stable")]
@@ -170,6 +174,8 @@ def simulate(
             assert chosen is not None  # as long as something is open
             position, why = chosen
             order[k], asked_by[k], at_random[k] = position, scores[position], why == "at random"
+            if at_random[k] and watching:
+                ranks[k] = np.count_nonzero(scores[is_open] > scores[position]) + 1
             is_open[position] = False
             left -= int(labels[position])
             k += 1
