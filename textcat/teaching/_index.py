@@ -2,7 +2,6 @@
 
 import json
 import logging
-import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -123,7 +122,8 @@ def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple["TfIdf", csr_
 
 def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
     names = features._listed_names()
-    counted = np.fromiter((" " not in name for name in names), np.bool_, len(names))
+    # All but n-grams of terms, which have a space inside; n-grams of characters may have one at either end.
+    counted = np.fromiter((" " not in name.strip("~ ") for name in names), np.bool_, len(names))
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
 
@@ -158,11 +158,12 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         "id_ends": np.cumsum(id_sizes, dtype=np.int64),
         "groups": groups,
     }
+    terms = None if features.vocabulary_ is None else list(features.vocabulary_)  # None where columns are hashes
     with FORMAT.replacing(folder / INDEX) as sibling:
         for name, array in arrays.items():
             np.save(sibling / f"{name}.npy", array, allow_pickle=False)
         (sibling / _IDS).write_bytes(id_bytes)
-        (sibling / _TERMS).write_text(json.dumps(features.vocabulary_ and list(features.vocabulary_)), encoding="utf-8")
+        (sibling / _TERMS).write_text(json.dumps(terms), encoding="utf-8")
         entries = {
             "recipe": {"name": recipe.name, **recipe.as_dict()},
             "documents": archive.n_documents,
@@ -173,7 +174,6 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
             "files": {path.name: sha256_of_file(path) for path in sorted(sibling.iterdir())},
         }
         FORMAT._write_manifest(sibling, entries)
-    shutil.rmtree(folder / PIECES, ignore_errors=True)
 
 
 def _from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:

@@ -7,6 +7,7 @@ each whole: ``rows``, a store of rows, and ``index`` with the vocabulary, ids, p
 
 import logging
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from textcat.progress import Stages
 from textcat.reading.records import InputSettings
 from textcat.recipe import Recipe, read_recipe
 from textcat.tagging._folder import REJECTED
-from textcat.teaching._archive import Shard, read_archive
+from textcat.teaching._archive import PIECES, Shard, read_archive
 from textcat.teaching._index import INDEX, PoolError, Strings, read_index, recipe_for, rows_and_groups, write_index
 
 log = logging.getLogger(__name__)
@@ -193,6 +194,7 @@ def build_pool(
             raise PoolError(f"There is no document to teach by; {why}.")
         if not (folder / INDEX).is_dir():
             write_index(archive, recipe, stages)
+        shutil.rmtree(folder / PIECES, ignore_errors=True)  # also those that a run which was killed here has left
     if archive.n_rejected:
         log.warning("%s", rejected)
     return open_pool(folder)
