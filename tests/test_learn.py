@@ -403,6 +403,12 @@ def test_counts_of_another_recipe_are_refused(model):
         textcat.learn(model, unlearn="d1")
 
 
+def test_documents_of_the_same_id_are_refused_where_counts_are_kept():
+    corpus = Corpus.from_documents("twins", [document("d", "ash"), document("d", "birch")])
+    with pytest.raises(TextcatError, match="Corpus twins has two documents of the id 'd'"):
+        textcat.train(corpus, PLAIN, keep="counts")
+
+
 def test_a_model_without_counts_says_how_to_train_one(newswire_model):
     with pytest.raises(TextcatError, match=r"keeps no counts .*: train it with `textcat train CORPUS --keep counts`"):
         textcat.learn(newswire_model, unlearn="1")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from textcat.documents import Corpus, Document
+from textcat.errors import TextcatError
 from textcat.model.kept import _title_of
 
 if TYPE_CHECKING:
@@ -93,7 +95,14 @@ class Known:
 
 
 def _without_texts(corpus: Corpus, keep: str) -> Corpus:
-    """Return a corpus of documents with no more of their zones than is kept to explain by."""
+    """Return a corpus of documents with no more of their zones than is kept to explain by; their ids must differ."""
+    n_of = Counter(document.id for document in (*corpus.train, *corpus.test))
+    if len(n_of) < len(corpus.train) + len(corpus.test):
+        (twice, _), *_ = n_of.most_common(1)
+        raise TextcatError(
+            f"Corpus {corpus.name} has two documents of the id {twice!r}, and a model that learns on tells documents "
+            "by their ids: give each its own."
+        )
 
     def shortened(document: Document, keep: str) -> Document:
         zones = {}
