@@ -258,3 +258,18 @@ def test_all_that_a_script_takes_from_textcat_is_there(script):
             module = importlib.import_module(node.module)
             for alias in node.names:
                 assert hasattr(module, alias.name) or importlib.import_module(f"{node.module}.{alias.name}")
+
+
+def test_autotar_is_rebuilt_as_its_authors_describe_it():
+    import scipy.sparse as sp
+    from teaching_autotar import autotar
+
+    generator = np.random.default_rng(0)
+    labels = np.arange(400) % 20 == 7
+    rows = sp.csr_matrix(
+        generator.random((400, 6)) * [0, 0.1, 0.1, 0.1, 0.1, 0.1] + labels[:, np.newaxis] * np.eye(6)[0]
+    )
+    description = sp.csr_matrix(np.eye(6)[:1])
+    assert autotar(rows, description, labels, 0, 1.0) == 19  # of 20: those with the word of the description come first
+    assert autotar(rows, description, labels, 0, 1.0, recall=0.5) == 10
+    assert autotar(rows, description, ~labels, 0, 1.0, recall=1.0) == 400  # all are asked for in the end

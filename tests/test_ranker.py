@@ -137,10 +137,24 @@ def test_presumed_negatives_are_unjudged_rows_that_weigh_what_is_asked():
 def test_an_example_counts_as_a_document_of_its_weight():
     rows = rows_like_text(40)
     positions, labels = judged(40, 20)
-    in_pool = Ranker(rows, settings=RankerSettings(tol=1e-8)).train(positions, labels)
+    given = RankerSettings(tol=1e-8, anchor=0)
+    in_pool = Ranker(rows, settings=given).train(positions, labels)
     examples = Examples(rows[positions[15:]], labels[15:], np.ones(5))
-    outside = Ranker(rows, settings=RankerSettings(tol=1e-8)).train(positions[:15], labels[:15], examples)
+    outside = Ranker(rows, settings=given).train(positions[:15], labels[:15], examples)
     np.testing.assert_allclose(in_pool.dense(300), outside.dense(300), atol=1e-6)
+
+
+def test_the_anchor_is_a_prior_made_of_the_examples():
+    rows, (positions, labels) = rows_like_text(40), judged(40, 20)
+    examples = Examples(rows_like_text(2, seed=1), np.array([1, -1], np.int8), np.array([1, 0.5]))
+    given = RankerSettings(tol=1e-8, anchor=0.8)
+    w0 = (0.8 * (examples.rows[0] - 0.5 * examples.rows[1])).toarray()[0].astype(np.float32)
+    prior = Weights(np.flatnonzero(w0).astype(np.int32), w0[w0 != 0], 0.0)
+    for n in (0, 20):
+        expected = Ranker(rows, settings=RankerSettings(tol=1e-8, anchor=0))
+        expected = expected.train(positions[:n], labels[:n], examples, prior).dense(300)
+        weights = Ranker(rows, settings=given).train(positions[:n], labels[:n], examples)
+        np.testing.assert_allclose(weights.dense(300), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("place", [np.int32, np.int64])

@@ -54,6 +54,9 @@ class RankerSettings:
         How much more all positive rows weigh than all negative ones.
     bias : float >= 0
         Size of the constant coordinate whose weight makes the bias; 0: none.
+    anchor : float >= 0
+        w is held close to so many times the sum of the examples' rows, by their labels and weights, in place of 0: what
+        a description says then counts beside what the judgements teach, however many there are.
     presumed : int
         How many unjudged rows are presumed negative, drawn anew with every number of judgements.
     presumed_weight : float > 0
@@ -67,6 +70,7 @@ class RankerSettings:
     C: float = 0.11
     ratio: float = 9.8
     bias: float = 1.0
+    anchor: float = 0.5
     presumed: int = 0
     presumed_weight: float = 1.0
     tol: float = 1e-3
@@ -76,9 +80,10 @@ class RankerSettings:
 class Ranker:
     """A linear support vector machine with squared hinge loss over the rows of a pool.
 
-    It minimises ``(|w|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²`` over the judged rows, examples and
+    It minimises ``(|w - w₀|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²`` over the judged rows, examples and
     presumed negatives i. Each has a weight of its own (a judged document 1); then all negative ones are scaled so that
-    they weigh 1/ratio of the positive ones together, and all so that the sum stays what it was: that is c.
+    they weigh 1/ratio of the positive ones together, and all so that the sum stays what it was: that is c. w₀ is what a
+    prior and the anchor make it, otherwise 0.
 
     Parameters
     ----------
@@ -143,13 +148,14 @@ class Ranker:
         presumed = self._presumed(positions)
         blocks = [(self._rows, np.concatenate([positions, presumed]))]
         y = [np.where(labels, 1, -1), np.full(len(presumed), -1)]
+        n_judged = len(positions) + len(presumed)
         c = [np.ones(len(positions)), np.full(len(presumed), self.settings.presumed_weight)]
         if examples is not None and len(examples.labels):
             arrays, ranks = _arrays(examples.rows), _ranks(examples)
             blocks.append((arrays, ranks))
             y.append(np.sign(np.asarray(examples.labels)[ranks]))
             c.append(np.asarray(examples.weights, float)[ranks])
-        return self._solved(blocks, np.concatenate(y).astype(np.int8), np.concatenate(c), prior)
+        return self._solved(blocks, np.concatenate(y).astype(np.int8), np.concatenate(c), n_judged, prior)
 
     def scores(self, weights: Weights) -> NDArray[np.float32]:
         """Return the score of every row: shape (n_documents,). Larger = more relevant; 0 = as likely as not."""
@@ -184,7 +190,9 @@ class Ranker:
         before = positions - np.arange(len(positions))
         return ranks + np.searchsorted(before, ranks, side="right")
 
-    def _solved(self, blocks: list[Any], y: NDArray[np.int8], c: NDArray[np.float64], prior: Weights | None) -> Weights:
+    def _solved(
+        self, blocks: list[Any], y: NDArray[np.int8], c: NDArray[np.float64], n_judged: int, prior: Weights | None
+    ) -> Weights:
         costs = self.settings.C * _balanced(y, c, self.settings.ratio)
         sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
         n_prior = len(prior.columns) if prior else 0
@@ -207,6 +215,10 @@ class Ranker:
         w = np.zeros(n_columns)
         if prior:
             w[:n_prior] = prior.values
+        if n_judged < len(y) and self.settings.anchor:
+            first = ends[n_judged - 1] if n_judged else 0
+            sides = self.settings.anchor * y[n_judged:] * c[n_judged:]
+            np.add.at(w, numbers[first:], np.repeat(sides, np.diff(ends[n_judged:], prepend=first)) * values[first:])
         bias, _, n_epochs = solve(
             ends,
             numbers,
