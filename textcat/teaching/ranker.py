@@ -57,6 +57,9 @@ class RankerSettings:
     anchor : float >= 0
         w is held close to so many times the sum of the examples' rows, by their labels and weights, in place of 0: what
         a description says then counts beside what the judgements teach, however many there are.
+    length : float >= 0
+        ``x·w`` counts (entries of x / their mean in the pool) ** length times: a long document has many other words, so
+        that those of the topic weigh little in a row of length 1. 0: once.
     presumed : int
         How many unjudged rows are presumed negative, drawn anew with every number of judgements.
     presumed_weight : float > 0
@@ -71,6 +74,7 @@ class RankerSettings:
     ratio: float = 9.8
     bias: float = 1.0
     anchor: float = 0.5
+    length: float = 0.2
     presumed: int = 0
     presumed_weight: float = 1.0
     tol: float = 1e-3
@@ -111,6 +115,9 @@ class Ranker:
         self._lock = Lock()  # of what is written to and cleaned again: no topic waits longer than for one training
         self._number_of = np.full(self.shape[1], -1, np.int32)
         self._w = np.zeros(self.shape[1], np.float32)
+        entries = np.diff(self._rows[0])
+        self._factors = (entries / max(1, entries.mean() if len(entries) else 1)) ** settings.length
+        self._factors = self._factors.astype(np.float32)
 
     def train(
         self,
@@ -166,9 +173,7 @@ class Ranker:
         with self._lock:
             self._w[weights.columns] = weights.values
             try:
-                arguments = [
-                    (*self._rows, first, last, self._w, weights.bias, scores) for first, last in pairwise(bounds)
-                ]
+                arguments = [(*self._rows, first, last, self._w, 0.0, scores) for first, last in pairwise(bounds)]
                 others: list[Future[None]] = []
                 if self._threads:
                     others = [self._threads.submit(rows_times, *each) for each in arguments[1:]]
@@ -177,6 +182,8 @@ class Ranker:
                     other.result()
             finally:
                 self._w[weights.columns] = 0
+        scores *= self._factors
+        scores += np.float32(weights.bias)
         return scores
 
     def _presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
