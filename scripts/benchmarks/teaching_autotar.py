@@ -23,6 +23,7 @@ from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
 from textcat.files import KeptResults
 from textcat.recipe import Recipe
+from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Examples
 from textcat.teaching.simulate import Case, Way, study
@@ -65,7 +66,7 @@ def in_words(corpus: Corpus, topic: str) -> str:
 def cases(corpus: Corpus, recipe: Recipe) -> list[Case]:
     """Return the topics over textcat's rows, with their descriptions."""
     pool = Pool.from_documents(corpus, recipe=recipe)
-    rows = pool.features.transform([in_words(corpus, topic) for topic in corpus.topics])
+    rows = Descriptions(pool.features).rows([in_words(corpus, topic) for topic in corpus.topics])
     return [
         Case(corpus.name, topic, pool.rows, labels_of(corpus, topic), Examples(row, np.ones(1, np.int8), np.ones(1)))
         for topic, row in zip(corpus.topics, rows, strict=True)

@@ -98,6 +98,11 @@ class Ranker:
         Of the order in which rows are presented, and of the presumed negatives.
     n_threads : int, optional
         That scores are computed by; the scores are the same to the bit. By default as many as there are processors.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_documents,), float32
+        How many times ``x·w`` counts in each score, by `RankerSettings.length`.
     """
 
     def __init__(
@@ -116,8 +121,8 @@ class Ranker:
         self._number_of = np.full(self.shape[1], -1, np.int32)
         self._w = np.zeros(self.shape[1], np.float32)
         entries = np.diff(self._rows[0])
-        self._factors = (entries / max(1, entries.mean() if len(entries) else 1)) ** settings.length
-        self._factors = self._factors.astype(np.float32)
+        mean = max(1, entries.mean() if len(entries) else 1)
+        self.factors = ((entries / mean) ** settings.length).astype(np.float32)
 
     def train(
         self,
@@ -182,7 +187,7 @@ class Ranker:
                     other.result()
             finally:
                 self._w[weights.columns] = 0
-        scores *= self._factors
+        scores *= self.factors
         scores += np.float32(weights.bias)
         return scores
 

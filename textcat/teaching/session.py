@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import vstack
 
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.files import _did_you_mean
 from textcat.teaching import prior
+from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.judgements import ANSWERS, SOURCES, Agreement, Judgement, Judgements, TopicState
 from textcat.teaching.pool import Pool, open_pool
@@ -102,6 +104,7 @@ class Session:
         self._sizes = np.bincount(self._groups, minlength=len(pool)).astype(np.int32)
         self._n_groups = int(self._firsts.sum())
         self._ranker = Ranker(pool.rows, settings=settings, seed=self.seed)
+        self._descriptions = Descriptions(pool.features)
         self._rankings: dict[str, _Ranking] = {}
         self._priors: dict[str, Weights] = {}
         self._asked: dict[tuple[str, str], Question] = {}
@@ -494,7 +497,7 @@ class Session:
         from textcat.model.explain import _explain
 
         document = Document("", self.pool.document(self._checked_position(position)))
-        tagger = self._tagger(topic)
+        tagger = self._tagger(topic, self._ranker.factors[position])
         with self._texts:
             return _explain(tagger, document, [topic], n)[0]
 
@@ -724,29 +727,31 @@ class Session:
     def _examples(self, state: TopicState) -> Examples | None:
         """Return what is known of a topic besides documents: its name, description and query, and marked words."""
         about = " ".join(filter(None, [_words_of(state.name), state.about["description"]]))
-        texts = [(text, 1) for text in (about, state.about["query"]) if text.strip()]
-        texts += [(term, 1 if speaks_for else -1) for term, speaks_for in state.marked().items()]
-        rows = self._rows_of([text for text, _ in texts])
+        described = [text for text in (about, state.about["query"]) if text.strip()]
+        marked = state.marked()
+        with self._texts:
+            described_rows = self._descriptions.rows(described)
+        rows = vstack([described_rows, *(self._rows_of([term]) for term in marked)], "csr", np.float32)
         known = np.flatnonzero(np.diff(rows.indptr) > 0)
         if not len(known):
             return None
-        labels = np.array([label for _, label in texts], np.int8)[known]
-        return Examples(rows[known], labels, np.ones(len(known)))
+        sides = [1] * len(described) + [1 if speaks_for else -1 for speaks_for in marked.values()]
+        return Examples(rows[known], np.array(sides, np.int8)[known], np.ones(len(known)))
 
     def _rows_of(self, texts: list[str]) -> Any:
         """Return the rows of texts, as if each were title and body of a document."""
         with self._texts:
             return self.pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
 
-    def _tagger(self, topic: str) -> Tagger:
-        """Return the ranker of a topic as a tagger."""
+    def _tagger(self, topic: str, factor: float = 1) -> Tagger:
+        """Return the ranker of a topic as a tagger, for documents whose length counts so much."""
         from textcat.model.tagger import Tagger
 
         with self._lock:
             weights, labels = self._ranking(topic).weights, self._topic(topic).labels.copy()
         return Tagger(
             features=self.pool.features,
-            weights=weights.dense(self.pool.rows.shape[1]).reshape(-1, 1),
+            weights=np.float32(factor) * weights.dense(self.pool.rows.shape[1]).reshape(-1, 1),
             bias=np.array([weights.bias], np.float32),
             thresholds=np.zeros(1, np.float32),
             topics=(topic,),

@@ -26,6 +26,7 @@ from textcat.files import KeptResults, _did_you_mean, _parse_value
 from textcat.progress import Advance
 from textcat.recipe import Recipe
 from textcat.teaching import measures, stopping
+from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Examples, Ranker, RankerSettings
 from textcat.teaching.session import _words_of
@@ -272,12 +273,13 @@ def cases_of(corpus: Corpus, recipe: Recipe, topics: Sequence[str] | None = None
         raise TextcatError(f"{corpus.name} has no topic {topic!r}.{_did_you_mean(topic, corpus.topics)}")
     documents = [*corpus.train, *corpus.test]
     pool = Pool.from_documents(corpus, recipe=recipe)
+    described = Descriptions(pool.features)
     cases = []
     for topic in topics or corpus.topics:
         labels = np.array([topic in one.topics for one in documents])
         if 0 < labels.sum() < len(labels):
             about = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, ()))
-            words = pool.features.transform([f"{_words_of(topic)} {about}"])
+            words = described.rows([f"{_words_of(topic)} {about}"])
             examples = Examples(words, np.ones(1, np.int8), np.ones(1))
             name = corpus.name.split(".")[0] or corpus.name  # of a file
             cases.append(Case(name, topic, pool.rows, labels, examples))

@@ -1,0 +1,76 @@
+"""The words of a person → a row of a pool: those that the pool has, and what begins with them or is made of them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, vstack
+
+from textcat.documents import Document
+
+_SHORTEST = 3  # letters of a word that others are looked up for, and of the parts of a compound
+_MOST = 5  # terms that a word is continued by
+_COMMON = 0.01  # share of the documents: a word that more have needs no help, nor does "the"
+_WEIGHT = 0.5  # of all that continue a word, beside the word
+
+
+class Descriptions:
+    """Rows of descriptions, queries and names of topics by the features of a pool.
+
+    A description has few words, and people write them otherwise than documents do: "alum" for aluminium, "sunseed" for
+    sun seed. So a word that few documents have, or none, stands for the terms that begin with it, too: the five most
+    frequent ones; and one that none has, for the two words that it is made of.
+
+    Parameters
+    ----------
+    features : Vectorizer
+        Fitted; without a vocabulary, as with `hash_bits`, rows are those of `transform`.
+    """
+
+    def __init__(self, features: Any) -> None:
+        self._features = features
+        self._terms: list[str] | None = None
+        self._kept: dict[str, csr_matrix] = {}
+
+    def rows(self, texts: Sequence[str]) -> csr_matrix:
+        """Return rows of length 1, or without an entry: shape (n_texts, n_terms), float32."""
+        for text in set(texts) - self._kept.keys():
+            self._kept[text] = self._row(text)
+        none = csr_matrix((0, len(self._features.idf_)), dtype=np.float32)
+        return vstack([none, *(self._kept[text] for text in texts)], "csr", np.float32)
+
+    def _row(self, text: str) -> csr_matrix:
+        row = self._features.transform([Document("", {"title": text, "body": text})])
+        if not self._features.vocabulary_:
+            return row
+        idf, more = self._features.idf_, np.zeros(row.shape[1])
+        for word in sorted(set(re.findall(r"[^\W\d_]+", text.lower()))):
+            known = self._features.transform([word]).indices
+            if len(columns := self._related(word, known)):
+                more[columns] += (_WEIGHT if len(known) else 1) * idf[columns] / np.sqrt(len(columns))
+        if not more.any():
+            return row
+        more[row.indices] += row.data * np.sqrt((idf[row.indices] ** 2).sum())  # as it was before its length became 1
+        return csr_matrix((more / np.linalg.norm(more))[np.newaxis], dtype=np.float32)
+
+    def _related(self, word: str, known: NDArray[np.int32]) -> list[int]:
+        """Return the columns of terms that a word stands for besides those that are known to be it."""
+        vocabulary, idf = self._features.vocabulary_, self._features.idf_
+        if len(word) < _SHORTEST or (len(known) and idf[known].min() < -np.log(_COMMON)):
+            return []
+        if self._terms is None:
+            self._terms = [term for term in vocabulary if " " not in term]  # in alphabetical order
+        first, last = (bisect_left(self._terms, end) for end in (word, word + chr(0x10FFFF)))
+        longer = {vocabulary[term] for term in self._terms[first:last]}.difference(known.tolist())
+        columns = sorted(longer, key=lambda column: (idf[column], column))[:_MOST]
+        if not len(known):
+            for i in range(_SHORTEST, len(word) - _SHORTEST + 1):
+                parts = word[:i], word[i:]
+                if all(part in vocabulary for part in parts):
+                    columns += [vocabulary[term] for term in (*parts, " ".join(parts)) if term in vocabulary]
+        return sorted(set(columns))
