@@ -338,7 +338,10 @@ def test_each_person_is_asked_for_all_or_for_what_others_have_not_answered(pool)
 def test_two_who_share_the_work_are_not_asked_for_one_document_at_the_same_time(pool):
     session = Session.create(None, pool, overlap=0)
     session.add_topic("strike")
-    assert session.next("strike", "anna").position != session.next("strike", "bert").position
+    of_anna = session.next("strike", "anna").position
+    assert session.next("strike", "bert").position != of_anna
+    teach(session, "strike", len(set(pool.groups.tolist())) - 1, "bert")
+    assert session.next("strike", "bert").position == of_anna  # who has gone away keeps nobody from the last one
 
 
 def test_a_disagreement_counts_as_yes_until_it_is_settled(session):

@@ -766,8 +766,12 @@ class Session:
         open_[list(state.judged_by(person))] = False
         if self.overlap < 1:
             shared = [group for group in state.labels if not self._is_for_all(group)]
+            open_[shared] = False
             others = [each.position for (name, who), each in self._asked.items() if name == topic and who != person]
-            open_[shared + [i for i in others if not self._is_for_all(i)]] = False
+            free = open_.copy()
+            free[[i for i in others if not self._is_for_all(i)]] = False
+            # What others have been shown and not answered is left to them, as long as there is anything else.
+            open_ = free if free.any() else open_
         return open_
 
     def _unjudged(self, topic: str) -> np.ndarray:
