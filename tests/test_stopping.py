@@ -174,6 +174,12 @@ def test_chaos_estimator_is_the_formula():
     assert of.low == pytest.approx(37 / (37 + math.ceil(most)))
 
 
+def test_chaos_rule_does_not_stop_because_all_rankers_agree_on_the_first_finds():
+    answers = np.arange(20) < 6
+    history = History(answers, np.zeros(20, bool), 1000, None, None, None, np.full(20, 4))
+    assert not may_stop(history, "chao")
+
+
 @pytest.mark.parametrize("b", [0.5, 1.0, 1.5])
 def test_the_poisson_rule_finds_the_law_that_finds_follow(b):
     # Finds at the quantiles of a rate x^-b: as many as that are to be expected behind them.
@@ -234,3 +240,20 @@ def test_what_cannot_be_asked_for_is_said(rule, target, confidence, said):
 def test_more_answers_than_documents_are_refused():
     with pytest.raises(TextcatError, match="11 answers for 10 documents"):
         estimate(History(np.ones(11, bool), np.zeros(11, bool), 10))
+
+
+def test_the_learned_rule_keeps_its_word_on_urns():
+    # buscarpy's urns: a relevant document is drawn some times as readily as another. 95 of 100 are promised.
+    rng, kept, cost = np.random.default_rng(3), 0, []
+    for _ in range(20):
+        n = int(rng.integers(1000, 3000))
+        labels = np.arange(n) < n * rng.uniform(0.01, 0.1)
+        labels = labels[np.argsort(rng.exponential(size=n) / np.where(labels, rng.uniform(5, 50), 1))]
+        k = 50
+        while not may_stop(History(labels[:k], np.zeros(k, bool), n)):
+            k += max(1, k // 25)
+        needed = np.flatnonzero(labels)[math.ceil(0.95 * labels.sum() - 1e-9) - 1] + 1
+        kept += labels[:k].sum() >= 0.95 * labels.sum() - 1e-9
+        cost.append(min(k, n) / needed)
+    assert kept >= 17  # fewer in one of 400 such tests
+    assert np.median(cost) < 3

@@ -16,6 +16,7 @@ import other_corpora
 import serving
 import tagging
 import teaching
+import teaching_stopping
 import texts_to_rows
 import training
 import training_at_scale
@@ -42,6 +43,7 @@ PAGES: dict[str, Callable[[list[str]], None]] = {
     "many-topics": many_topics.main,
     "serving": serving.main,
     "teaching": teaching.main,
+    "teaching-stopping": teaching_stopping.main,
     "training-at-scale": training_at_scale.main,
 }
 
@@ -67,7 +69,7 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
         "scripts/benchmark many-topics, thousands of topics; scripts/benchmark serving, the server; "
-        "scripts/benchmark teaching, simulations of teaching; and "
+        "scripts/benchmark teaching and teaching-stopping, simulations of teaching; and "
         "scripts/benchmark training-at-scale; see their --help.",
     )
     parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")

@@ -208,7 +208,7 @@ def _never(m: float) -> float:
 # Learnt by scripts/benchmarks/teaching_stopping.py from simulated reviews.
 _FADES = (1, 4, 16)
 _OFFSET = 0.3
-_CONSTANTS = (3.97, 1.29, 0.97, 0.82, 0.7, 2.34, 0.65, -1.0, 1.74)
+_CONSTANTS = (3.63, 1.78, 1.05, 1.03, 1.12, 2.23, 1.63, -0.52, 0.62)
 
 
 def _learned(course: _Course) -> tuple[float, float]:
@@ -355,15 +355,16 @@ def _sure_chao(course: _Course) -> _Sure:
     ``missing = f1 (f1 - 1) / (2 (f2 + 1))``, log-normal with Chao's variance. Chao, Estimating the population size for
     capture-recapture data with unequal catchability, Biometrics 43, 1987; Bron et al., Using Chao's estimator as a
     stopping criterion for technology-assisted review, 2024. The estimator is a lower bound of what is missing.
+    Here f1 is at least 2.
     """
     if course.captures is None:
         return _never
-    missing, (f1, f2) = _chao(course), course.captures
-    if not missing:
-        return lambda m: 1.0
+    # With f1 of 0 or 1 the formula is sure that nothing is missing, as after the first find that all rankers agree on.
+    f1, f2 = max(course.captures[0], 2), course.captures[1]
+    missing = f1 * (f1 - 1) / (2 * (f2 + 1))
     variance = missing + f1 * (2 * f1 - 1) ** 2 / (4 * (f2 + 1) ** 2) + f1**2 * f2 * (f1 - 1) ** 2 / (4 * (f2 + 1) ** 4)
     spread = math.sqrt(math.log1p(variance / missing**2))
-    return lambda m: float(ndtr(math.log(m / missing) / spread)) if m else 0.0
+    return lambda m: float(ndtr(math.log(_whole(m) / missing) / spread)) if _whole(m) else 0.0
 
 
 def _chao(course: _Course) -> float:

@@ -1,0 +1,421 @@
+"""Try the rules of stopping on simulated runs, learn the constants of the default, and print tables of both.
+
+scripts/benchmark teaching-stopping FOLDER          # of reviews as JSON Lines; Reuters and made-up runs besides
+scripts/benchmark teaching-stopping FOLDER --quick
+scripts/benchmark teaching-stopping FOLDER --learn  # the constants of the rule "learned", and try them on others
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+from scipy.stats import binomtest
+
+from textcat.corpus.catalogue import open_corpus
+from textcat.documents import Document
+from textcat.evaluation.export import markdown_table
+from textcat.teaching import stopping
+from textcat.teaching.pool import Pool
+from textcat.teaching.ranker import Ranker
+
+SETS = ("reviews", "reuters", "urns")
+TARGET = CONFIDENCE = 0.95
+SEEDS_OF_CHAO = 5  # of each review: it takes four more rankers
+GROWTH = 25  # a batch is a 25th of what was answered, from 50 answers on
+
+
+class Run(NamedTuple):
+    """The answers of a simulated person, in the order asked, until nothing of the pool is left."""
+
+    set: str
+    topic: str
+    seed: int
+    answers: NDArray[np.bool_]
+    captures: NDArray[np.int8] | None = None  # how many of four rankers would have asked for it then
+
+    @property
+    def needed(self) -> int:
+        """Return at which answer the recall that is wanted was reached."""
+        finds = np.flatnonzero(self.answers)
+        return int(finds[math.ceil(TARGET * len(finds) - 1e-9) - 1]) + 1
+
+
+# ---- What is asked, in which order
+
+
+def asked(
+    pool: Pool, labels: NDArray[np.bool_], seed: int, give_up: float = math.inf, n_rankers: int = 0
+) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
+    """Return the answers of a run that starts from one relevant and one other document, and asks the highest scores.
+
+    After `give_up` times the answers that were needed, and 1,500 more, the rest follows by its scores. Returned is also
+    how many of some more rankers, each on columns of its own, have each answer among their first twice as many.
+    """
+    rng, n, ranker = np.random.default_rng(seed), len(labels), Ranker(pool.rows, seed=seed, n_threads=1)
+    order = [int(rng.choice(np.flatnonzero(labels))), int(rng.choice(np.flatnonzero(~labels)))]
+    columns = rng.integers(max(n_rankers, 1), size=pool.rows.shape[1]) if n_rankers else np.empty(0, int)
+    parts = [pool.rows[:, np.flatnonzero(columns == i)].tocsr() for i in range(n_rankers)]
+    rankers = [Ranker(part, seed=seed, n_threads=1) for part in parts]
+    captures = [n_rankers, n_rankers]
+    is_open, wanted, needed = np.ones(n, bool), math.ceil(TARGET * labels.sum() - 1e-9), 0
+    while len(order) < n:
+        judged = np.array(order)
+        is_open[judged] = False
+        if not needed and labels[judged].sum() >= wanted:
+            needed = len(order)
+        signs = np.where(labels[judged], 1, -1).astype(np.int8)
+        scores = ranker.scores(ranker.train(judged, signs))
+        size = 1 if len(order) < 50 else len(order) // GROWTH
+        if needed and len(order) > max(give_up * needed, needed + 1500) and give_up < math.inf:
+            size = n
+        left = np.flatnonzero(is_open)
+        batch = left[np.argsort(-scores[left], kind="stable")[:size]]
+        order += batch.tolist()
+        times = np.zeros(len(batch), int)
+        for other in rankers:
+            its = other.scores(other.train(judged, signs))
+            times += its[batch] >= np.sort(its[left])[-min(2 * size, len(left))]
+        captures += times.tolist()
+    return labels[order], np.array(captures, np.int8)
+
+
+def urn(seed: int) -> NDArray[np.bool_]:
+    """Return a made-up run: buscarpy's urn, of which a relevant document is drawn `bias` times as likely as another."""
+    rng = np.random.default_rng([77, seed])
+    n, prevalence, bias = (math.exp(rng.uniform(*map(math.log, of))) for of in ((1e3, 2e4), (0.005, 0.1), (5, 50)))
+    labels = np.arange(int(n)) < max(2, round(n * prevalence))
+    return labels[np.argsort(rng.exponential(size=len(labels)) / np.where(labels, bias, 1))]
+
+
+_pools: dict[str, tuple[Pool, NDArray[np.bool_], list[str]]] = {}
+
+
+def _pool(source: str) -> tuple[Pool, NDArray[np.bool_], list[str]]:
+    if source not in _pools:
+        _pools.clear()
+        if source == "reuters21578":
+            corpus = open_corpus(source)
+            documents, topics = [*corpus.train, *corpus.test], list(corpus.topics)
+        else:
+            with gzip.open(source, "rt", encoding="utf-8") as lines:
+                read = [json.loads(line) for line in lines]
+            zones = ("title", "body")
+            documents = [Document(r["id"], {z: r[z] or "" for z in zones}, tuple(r["topics"])) for r in read]
+            topics = ["included"]
+        labels = np.array([[topic in document.topics for topic in topics] for document in documents])
+        _pools[source] = Pool.from_documents(documents), labels, topics
+    return _pools[source]
+
+
+def _runs_of(job: tuple[str, str, int, list[int]]) -> None:
+    """Write the runs of a topic of a pool that are not there yet."""
+    source, folder, topic, seeds = job
+    name = Path(source).name.removesuffix(".jsonl.gz")
+    for seed in seeds:
+        path = Path(folder) / f"{name}~{topic}~{seed}.npz"
+        if not path.exists():
+            pool, labels, topics = _pool(source)
+            give_up = 4 if source == "reuters21578" else math.inf
+            n_rankers = 4 if source != "reuters21578" and seed < SEEDS_OF_CHAO else 0
+            answers, captures = asked(pool, labels[:, topic], seed, give_up, n_rankers)
+            captures = captures if n_rankers else captures[:0]
+            np.savez(path, answers=np.packbits(answers), n=len(answers), topic=topics[topic], captures=captures)
+
+
+def runs(reviews: Path, kept: Path, seeds: int, reuters_seeds: int, n_urns: int, jobs: int) -> list[Run]:
+    """Return all runs; those of an earlier time are read."""
+    kept.mkdir(parents=True, exist_ok=True)
+    sources = sorted(map(str, reviews.glob("*.jsonl.gz")))
+    work = [(source, str(kept), 0, list(range(seeds))) for source in sources]
+    # The topics of Reuters seed by seed, so that a part of them is a fair part.
+    work += [("reuters21578", str(kept), topic, [seed]) for seed in range(reuters_seeds) for topic in range(90)]
+    if jobs > 1:
+        with ProcessPoolExecutor(jobs) as workers:
+            list(workers.map(_runs_of, work))
+    else:
+        list(map(_runs_of, work))
+    found = []
+    for path in sorted(kept.glob("*.npz")):
+        with np.load(path) as saved:
+            answers, topic = np.unpackbits(saved["answers"], count=int(saved["n"])).astype(bool), str(saved["topic"])
+            captures = saved["captures"] if "captures" in saved and len(saved["captures"]) else None
+        name, _, seed = path.stem.split("~")
+        which = "reuters" if name == "reuters21578" else "reviews"
+        if int(seed) < (reuters_seeds if which == "reuters" else seeds):
+            found.append(Run(which, topic if which == "reuters" else name, int(seed), answers, captures))
+    return found + [Run("urns", str(seed), 0, urn(seed)) for seed in range(n_urns)]
+
+
+# ---- Where a rule stops
+
+
+def looks(n: int) -> NDArray[np.int64]:
+    """Return after how many answers a rule is asked: 10, then a 50th more each time."""
+    at = [min(10, n)]
+    while at[-1] < n:
+        at.append(min(n, at[-1] + max(1, at[-1] // 50)))
+    return np.array(at)
+
+
+def stop(run: Run, rule: str) -> tuple[int, bool]:
+    """Return how many answers a rule asked for, and whether the recall that is wanted was reached."""
+    answers, n = run.answers, len(run.answers)
+    if rule == "quantile":
+        return stop_by_sample(run)
+    if rule == "sample":
+        return stop_by_drawing(run)
+    at_random = np.zeros(n, bool)
+    for k in looks(n):
+        captures = None if run.captures is None else run.captures[:k]
+        history = stopping.History(answers[:k], at_random[:k], n, captures=captures)
+        if stopping.may_stop(history, rule, TARGET, CONFIDENCE):
+            break
+    return int(k), bool(answers[:k].sum() >= TARGET * answers.sum() - 1e-9)
+
+
+def stop_by_sample(run: Run, size: int = 59) -> tuple[int, bool]:
+    """Draw until 59 relevant documents are found, which the ranking does not learn from; stop when it reaches all."""
+    n, places = len(run.answers), np.random.default_rng([run.seed, len(run.answers)]).permutation(len(run.answers))
+    drawn = np.flatnonzero(np.cumsum(run.answers[places]) == size)
+    if not len(drawn):
+        return n, True
+    sample = places[: drawn[0] + 1]
+    last = int(sample[run.answers[sample]].max()) + 1  # of the ranking
+    found = run.answers[:last].sum() / run.answers.sum()
+    return last + int((sample >= last).sum()), bool(found >= TARGET - 1e-9)
+
+
+def stop_by_drawing(run: Run, share: float = 0.2) -> tuple[int, bool]:
+    """Ask a fifth of the questions at random, in between."""
+    n, rng = len(run.answers), np.random.default_rng([run.seed, len(run.answers), 1])
+    drawn, shuffled, is_open = rng.random(n) < share, rng.permutation(n).tolist(), np.ones(n, bool)
+    answers, front, checks = [], 0, set(looks(n).tolist())
+    for k in range(n):
+        if drawn[k]:
+            while not is_open[place := shuffled.pop()]:
+                pass
+        else:
+            while not is_open[front]:
+                front += 1
+            place = front
+        is_open[place] = False
+        answers.append(run.answers[place])
+        history = stopping.History(answers, drawn[: k + 1], n)
+        if k + 1 in checks and stopping.may_stop(history, "sample", TARGET, CONFIDENCE):
+            break
+    return len(answers), bool(sum(answers) >= TARGET * run.answers.sum() - 1e-9)
+
+
+# ---- The rule "learned": its constants, learnt on some runs
+
+
+class Looks:
+    """All looks at all runs, as columns, for the formula of the rule."""
+
+    def __init__(self, runs: Sequence[Run], whole: Sequence[Run] = ()) -> None:
+        self.runs, columns, lengths = runs, [], []
+        for run in runs:
+            n, total = looks(len(run.answers)), len(run.answers)
+            t = np.flatnonzero(run.answers) + 1.0
+            r = np.searchsorted(t, n, side="right")
+            sums = [np.r_[0, np.cumsum((t / total) ** w)][r] * (total / n) ** w for w in stopping._FADES]
+            columns.append(np.vstack([n, r, np.full(len(n), total), np.full(len(n), len(t)), *sums]))
+            lengths.append(len(n))
+        self.n, self.r, self.N, self.R, *self.fades = np.concatenate(columns, axis=1)
+        self.ends = np.cumsum(lengths)
+        self.starts = self.ends - lengths
+        self.allowed = np.floor(self.r / TARGET - self.r + 1e-9)
+        self.reached = self.r >= TARGET * self.R - 1e-9
+        self.needed = np.array([run.needed for run in runs])
+        self.rho = np.log((self.r + 0.5) / 20)
+        logs = [np.log(of + stopping._OFFSET) for of in self.fades]
+        others = [np.log((self.N - self.n + 0.5) / self.N), -np.log(np.minimum(self.n, 3000) / 100), -self.rho]
+        self.columns = np.column_stack([np.ones(len(self.n)), *logs, *others])
+        self.rate = np.log(np.maximum(self.N - self.n, 0.5) * 17 * (self.fades[2] + 1) / self.n)
+        # The topics of a set weigh the same, and the set as much as it has runs.
+        topics, sets = [(run.set, run.topic) for run in runs], [run.set for run in whole or runs]
+        n_topics = {of: len({topic for topic in topics if topic[0] == of}) for of in sets}
+        self.weights = np.array([sets.count(of[0]) / n_topics[of[0]] / topics.count(of) for of in topics])
+
+    def stops(self, constants: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return for each run after how many answers the rule stops, and whether the recall was reached."""
+        mu = np.exp(np.maximum(np.minimum(self.columns @ constants[:7], self.rate), -15))
+        a = np.exp(np.clip(constants[7] + constants[8] * self.rho, -4, 5))
+        sure = (self.r > 0) & (betainc(a, self.allowed + 1, a / (a + mu)) >= CONFIDENCE) | (
+            self.N - self.n <= self.allowed
+        )
+        sure[self.ends - 1] = True
+        at = np.flatnonzero(sure)
+        first = at[np.searchsorted(at, self.starts)]
+        return self.n[first], self.reached[first]
+
+    def learn(self, chosen: NDArray[np.bool_], goal: float, generations: int) -> NDArray[np.float64]:
+        """Return the constants that cost least on chosen runs, of which at least a share is to reach the recall.
+
+        Cost is the ratio of all answers to all needed ones, and for a small part the mean logarithm of the ratios.
+        """
+        w, needed = self.weights[chosen], self.needed[chosen]
+
+        def cost(x: NDArray[np.float64]) -> float:
+            n, reached = (of[chosen] for of in self.stops(_signed(x)))
+            missing = max(0.0, goal - float(w @ reached / w.sum()))
+            return float(
+                w @ n / (w @ needed) + 0.15 * (w @ np.log(n / needed)) / w.sum() + 15 * missing + 1e-3 * x[1:] @ x[1:]
+            )
+
+        return _signed(_evolved(cost, np.array([3.0, 1.5, 0.4, 1, 1, 2, 0.7, -0.5, 1]), 0.4, generations))
+
+
+def _signed(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Keep the signs for which answers "no" never make the rule less sure."""
+    return np.r_[x[0], np.abs(x[1:6]), x[6:]]
+
+
+def _evolved(
+    cost: Callable[[Any], float], x: NDArray[np.float64], step: float, generations: int
+) -> NDArray[np.float64]:
+    """Return where a function is smallest, by evolution with an adapted covariance matrix (Hansen, CMA-ES, 2016)."""
+    rng, d, size = np.random.default_rng(0), len(x), 16
+    w = np.log(size / 2 + 0.5) - np.log(np.arange(1, size // 2 + 1))
+    w /= w.sum()
+    m = 1 / (w @ w)
+    c_c, c_s = (4 + m / d) / (d + 4 + 2 * m / d), (m + 2) / (d + m + 5)
+    c_1 = 2 / ((d + 1.3) ** 2 + m)
+    c_m = min(1 - c_1, 2 * (m - 2 + 1 / m) / ((d + 2) ** 2 + m))
+    damping, expected = 1 + c_s, math.sqrt(d) * (1 - 1 / (4 * d) + 1 / (21 * d * d))
+    covariance, sigma, path_c, path_s = np.eye(d) * step**2, 1.0, np.zeros(d), np.zeros(d)
+    best, least = x, cost(x)
+    for _ in range(generations):
+        values, axes = np.linalg.eigh(covariance)
+        scale = np.sqrt(np.maximum(values, 1e-12))
+        moves = rng.normal(size=(size, d)) * scale @ axes.T
+        costs = np.array([cost(x + sigma * move) for move in moves])
+        order = np.argsort(costs, kind="stable")[: size // 2]
+        if costs[order[0]] < least:
+            best, least = x + sigma * moves[order[0]], costs[order[0]]
+        move = w @ moves[order]
+        x = x + sigma * move
+        path_s = (1 - c_s) * path_s + math.sqrt(c_s * (2 - c_s) * m) * (axes @ ((axes.T @ move) / scale))
+        path_c = (1 - c_c) * path_c + math.sqrt(c_c * (2 - c_c) * m) * move
+        covariance = (
+            (1 - c_1 - c_m) * covariance + c_1 * np.outer(path_c, path_c) + c_m * (moves[order].T * w) @ moves[order]
+        )
+        sigma *= math.exp(c_s / damping * (np.linalg.norm(path_s) / expected - 1))
+    return best
+
+
+def few(runs: Sequence[Run]) -> Looks:
+    """Return some runs of each topic, and of the urns every fourth: to search by, the others are much the same."""
+    of = {"reviews": lambda run: run.seed < 2, "reuters": lambda run: run.seed < 1}
+    of["urns"] = lambda run: int(run.topic) % 4 == 0
+    return Looks([run for run in runs if of[run.set](run)], runs)
+
+
+def learnt(runs: Sequence[Run], goal: float, generations: int) -> NDArray[np.float64]:
+    """Return all constants as learnt on some of the runs, but b0 so large that in all of them the goal is reached."""
+    table, some = Looks(runs), few(runs)
+    constants = np.round(some.learn(np.ones(len(some.runs), bool), goal, generations), 2)
+    for _ in range(100):
+        if table.stops(constants)[1].mean() >= goal:
+            break
+        constants[0] = round(constants[0] + 0.05, 2)
+    return constants
+
+
+def _fold(job: tuple[list[Run], list[Run], float, int]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    others, left_out, goal, generations = job
+    return Looks(left_out).stops(learnt(others, goal, generations))
+
+
+def crossed(
+    runs: Sequence[Run], goal: float, generations: int, jobs: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return where the rule stops with constants that were learnt without the review, and a tenth of the topics."""
+    reviews = sorted({run.topic for run in runs if run.set == "reviews"})
+    others = sorted({(run.set, run.topic) for run in runs if run.set != "reviews"})
+    parts = {("reviews", topic): i for i, topic in enumerate(reviews)}
+    parts |= {of: i % len(reviews) for i, of in enumerate(others)}
+    part = np.array([parts[run.set, run.topic] for run in runs])
+    folds = [
+        [[run for run, its in zip(runs, part, strict=True) if (its == i) == left] for left in (False, True)]
+        for i in range(len(reviews))
+    ]
+    n, reached = np.zeros(len(part)), np.zeros(len(part), bool)
+    with ProcessPoolExecutor(jobs) as workers:
+        stops = workers.map(_fold, [(*fold, goal, generations) for fold in folds])
+        for i, of in enumerate(stops):
+            n[part == i], reached[part == i] = of
+    return n, reached
+
+
+# ---- Tables
+
+
+def row(name: str, runs: Sequence[Run], n: NDArray[Any], reached: NDArray[np.bool_]) -> list[dict[str, str]]:
+    """Return a line for each set of runs, and one for all: coverage with its interval, and what it cost."""
+    needed, lines = np.array([run.needed for run in runs]), []
+    for which in (*SETS, "all"):
+        of = np.array([which in (run.set, "all") for run in runs])
+        if of.any():
+            low, high = binomtest(int(reached[of].sum()), int(of.sum())).proportion_ci(method="exact")
+            ratio = n[of] / needed[of]
+            cost = [ratio.mean(), np.median(ratio), n[of].sum() / needed[of].sum()]
+            cover = f"{100 * reached[of].mean():.1f} ({100 * low:.0f} to {100 * high:.0f})"
+            values = [name, which, str(of.sum()), cover, *(f"{value:.2f}" for value in cost)]
+            lines.append(dict(zip(HEAD, values, strict=True)))
+    return lines
+
+
+HEAD = ["rule", "runs", "number", "reached 95 %, in % (interval)", "mean", "median", "total"]
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="scripts/benchmark teaching-stopping", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "reviews", type=Path, help="folder of reviews, each NAME.jsonl.gz with id, title, body and topics"
+    )
+    parser.add_argument("--kept", type=Path, default=Path("stopping-runs"), help="folder of the runs, which are kept")
+    parser.add_argument("--learn", action="store_true", help="learn the constants, and try them on topics left out")
+    parser.add_argument("--goals", default="0.955,0.93,0.9", help="shares of the runs that are to reach the recall")
+    parser.add_argument("--quick", action="store_true", help="two seeds, Reuters once, 20 urns")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--reuters-seeds", type=int, default=2)
+    parser.add_argument("--urns", type=int, default=200)
+    parser.add_argument("--rules", default=",".join(stopping.RULES))
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args(arguments)
+    seeds, again, n_urns = (2, 1, 20) if options.quick else (options.seeds, options.reuters_seeds, options.urns)
+    all_runs = runs(options.reviews, options.kept, seeds, again, n_urns, options.jobs)
+    lines = []
+    for rule in filter(None, options.rules.split(",")):
+        begun = time.process_time()
+        those = [run for run in all_runs if rule != "chao" or run.captures is not None]
+        lines += row(rule, those, *map(np.array, zip(*(stop(run, rule) for run in those), strict=True)))
+        print(f"{rule}: {time.process_time() - begun:.0f} s", flush=True)
+    print(markdown_table(lines) if lines else "")
+    if options.learn:
+        generations = 20 if options.quick else 60
+        for goal in map(float, options.goals.split(",")):
+            constants = learnt(all_runs, goal, generations)
+            print(f"{goal}: {tuple(constants.tolist())}", flush=True)
+            lines = row(f"learned, {goal:g}", all_runs, *Looks(all_runs).stops(constants))
+            stops = crossed(all_runs, goal, generations, options.jobs)
+            lines += row(f"learned from others, {goal:g}", all_runs, *stops)
+            print(markdown_table(lines), flush=True)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])
