@@ -208,7 +208,7 @@ def _beside(mine: Sequence[Mapping[str, float]], peer: Sequence[Mapping[str, flo
 def descriptions(space: Space) -> str:
     """Compare with AutoTAR on the topics of Reuters-21578, from their descriptions alone."""
     return teaching_autotar.measured(
-        read_recipe(RECIPE), min(space.seeds, 3), space.jobs, space.kept("descriptions"), "reuters21578"
+        read_recipe("teach"), min(space.seeds, 3), space.jobs, space.kept("descriptions"), "reuters21578"
     )
 
 
