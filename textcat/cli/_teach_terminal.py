@@ -80,7 +80,7 @@ def _as_text(session: "Session", question: "Question") -> "Text":
 def _how_far(session: "Session", topic: str) -> str:
     progress = session.progress(topic)
     found = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_groups:,}"
-    if progress.estimate is None:
+    if progress.estimate is None or not progress.yes:  # nothing can be said yet
         return f"{topic}: {found}."
     low, high = progress.estimate.low, progress.estimate.high
     more = f", some {progress.estimate.more:,} more answers" if progress.estimate.more else ""
