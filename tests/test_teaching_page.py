@@ -91,7 +91,7 @@ def visit(browser, session):
         page.wait_for_selector("#who[open]")
         page.keyboard.type(person)
         page.keyboard.press("Enter")
-        page.wait_for_selector("#document-title:not(:empty), #new-topic")
+        page.wait_for_selector("#reading:not(.old) #document-title:not(:empty), #new-topic")
         return page
 
     yield open_

@@ -130,7 +130,9 @@ async function refresh() {
 // ---------------------------------------------------------------- the question
 
 // The document that the address names: one of a list, one that was looked for, or else that which the server asks for.
+let showing = null;
 async function showQuestion(here, entered) {
+  const mine = (showing = {});
   const about = known(state.topic);
   $("judge-heading").replaceChildren("Is this about ", bdi(state.topic), "?");
   const words = [about.description, about.query && `Query: ${about.query}`].filter(Boolean).join(" · ");
@@ -143,11 +145,15 @@ async function showQuestion(here, entered) {
   }
   if (here.at !== null) {
     const found = await get("document", { position: here.at, topic: state.topic });
-    if (route().at !== here.at) return;
+    if (mine !== showing) return;
     draw({ ...found, source: here.list === DISAGREE ? "settled" : here.list !== null ? "list" : "search", why: null }, entered);
   } else if (here.list !== null) await nextOfList();
   else if (state.now) draw(state.now, entered);
-  else draw(asked(await get("question", { topic: state.topic, person: state.person ?? "" })), entered);
+  else {
+    const found = await get("question", { topic: state.topic, person: state.person ?? "" });
+    if (mine !== showing) return;
+    draw(asked(found), entered);
+  }
   drawProgress();
 }
 
@@ -677,6 +683,7 @@ $("find-example").addEventListener("click", findExample);
 $("new-example").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); findExample(); } });
 $("person").addEventListener("click", askName);
 $("who-form").addEventListener("submit", (event) => { event.preventDefault(); nameIs($("name").value.trim()); });
+$("who").addEventListener("close", () => { if (state.person === null) nameIs(""); });
 $("nameless").addEventListener("click", () => nameIs(""));
 $("keys").addEventListener("click", () => $("help").showModal());
 $("help-close").addEventListener("click", () => $("help").close());
@@ -690,7 +697,7 @@ const start = tried(async () => {
   state.target = [0.8, 0.9, 0.95, 0.99].includes(Number(kept("target"))) ? Number(kept("target")) : 0.95;
   state.person = kept("person");
   await refresh();
-  if (state.person === null) askName();
-  await show();
+  if (state.person === null) askName(); // who answers is known before anything is asked
+  else await show();
 });
 start();
