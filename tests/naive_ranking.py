@@ -42,7 +42,7 @@ def solve(rows, labels, costs, w, bias, constant, tol, max_epochs, seed):
             gradient = labels[i] * f - 1 + alphas[i] / (2 * costs[i])
             projected = gradient if alphas[i] > 0 or gradient < 0 else 0.0
             worst = max(worst, abs(projected))
-            if projected != 0:
+            if abs(projected) > 0.3 * tol:
                 new = max(alphas[i] - gradient / squares[i], 0.0)
                 step = (new - alphas[i]) * labels[i]
                 alphas[i] = new

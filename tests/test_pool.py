@@ -201,10 +201,13 @@ def test_what_is_no_pool_and_holds_no_document_is_told_in_a_sentence(tmp_path, a
 
 
 def test_many_documents_have_rows_of_words_alone(tmp_path, corpus, documents, monkeypatch, caplog):
-    monkeypatch.setattr(index, "PAIRS_UP_TO", len(documents) - 1)
+    monkeypatch.setattr(index, "ALL_UP_TO", len(documents) - 1)
     pool = build_pool(corpus, tmp_path / "pool")
     assert pool.recipe.features["ngrams"] == 1
-    assert "The archive has 250 documents, more than 249, so rows are made of words alone" in caplog.text
+    assert (
+        "The archive has 250 documents, more than 249, so rows are made of words alone that two of them have"
+        in caplog.text
+    )
     assert not any(" " in term for term in pool.features.vocabulary_)
     same(pool, Pool.from_documents(documents))
 
@@ -217,7 +220,7 @@ SMALL = InputSettings(block_bytes=3000)
 @pytest.fixture
 def in_pieces(monkeypatch):
     """All archives are as though they were large."""
-    monkeypatch.setattr(index, "PAIRS_UP_TO", 0)
+    monkeypatch.setattr(index, "ALL_UP_TO", 0)
     monkeypatch.setattr(archives, "_PIECES_FROM", 0)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 

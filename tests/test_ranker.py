@@ -47,7 +47,7 @@ def test_the_weights_are_to_the_bit_what_the_naive_twin_finds(bias):
     weights = Ranker(rows, settings=given, seed=7).train(positions, labels)
     order = np.argsort(positions)
     all_rows, w = naive.entries(rows), [0.0] * 300
-    costs = (given.C * weighted(labels[order], given.ratio)).tolist()
+    costs = (given.C * 0.4**given.growth * weighted(labels[order], given.ratio)).tolist()  # of 40 examples
     b, _, epochs = naive.solve(
         [all_rows[i] for i in positions[order]], labels[order].tolist(), costs, w, 0.0, bias, 1e-3, 1000, 7
     )
@@ -60,7 +60,7 @@ def test_the_weights_are_to_the_bit_what_the_naive_twin_finds(bias):
 def test_the_solution_is_that_of_scikit_learn(C):
     rows = rows_like_text(400)
     positions, labels = judged(400, 250)
-    weights = Ranker(rows, settings=RankerSettings(C=C, tol=1e-6)).train(positions, labels)
+    weights = Ranker(rows, settings=RankerSettings(C=C, growth=0, ratio=9.8, tol=1e-6)).train(positions, labels)
     theirs = LinearSVC(C=C, tol=1e-9, max_iter=100_000, random_state=0)
     theirs.fit(rows[positions].astype(float), labels, sample_weight=weighted(labels, 9.8))
     np.testing.assert_allclose(weights.dense(300), theirs.coef_[0], atol=1e-4)
@@ -100,7 +100,8 @@ def test_with_a_prior_the_weights_are_its_own_and_what_is_learnt_beside_it():
     rows = rows_like_text(50)
     positions, labels = judged(50, 30)
     prior = Ranker(rows, seed=1).train(*judged(50, 20, seed=5))
-    weights = Ranker(rows, settings=RankerSettings(tol=1e-8)).train(positions, labels, prior=prior)
+    given = RankerSettings(C=0.11, growth=0, ratio=9.8, tol=1e-8)
+    weights = Ranker(rows, settings=given).train(positions, labels, prior=prior)
 
     def objective(w, b, w0, b0):
         c = 0.11 * weighted(labels, 9.8)
@@ -118,7 +119,8 @@ def test_with_a_prior_the_weights_are_its_own_and_what_is_learnt_beside_it():
 def test_presumed_negatives_are_unjudged_rows_that_weigh_what_is_asked():
     rows = rows_like_text(80)
     positions, labels = judged(80, 20)
-    ranker = Ranker(rows, settings=RankerSettings(presumed=30, presumed_weight=0.5, tol=1e-7), seed=2)
+    given = RankerSettings(C=0.11, growth=0, ratio=9.8, presumed=30, presumed_weight=0.5, tol=1e-7)
+    ranker = Ranker(rows, settings=given, seed=2)
     drawn = ranker._presumed(np.sort(positions))
     assert len(set(drawn.tolist())) == 30
     assert not set(drawn.tolist()) & set(positions.tolist())
@@ -137,7 +139,7 @@ def test_presumed_negatives_are_unjudged_rows_that_weigh_what_is_asked():
 def test_an_example_counts_as_a_document_of_its_weight():
     rows = rows_like_text(40)
     positions, labels = judged(40, 20)
-    given = RankerSettings(tol=1e-8, anchor=0)
+    given = RankerSettings(tol=1e-10, anchor=0)
     in_pool = Ranker(rows, settings=given).train(positions, labels)
     examples = Examples(rows[positions[15:]], labels[15:], np.ones(5))
     outside = Ranker(rows, settings=given).train(positions[:15], labels[:15], examples)
@@ -177,7 +179,8 @@ def test_scores_are_the_same_for_any_number_of_threads(monkeypatch):
     one, *more = (ranker.scores(weights).tobytes() for ranker in rankers)
     assert {*more} == {one}
     entries = np.diff(rows.indptr)
-    expected = (entries / entries.mean()) ** 0.2 * (rows @ weights.dense(300)) + weights.bias
+    shares = entries / entries.mean()
+    expected = np.sqrt(1.1 * shares / (shares + 0.1)) * (rows @ weights.dense(300)) + weights.bias
     np.testing.assert_allclose(np.frombuffer(one, "f4"), expected, atol=1e-6)
 
 

@@ -31,7 +31,7 @@ from textcat.tagging._workers import open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, escape_undecodable
 from textcat.tagging.run import _check_apart, _facts_of_reading, _warn_of_changes
 from textcat.tagging.summary import Counts, RunState, kind_of_reason
-from textcat.teaching._pieces import may_be_pieces, name_of, piece_of
+from textcat.teaching._pieces import for_many, may_be_pieces, name_of, piece_of
 
 log = logging.getLogger(__name__)
 
@@ -201,7 +201,7 @@ def _reading_of(
     reading = _Reading(facts, fingerprints, sources, None, settings, None)
     if reading.n_bytes is not None and reading.n_bytes < _PIECES_FROM:
         return reading
-    features = Vectorizer(**recipe.feature_settings())
+    features = Vectorizer(**for_many(recipe).feature_settings())
     return reading._replace(features=features if may_be_pieces(features) else None)
 
 

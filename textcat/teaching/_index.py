@@ -5,7 +5,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile
@@ -25,14 +24,14 @@ from textcat.progress import Advance, Stages, _counted
 from textcat.recipe import Recipe
 from textcat.teaching._archive import PIECES, Archive, Shard
 from textcat.teaching._duplicates import distinct_terms
-from textcat.teaching._pieces import Pieces
+from textcat.teaching._pieces import Pieces, for_many
 from textcat.teaching.duplicates import near_duplicates
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf  # which needs scikit-learn, and that takes long to be imported
 
-#: Of a pool with more documents the rows have words alone: pairs would take several times their memory and time.
-PAIRS_UP_TO = 100_000
+#: Of a pool with more documents the rows have words alone: all else would take ten times their memory and time.
+ALL_UP_TO = 30_000
 ROWS, INDEX = "rows", "index"
 _ARRAYS = ("idf", "ends", "id_ends", "groups")
 _TERMS, _IDS = "terms.json", "ids.txt"
@@ -104,10 +103,8 @@ class Strings(Sequence[str]):
 
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
-    """Return the recipe for so many documents: of many, without n-grams of words."""
-    if n_documents <= PAIRS_UP_TO or recipe.features.get("ngrams", 1) == 1:
-        return recipe
-    return replace(recipe, features={**recipe.features, "ngrams": 1})
+    """Return the recipe for so many documents: of many, for words alone that two of them have."""
+    return recipe if n_documents <= ALL_UP_TO else for_many(recipe)
 
 
 def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple["TfIdf", csr_matrix, NDArray[np.int32]]:
@@ -122,8 +119,11 @@ def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple["TfIdf", csr_
 
 def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
     names = features._listed_names()
-    # All but n-grams of terms, which have a space inside; n-grams of characters may have one at either end.
-    counted = np.fromiter((" " not in name.strip("~ ") for name in names), np.bool_, len(names))
+    # All but n-grams of terms, which have a space inside (n-grams of characters may have one at either end), and but
+    # what zones have for themselves of terms that are shared, too.
+    own = tuple(f"{zone}:" for zone in features.apart) if isinstance(features.apart, (list, tuple)) else ()
+    bare = (name.partition(":")[2] if features.apart is True else name for name in names)
+    counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(own) for name in bare), np.bool_)
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
 
@@ -142,9 +142,9 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
     folder, made = archive.folder, None
     given, recipe = recipe, recipe_for(recipe, archive.n_documents)
     if recipe != given:
-        n = f"{archive.n_documents:,} documents, more than {PAIRS_UP_TO:,}"
-        log.warning("The archive has %s, so rows are made of words alone, without n-grams of them.", n)
-    if recipe.features.get("ngrams", 1) == 1 and (folder / PIECES).is_dir():
+        n = f"{archive.n_documents:,} documents, more than {ALL_UP_TO:,}"
+        log.warning("The archive has %s, so rows are made of words alone that two of them have.", n)
+    if recipe == for_many(recipe) and (folder / PIECES).is_dir():
         try:
             made = _from_pieces(archive, recipe, stages)
         except (OSError, ValueError, BadZipFile) as error:

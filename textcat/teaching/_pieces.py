@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,7 @@ from textcat.features.tokens import _NO_IDS, _NO_NGRAMS, TermCounts
 from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import _SHARED, _Columns, _Parts, _ZoneTexts
 from textcat.progress import Advance
+from textcat.recipe import Recipe
 from textcat.teaching._duplicates import distinct_terms
 
 if TYPE_CHECKING:
@@ -46,6 +48,17 @@ class Piece(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.texts)
+
+
+_MANY_TOKENS = {"alphanumeric": True, "remove_stop_words": True}
+_MANY_FEATURES = {"apart": False, "ngrams": 1, "chars": 0}
+
+
+def for_many(recipe: Recipe) -> Recipe:
+    """Return a recipe without n-grams, stop words, signs, terms of single documents and terms of single zones."""
+    least = max(2, recipe.features.get("min_df", 1))
+    features = {**recipe.features, **_MANY_FEATURES, "min_df": least}
+    return replace(recipe, tokens={**recipe.tokens, **_MANY_TOKENS}, features=features)
 
 
 def may_be_pieces(features: Vectorizer) -> bool:

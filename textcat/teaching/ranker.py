@@ -49,7 +49,9 @@ class RankerSettings:
     Parameters
     ----------
     C : float > 0
-        What an error costs, beside ``|w|²/2``.
+        What an error costs with 100 examples, beside ``|w|²/2``.
+    growth : float >= 0
+        With n of them it costs ``C (n / 100) ** growth``: what many say is held to more.
     ratio : float > 0
         How much more all positive rows weigh than all negative ones.
     bias : float >= 0
@@ -58,8 +60,8 @@ class RankerSettings:
         w is held close to so many times the sum of the examples' rows, by their labels and weights, in place of 0: what
         a description says then counts beside what the judgements teach, however many there are.
     length : float >= 0
-        ``x·w`` counts (entries of x / their mean in the pool) ** length times: a long document has many other words, so
-        that those of the topic weigh little in a row of length 1. 0: once.
+        ``x·w`` counts √(e / (e + length)) times, and as often in all rows of a pool as makes it once for the mean;
+        e is how many entries x has, over their mean: less in short texts, whose few words say little for sure. 0: once.
     presumed : int
         How many unjudged rows are presumed negative, drawn anew with every number of judgements.
     presumed_weight : float > 0
@@ -70,14 +72,15 @@ class RankerSettings:
         Stop after so many epochs in any case.
     """
 
-    C: float = 0.11
-    ratio: float = 9.8
+    C: float = 0.15
+    growth: float = 0.4
+    ratio: float = 20.0
     bias: float = 1.0
     anchor: float = 0.5
-    length: float = 0.2
+    length: float = 0.1
     presumed: int = 0
     presumed_weight: float = 1.0
-    tol: float = 1e-3
+    tol: float = 0.03
     max_epochs: int = 1000
 
 
@@ -122,7 +125,8 @@ class Ranker:
         self._w = np.zeros(self.shape[1], np.float32)
         entries = np.diff(self._rows[0])
         mean = max(1, entries.mean() if len(entries) else 1)
-        self.factors = ((entries / mean) ** settings.length).astype(np.float32)
+        short = settings.length * mean
+        self.factors = np.sqrt((mean + short) / mean * entries / np.maximum(entries + short, 1)).astype(np.float32)
 
     def train(
         self,
@@ -205,7 +209,7 @@ class Ranker:
     def _solved(
         self, blocks: list[Any], y: NDArray[np.int8], c: NDArray[np.float64], n_judged: int, prior: Weights | None
     ) -> Weights:
-        costs = self.settings.C * _balanced(y, c, self.settings.ratio)
+        costs = self.settings.C * (len(y) / 100) ** self.settings.growth * _balanced(y, c, self.settings.ratio)
         sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
         n_prior = len(prior.columns) if prior else 0
         ends, numbers, values = (

@@ -495,11 +495,14 @@ class Session:
         Explanation
         """
         from textcat.model.explain import _explain
+        from textcat.teaching.evidence import in_words
 
         document = Document("", self.pool.document(self._checked_position(position)))
         tagger = self._tagger(topic, self._ranker.factors[position])
         with self._texts:
-            return _explain(tagger, document, [topic], n)[0]
+            explanation = _explain(tagger, document, [topic], None)[0]
+        apart = self.pool.features.apart
+        return in_words(explanation, list(document.zones) if apart is True else list(apart or ()), n)
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the terms of largest weight for a topic, with their weights.
