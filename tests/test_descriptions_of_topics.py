@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from textcat.documents import Document
 from textcat.features.tfidf import TfIdf
 from textcat.teaching.descriptions import Descriptions
 
@@ -41,6 +42,20 @@ def test_a_word_that_no_document_has_stands_for_its_parts(features):
 def test_a_common_word_stands_for_itself(features):
     both = Descriptions(features).rows(["market prices", "xyzzy"])
     np.testing.assert_array_equal(both.toarray(), features.transform(["market prices", "xyzzy"]).toarray())
+
+
+def test_characters_and_titles_change_nothing_of_that():
+    settings = {"ngrams": 2, "chars": 3, "char_weight": 0.4, "idf": "smooth", "apart": ["title"]}
+    documents = [Document(str(i), {"title": text, "body": text}) for i, text in enumerate(DOCUMENTS)]
+    features = TfIdf(**settings).fit(documents)
+
+    def words(text):
+        return {name for name in entries(features, text) if not set("~: ") & set(name)}
+
+    assert words("alum") == {"alum", "aluminium", "alumina"}
+    assert words("sunseed") == {"sun", "seed"}
+    assert words("market") == {"market"}
+    assert words("xyzzy") == set()
 
 
 def test_without_a_vocabulary_rows_are_those_of_the_features():

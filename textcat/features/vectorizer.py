@@ -170,6 +170,10 @@ class Vectorizer:
             self._name_list = list(self.vocabulary_ or (f"#{i}" for i in range(len(self.idf_))))
         return self._name_list
 
+    def _own_prefixes(self) -> tuple[str, ...]:
+        """Return how the names of terms begin that zones have for themselves, beside those that are shared."""
+        return tuple(f"{zone}:" for zone in self.apart) if isinstance(self.apart, (list, tuple)) else ()
+
     def _known_terms(self) -> _Vocabulary | None:
         """Return what can have a column, so that the rest is passed over; None where that may be any term."""
         if self._terms is None and self.vocabulary_ is not None and not self.chars:

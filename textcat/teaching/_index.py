@@ -121,7 +121,7 @@ def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) ->
     names = features._listed_names()
     # All but n-grams of terms, which have a space inside (n-grams of characters may have one at either end), and but
     # what zones have for themselves of terms that are shared, too.
-    own = tuple(f"{zone}:" for zone in features.apart) if isinstance(features.apart, (list, tuple)) else ()
+    own = features._own_prefixes()
     bare = (name.partition(":")[2] if features.apart is True else name for name in names)
     counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(own) for name in bare), np.bool_)
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))

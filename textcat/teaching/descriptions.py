@@ -50,7 +50,7 @@ class Descriptions:
             return row
         idf, more = self._features.idf_, np.zeros(row.shape[1])
         for word in sorted(set(re.findall(r"[^\W\d_]+", text.lower()))):
-            known = self._features.transform([word]).indices
+            known = self._words(self._features.transform([word]).indices)
             if len(columns := self._related(word, known)):
                 more[columns] += (_WEIGHT if len(known) else 1) * idf[columns] / np.sqrt(len(columns))
         if not more.any():
@@ -58,13 +58,27 @@ class Descriptions:
         more[row.indices] += row.data * np.sqrt((idf[row.indices] ** 2).sum())  # as it was before its length became 1
         return csr_matrix((more / np.linalg.norm(more))[np.newaxis], dtype=np.float32)
 
+    def _words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the columns of whole words: those of their characters are known of words that no document has, too."""
+        names = self._features._listed_names()
+        return np.array([j for j in columns.tolist() if "~" not in names[j]], np.int32)
+
+    def _idf_of_common(self) -> float:
+        """Return the idf of a word that just so many documents have that it needs no help."""
+        n, smooth = self._features.n_documents_, self._features.idf == "smooth"
+        return float(1 + np.log((1 + n) / (1 + _COMMON * n)) if smooth else -np.log(_COMMON))
+
     def _related(self, word: str, known: NDArray[np.int32]) -> list[int]:
         """Return the columns of terms that a word stands for besides those that are known to be it."""
         vocabulary, idf = self._features.vocabulary_, self._features.idf_
-        if len(word) < _SHORTEST or (len(known) and idf[known].min() < -np.log(_COMMON)):
+        if len(word) < _SHORTEST or (len(known) and idf[known].min() < self._idf_of_common()):
             return []
         if self._terms is None:
-            self._terms = [term for term in vocabulary if " " not in term]  # in alphabetical order
+            # Words that zones share, in alphabetical order.
+            own = self._features._own_prefixes()
+            self._terms = [
+                term for term in vocabulary if " " not in term and "~" not in term and not term.startswith(own)
+            ]
         first, last = (bisect_left(self._terms, end) for end in (word, word + chr(0x10FFFF)))
         longer = {vocabulary[term] for term in self._terms[first:last]}.difference(known.tolist())
         columns = sorted(longer, key=lambda column: (idf[column], column))[:_MOST]

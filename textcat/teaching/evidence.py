@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from textcat.model.explain import Explanation
 
 
-def in_words(explanation: Explanation, own_zones: Sequence[str], n: int) -> Explanation:
+def in_words(explanation: Explanation, prefixes: tuple[str, ...], n: int) -> Explanation:
     """Return an explanation whose reasons are words and n-grams of words.
 
     What an n-gram of characters adds goes in equal parts to the words in which it stands, and what a word adds as one
@@ -26,8 +25,8 @@ def in_words(explanation: Explanation, own_zones: Sequence[str], n: int) -> Expl
     ----------
     explanation : Explanation
         With all of its reasons.
-    own_zones : sequence of str
-        Zones whose terms are named "zone:term".
+    prefixes : tuple of str
+        How the names of terms begin that zones have for themselves, such as "title:".
     n : int
         How many reasons are listed, the strongest.
 
@@ -35,7 +34,6 @@ def in_words(explanation: Explanation, own_zones: Sequence[str], n: int) -> Expl
     -------
     Explanation
     """
-    prefixes = tuple(f"{zone}:" for zone in own_zones)
     sums: dict[str, float] = defaultdict(float)
     values: dict[str, float] = {}
     spans: dict[str, dict[Span, None]] = defaultdict(dict)

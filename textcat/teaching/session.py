@@ -501,8 +501,9 @@ class Session:
         tagger = self._tagger(topic, self._ranker.factors[position])
         with self._texts:
             explanation = _explain(tagger, document, [topic], None)[0]
-        apart = self.pool.features.apart
-        return in_words(explanation, list(document.zones) if apart is True else list(apart or ()), n)
+        features = self.pool.features
+        own = tuple(f"{zone}:" for zone in document.zones) if features.apart is True else features._own_prefixes()
+        return in_words(explanation, own, n)
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the terms of largest weight for a topic, with their weights.
