@@ -163,6 +163,30 @@ def _cannot_write_in(folder: Path, error: OSError) -> str:
     return f"Cannot write in {folder} ({error.strerror}): name a folder that you may write to."
 
 
+@contextmanager
+def _write_errors(place: object, remedy: str) -> Iterator[None]:
+    """Raise a TextcatError, with its remedy, where a file at a place cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise TextcatError(f"Cannot write to {place} ({error.strerror or error}): {remedy}.") from error
+
+
+def _acquired_lock(path: Path, refusal: str, **options: Any) -> Any:
+    """Return the lock at a path, held; raise a TextcatError of that sentence if another process holds it.
+
+    The system lets go of it when the process ends, however it ends. Options are those of `filelock.FileLock`.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=0, **options)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise TextcatError(refusal) from None
+    return lock
+
+
 def _sibling(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -44,30 +44,20 @@ def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: boo
     `facts` are what the output depends on beside the inputs, by names for people; `inputs` what tells each source from
     a changed one, with its "name". What is another run's, damaged, or nobody's raises a TextcatError.
     """
-    from filelock import FileLock, Timeout
-
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
-        try:
-            # The system lets go of it when the process ends, however it ends.
-            lock = FileLock(path / LOCK, timeout=0).acquire()
-        except Timeout:
-            message = f"Another run is writing to {path}: wait until it ends, or name another folder."
-            raise TextcatError(message) from None
-    with lock:
+        refusal = f"Another run is writing to {path}: wait until it ends, or name another folder."
+        lock = files._acquired_lock(path / LOCK, refusal)
+    try:
         with _errors_as_sentences(path):
             state = _begin_or_resume(path, facts, inputs, restart)
         yield state
+    finally:
+        lock.release()
 
 
-@contextmanager
-def _errors_as_sentences(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise TextcatError(
-            f"Cannot write to {folder} ({error.strerror or error}): once that is mended, the same command resumes."
-        ) from error
+def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
+    return files._write_errors(folder, "once that is mended, the same command resumes")
 
 
 def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool) -> RunState:

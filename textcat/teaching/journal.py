@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,24 +181,9 @@ def _checked(path: Path, read: files.Journal) -> tuple[Line, list[Line]]:
 
 
 def _locked(folder: Path) -> Any:
-    from filelock import FileLock, Timeout
-
-    try:
-        # The system lets go of it when the process ends, however it ends.
-        lock = FileLock(folder / LOCK, timeout=0, thread_local=False)  # a server may close it in another thread
-        lock.acquire()
-    except Timeout:
-        raise TextcatError(
-            f"Another process has the session {folder} open: end it, or let several people use its page."
-        ) from None
-    return lock
+    refusal = f"Another process has the session {folder} open: end it, or let several people use its page."
+    return files._acquired_lock(folder / LOCK, refusal, thread_local=False)  # a server may close it in another thread
 
 
-@contextmanager
-def _errors_as_sentences(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise TextcatError(
-            f"Cannot write to the session {folder} ({error.strerror or error}): what was answered before is kept."
-        ) from error
+def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
+    return files._write_errors(f"the session {folder}", "what was answered before is kept")
