@@ -61,6 +61,36 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture
+def new_page(browser):
+    """Open a page in a context of its own, and its address; nothing may go wrong that the test has not provoked.
+
+    The list `new_page.asked` has the addresses that were asked, from the first page on.
+    """
+    asked, wrong, contexts = [], [], []
+
+    def open_(address, *, provoked=False, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(15_000)
+        context.on("request", lambda request: asked.append(request.url))
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+        if not provoked:
+            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.goto(address)
+        return page
+
+    open_.asked = asked
+    yield open_
+    for context in contexts:
+        for page in context.pages:
+            page.unroute_all(behavior="wait")  # else a test after this one gets the error of an answer that was cut off
+        context.close()
+    assert not wrong
+
+
 @pytest.fixture(scope="session")
 def newswire_model(tmp_path_factory) -> Path:
     """A model of the corpus newswire by the recipe paum, in its folder."""

@@ -90,32 +90,17 @@ def _address(process):
 
 
 @pytest.fixture
-def visit(browser, server):
+def visit(new_page, server):
     """Open the page; at the end, nobody else was asked, and nothing went wrong that the test has not provoked."""
-    asked, wrong, contexts = [], [], []
 
-    def open_(hash_="", *, provoked=False, **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(15_000)
-        context.on("request", lambda request: asked.append(request.url))
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-        if not provoked:
-            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        page.goto(server + hash_)
+    def open_(hash_="", **options):
+        page = new_page(server + hash_, **options)
         page.wait_for_selector("#model option", state="attached")
         return page
 
     yield open_
-    for context in contexts:
-        for page in context.pages:
-            page.unroute_all(behavior="wait")  # else a test after this one gets the error of an answer that was cut off
-        context.close()
-    assert not wrong
-    assert asked
-    assert not [url for url in asked if not url.startswith((server, "data:image/svg+xml,"))]
+    assert new_page.asked
+    assert not [url for url in new_page.asked if not url.startswith((server, "data:image/svg+xml,"))]
 
 
 def _tag(page, text=STORY, title=""):

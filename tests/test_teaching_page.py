@@ -12,7 +12,6 @@ import textcat
 
 pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
-pytest.importorskip("textcat.teaching.session", reason="topics cannot be taught yet")
 
 from textcat.documents import Document
 from textcat.serving.teach import serve
@@ -72,22 +71,13 @@ def session(pool):
 
 
 @pytest.fixture
-def visit(browser, session):
+def visit(new_page, session):
     """Open the page as somebody; at the end, nobody else was asked, and nothing went wrong that was not provoked."""
-    asked, wrong, contexts, urls = [], [], [], {}
+    urls = {}
 
-    def open_(person="Ada", hash_="", *, of=session, provoked=False, queues=(), **options):
+    def open_(person="Ada", hash_="", *, of=session, queues=(), **options):
         server = urls.get(id(of)) or urls.setdefault(id(of), _served(of, queues=queues))
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(15_000)
-        context.on("request", lambda request: asked.append(request.url))
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-        if not provoked:
-            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        page.goto(server + hash_)
+        page = new_page(server + hash_, **options)
         page.wait_for_selector("#who[open]")
         page.keyboard.type(person)
         page.keyboard.press("Enter")
@@ -95,14 +85,9 @@ def visit(browser, session):
         return page
 
     yield open_
-    for context in contexts:
-        for page in context.pages:
-            page.unroute_all(behavior="wait")
-        context.close()
-    assert not wrong
-    assert asked
+    assert new_page.asked
     ours = (*urls.values(), "data:image/svg+xml,", "blob:http://127.0.0.1:")
-    assert not [url for url in asked if not url.startswith(ours)]
+    assert not [url for url in new_page.asked if not url.startswith(ours)]
 
 
 def _says(page, selector, words):

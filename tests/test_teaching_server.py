@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
-pytest.importorskip("textcat.teaching.session", reason="topics cannot be taught yet")
 
 from textcat.documents import Document  # noqa: E402
 from textcat.errors import TextcatError  # noqa: E402
