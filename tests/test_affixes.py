@@ -32,16 +32,27 @@ def regexes_of(lang):
     return _regexes_of(naive.nlp_of(lang).tokenizer)
 
 
-def cutter_of(regexes, specials=frozenset(), *, whole=False):
+@cache
+def affixes_of(lang):
+    """To read them takes a thousand times as long as to cut a span by them."""
+    return _read_affixes(regexes_of(lang))
+
+
+def cutter_of(regexes, affixes, specials=frozenset(), *, whole=False):
     """What cuts spans by the tables alone."""
     keeps_whole = len if whole or "token_match" in regexes else None
-    return SpanCutter([None, None, None, None, keeps_whole], _read_affixes(regexes), (), {}, specials)
+    return SpanCutter([None, None, None, None, keeps_whole], affixes, (), {}, specials)
 
 
 @cache
 def specials_of(lang):
     """With all their pieces, whatever way spaCy cuts them."""
     return {"".join(rule.split()) for rule in naive.nlp_of(lang).tokenizer.rules}
+
+
+@cache
+def language_cutter(lang, *, whole=False):
+    return cutter_of(regexes_of(lang), affixes_of(lang), specials_of(lang), whole=whole)
 
 
 chunks = st.one_of(
@@ -54,9 +65,12 @@ chunks = st.one_of(
 ROLES = ("prefix", "suffix", "infix")
 
 
-def _found(function, alternatives, role, string):
+def _table(function, alternatives, role):
+    return AffixTable(function, alternatives, looks_back=role == "suffix")
+
+
+def _found(table, role, string):
     """What a table finds: the spans of infixes, or the width of another affix: as spaCy asks for it, 0 for none."""
-    table = AffixTable(function, alternatives, looks_back=role == "suffix")
     return {"prefix": table.prefix, "suffix": table.suffix, "infix": table.infixes}[role](string)
 
 
@@ -66,6 +80,18 @@ def _matched(function, role, string):
     if role == "infix":
         return [each.span() for each in match]
     return match.end() - match.start() if match else 0
+
+
+@cache
+def tables_of(lang):
+    """By role, and what `url_match` asks, with what it needs."""
+    regexes = regexes_of(lang)
+    asked = (_asked(regexes, name) for name in _METHODS)
+    tables = {
+        role: _table(function, alternatives, role)
+        for function, alternatives, role in zip(asked, affixes_of(lang), ROLES, strict=False)
+    }
+    return tables, _asked(regexes, "url_match"), _read_url(regexes)
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -78,14 +104,14 @@ def _matched(function, role, string):
 @example(chunk="first-half")
 @example(chunk="")
 def test_tables_find_what_the_regexes_find(lang, chunk):
-    tokenizer, regexes = naive.nlp_of(lang).tokenizer, regexes_of(lang)
-    asked = {name: _asked(regexes, name) for name in _METHODS}
-    for function, alternatives, role in zip(asked.values(), _read_affixes(regexes), ROLES, strict=False):
+    tokenizer = naive.nlp_of(lang).tokenizer
+    tables, url_match, url_needs = tables_of(lang)
+    for role in ROLES:
         spacys = getattr(tokenizer, f"{role}_{'finditer' if role == 'infix' else 'search'}")
-        assert _found(function, alternatives, role, chunk) == _matched(spacys, role, chunk)
-    url, expected = asked["url_match"](chunk), tokenizer.url_match(chunk)
+        assert _found(tables[role], role, chunk) == _matched(spacys, role, chunk)
+    url, expected = url_match(chunk), tokenizer.url_match(chunk)
     assert (url is None) == (expected is None)
-    if chunk.isascii() and any(not any(mask >> ord(c) & 1 for c in chunk) for mask in _read_url(regexes)):
+    if chunk.isascii() and any(not any(mask >> ord(c) & 1 for c in chunk) for mask in url_needs):
         assert expected is None
 
 
@@ -102,14 +128,14 @@ def test_tables_find_what_the_regexes_find(lang, chunk):
 @example(chunk="a:)")
 @example(chunk="'s")
 def test_what_the_tables_cut_is_cut_as_the_tokenizer_does_it(lang, chunk):
-    tokens, lengths = cutter_of(regexes_of(lang), specials_of(lang)).cut([chunk])
+    tokens, lengths = language_cutter(lang).cut([chunk])
     assert lengths.tolist() == [len(tokens)]
     assert tokens in ([], naive.tokens(chunk, lang))
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_tables_of_every_language_are_read(lang):
-    tokens, lengths = cutter_of(regexes_of(lang), specials_of(lang)).cut(["word", "(word", "word,", "(word)"])
+    tokens, lengths = language_cutter(lang).cut(["word", "(word", "word,", "(word)"])
     if naive.nlp_of(lang).tokenizer.token_match is None:
         assert (tokens, lengths.tolist()) == (["word", "(", "word", "word", ",", "(", "word", ")"], [1, 2, 2, 3])
     else:  # it is asked about everything that has an affix
@@ -135,7 +161,8 @@ def test_tables_of_any_regex_find_what_it_finds(parts, string):
     ):
         regex = re.compile(pattern)
         function = getattr(regex, method)
-        assert _found(function, _alternatives(regex, role), role, string) == _matched(function, role, string)
+        table = _table(function, _alternatives(regex, role), role)
+        assert _found(table, role, string) == _matched(function, role, string)
 
 
 @given(branches, strings)
@@ -169,13 +196,13 @@ def test_what_cannot_be_read_is_left_to_the_regex(pattern, role, flags):
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="atomic groups came with Python 3.11")
 def test_a_lookbehind_after_an_atomic_group_does_not_look_before_the_match():
     find = re.compile("(?>a+)(?<=[ab].)").finditer
-    assert _found(find, _alternatives(find.__self__, "infix"), "infix", "ba _") == [(1, 2)]
+    assert _found(_table(find, _alternatives(find.__self__, "infix"), "infix"), "infix", "ba _") == [(1, 2)]
 
 
 def test_an_unread_regex_is_always_asked():
     for role in ROLES:
         find = getattr(re.compile("(?i)^x|x$"), "finditer" if role == "infix" else "search")
-        assert _found(find, None, role, "X") == ([(0, 1)] if role == "infix" else 1)
+        assert _found(_table(find, None, role), role, "X") == ([(0, 1)] if role == "infix" else 1)
 
 
 def test_a_tokenizer_without_regexes_has_no_affixes():
@@ -183,7 +210,7 @@ def test_a_tokenizer_without_regexes_has_no_affixes():
         prefix_search = suffix_search = infix_finditer = url_match = token_match = None
 
     assert _regexes_of(Bare) == {}
-    assert cutter_of({}).cut(["(a-b)."])[0] == ["(a-b)."]
+    assert cutter_of({}, _read_affixes({})).cut(["(a-b)."])[0] == ["(a-b)."]
 
 
 def test_other_callables_than_regexes_are_not_read():
@@ -196,7 +223,7 @@ def test_other_callables_than_regexes_are_not_read():
 
 
 def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
-    assert cutter_of(regexes_of("en"), whole=True).cut(["x,", "x"])[1].tolist() == [0, 1]
+    assert language_cutter("en", whole=True).cut(["x,", "x"])[1].tolist() == [0, 1]
 
 
 def test_exact_alternatives_know_their_width():
