@@ -5,8 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 SHIPPED = ("corpora", "models")  # top-level folders that travel inside the wheel as textcat/_shipped/*
@@ -35,6 +35,22 @@ class BuildWithShipped(build_py):
                 shutil.copyfile(source, target)
 
 
+class BuildWithDirectives(build_ext):
+    """Compile with these directives: setuptools calls Cython when it builds, and not for what needs no build."""
+
+    def finalize_options(self) -> None:
+        """Finalize as usual, then set the directives."""
+        super().finalize_options()
+        self.cython_directives = {
+            "language_level": 3,
+            "boundscheck": False,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": False,
+            "freethreading_compatible": False,
+        }
+
+
 modules = [
     Extension(
         ".".join(source.with_suffix("").parts),
@@ -44,17 +60,4 @@ modules = [
     )
     for source in sorted(Path("textcat").rglob("*.pyx"))
 ]
-setup(
-    ext_modules=cythonize(
-        modules,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-            "freethreading_compatible": False,
-        },
-    ),
-    cmdclass={"build_py": BuildWithShipped},
-)
+setup(ext_modules=modules, cmdclass={"build_py": BuildWithShipped, "build_ext": BuildWithDirectives})
