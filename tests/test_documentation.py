@@ -86,7 +86,7 @@ def run(tmp_path, monkeypatch, capsys):
     """Runs a line of shell in an empty folder, `textcat` being the one that is tested; gives exit code and output."""
     command = tmp_path / "bin" / "textcat"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from textcat.cli import main; main()" "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m textcat "$@"\n')
     command.chmod(0o755)
     environment = {**os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONUTF8": "1"}
     folder = tmp_path / "work"

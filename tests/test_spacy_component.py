@@ -17,7 +17,7 @@ import textcat
 from textcat.errors import TextcatError
 from textcat.model import spacy_component
 
-COMMAND = [sys.executable, "-c", "from textcat.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "textcat"]
 TEXTS = [
     "Wheat exports rose to 12 mln tonnes, and corn shipments fell.",
     "",
