@@ -2,6 +2,7 @@
 
 import copy
 import html
+import os
 import pickle
 import re
 import tarfile
@@ -48,6 +49,19 @@ def _reuters_texts(archive):
                 yield html.unescape(re.sub(r"</?(?:TEXT|TITLE|BODY|DATELINE|AUTHOR)[^>]*>", "\n", text))
 
 
+def _with_all_chunks(documents):
+    """Every fifth document whole; of the others the lines with something between white space that is new: a quarter."""
+    seen = set()
+    for i, text in enumerate(documents):
+        kept = []
+        for line in text.split("\n"):
+            chunks = set(line.split())
+            if i % 5 == 0 or not chunks <= seen:
+                kept.append(line)
+            seen |= chunks
+        yield "\n".join(kept)
+
+
 @given(texts)
 @settings(max_examples=400, deadline=None)
 @example("x:) )")
@@ -72,6 +86,9 @@ def _with_tables(lang):
     return tokens
 
 
+_kept_with_tables = lru_cache(_with_tables)  # to begin anew takes longer than an example
+
+
 WORDS = """
 don't can't, company's "It's" Calif., (N.J.), long-term two-for-one 1-1/4 ... x...y a.m. U.S.-based http://x.org,
 www.x.org a@b.com S/P :) (:) x:) '' 'tis o'clock l'an aujourd'hui, z.B. d.h., 10°C 😀 👍, naïve ,- -,- .) [a](b)
@@ -84,7 +101,7 @@ sentences = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="ab'.,-/
 @given(st.one_of(texts, sentences.map(" ".join), sentences.map("\n\n".join)))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_tokens_by_tables_from_a_file_are_those_of_spacy(lang, text):
-    assert _with_tables(lang).tokenize(text) == naive.tokens(text, lang)
+    assert _kept_with_tables(lang).tokenize(text) == naive.tokens(text, lang)
 
 
 @pytest.fixture
@@ -227,6 +244,8 @@ def _name(found, i):
 def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     documents = list(_reuters_texts(reuters_archive))
     assert len(documents) == 21578
+    if "TEXTCAT_LONG" not in os.environ:
+        documents = list(_with_all_chunks(documents))
     ours = Tokens()
     ours._count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
     by_tables = _with_tables("en")
