@@ -1,10 +1,15 @@
 """Scores of documents by rankers that were not trained on them, for less than training each topic without each fold."""
 
+import naive
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 import textcat
+from textcat.margin._folds import N_FOLDS, without_folds
 from textcat.margin._primal import dots
 from textcat.training import selection
 from textcat.training.examples import Examples
@@ -19,7 +24,7 @@ def newswire():
 
 
 @pytest.mark.parametrize(
-    "learner", [textcat.PAUM(1.0, 20.0, lambda_=0.5), textcat.PA(lambda_=0.5), textcat.Romma(lambda_=0.5)], ids=repr
+    "learner", [textcat.PAUM(1.0, 20.0, lambda_=0), textcat.PA(lambda_=0.5), textcat.Romma(lambda_=0.5)], ids=repr
 )
 def test_with_all_rows_and_all_folds_they_are_those_of_training_each_topic_without_each_fold(
     newswire, learner, monkeypatch
@@ -31,6 +36,86 @@ def test_with_all_rows_and_all_folds_they_are_those_of_training_each_topic_witho
     examples = Examples(rows, labels)
     scores = _held_out_scores(examples, learner.fit(rows, labels), fold_of)
     np.testing.assert_allclose(scores, _out_of_fold_scores(examples, learner, fold_of), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("learner", [textcat.PAUM(1.0, 20.0, lambda_=0.5), textcat.PAM(10.0, lambda_=1.0)], ids=repr)
+def test_a_ranker_led_to_its_minimum_without_a_fold_scores_as_one_that_is_trained_without_it(newswire, learner):
+    rows, labels = newswire
+    fold_of, examples = _folds(labels, 5, 0), Examples(rows, labels)
+    expected = _out_of_fold_scores(examples, learner.fit(rows, labels), fold_of)
+    scores, of_training = _held_out_scores(examples, learner, fold_of), learner.decision_function(rows)
+    positive = labels.toarray() > 0
+    for which, part in ((positive, 1 / 8), (~positive, 1)):  # negatives far from the margin hardly change
+        off, of_training_off = (np.abs(expected - those)[which].mean() for those in (scores, of_training))
+        assert off < part * of_training_off
+    assert np.corrcoef(scores[positive], expected[positive])[0, 1] > 0.99
+
+
+def _compiled(X, fold, label, threshold, alpha, score, order, lambda_, rho, n_passes, own, dtype=np.float64):
+    """Return what the compiled function gives for rows of a dense matrix, and check that it leaves zeros behind."""
+    rows = sp.csr_matrix(X, dtype=dtype)
+    work = np.zeros((X.shape[1], N_FOLDS + 1), dtype)
+    arrays = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
+    parts = [np.asarray(part, dtype) for part in (label, threshold, alpha, score)]
+    settings = np.asarray(order, np.int64), lambda_, rho, n_passes, own, work
+    result = without_folds(*arrays, np.arange(len(X)), np.asarray(fold, np.int64), *parts, *settings)
+    assert not work.any()
+    return result
+
+
+def _invented(seed, n=12):
+    """Return rows, and a solution over them: labels, thresholds, alpha, scores, λ and ρ."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6)) * (rng.random((n, 6)) < 0.6)
+    label, threshold = rng.choice([-1.0, 1.0], n), rng.uniform(0.5, 3, n)
+    alpha, lambda_, rho = rng.integers(0, 4, n).astype(float), rng.uniform(0.1, 2), rng.choice([0.0, 1.0, 0.5])
+    return X, label, threshold, alpha, (X @ X.T + rho**2) @ (alpha * label), lambda_, rho
+
+
+@given(
+    st.integers(0, 2**32), st.integers(1, 3), st.sampled_from([0, 0.4, 1]), st.sampled_from([np.float32, np.float64])
+)
+def test_leaving_out_folds_does_what_two_plain_trainings_a_fold_do(seed, n_passes, own, dtype):
+    X, label, threshold, alpha, score, lambda_, rho = _invented(seed)
+    rng = np.random.default_rng(seed + 1)
+    fold, order = rng.integers(-1, N_FOLDS, len(X)), rng.permutation(len(X))
+    arguments = X, fold, label, threshold, alpha, score, order, lambda_, rho, n_passes, own
+    for compiled, plain in zip(_compiled(*arguments, dtype=dtype), naive.without_folds(*arguments), strict=True):
+        assert compiled.dtype == dtype
+        exact = dtype == np.float64
+        np.testing.assert_allclose(compiled, plain, rtol=1e-9 if exact else 1e-2, atol=1e-9 if exact else 1e-2)
+
+
+def test_from_the_minimum_many_passes_lead_to_the_minimum_without_the_fold():
+    """The minimum is that of non-negative least squares, which scipy solves by active sets."""
+
+    def minimum(chosen):
+        M = (X @ X.T + rho**2) * np.outer(label, label) + lambda_ * np.eye(len(X))
+        root = np.linalg.cholesky(M[np.ix_(chosen, chosen)]).T
+        alpha = np.zeros(len(X))
+        alpha[chosen] = scipy.optimize.nnls(root, np.linalg.solve(root.T, threshold[chosen]))[0]
+        return alpha
+
+    for seed in range(5):
+        X, label, threshold, _, _, lambda_, rho = _invented(seed, n=20)
+        everything, fold = np.arange(20), np.arange(20) % 8 - 1
+        alpha = minimum(everything)
+        K = X @ X.T + rho**2
+        added, _ = _compiled(X, fold, label, threshold, alpha, K @ (alpha * label), everything, lambda_, rho, 3000, 1.0)
+        for number in range(N_FOLDS):
+            expected = K @ ((minimum(np.flatnonzero(fold != number)) - alpha) * label)
+            np.testing.assert_allclose(added[fold == number], expected[fold == number], atol=1e-8)
+
+
+def test_more_folds_than_lanes_are_taken_in_turns(newswire):
+    rows, labels = newswire
+    learner = textcat.PAUM(1.0, 20.0, lambda_=0.5).fit(rows, labels)
+    fold_of = _folds(labels, N_FOLDS + 3, 0)
+    scores = _held_out_scores(Examples(rows, labels), learner, fold_of)
+    assert np.isfinite(scores).all()
+    np.testing.assert_array_equal(
+        _held_out_scores(Examples(rows, labels), learner, N_FOLDS + 2 - fold_of), scores
+    )  # whatever number a fold has
 
 
 def test_rows_that_never_cause_an_update_change_nothing(newswire, monkeypatch):
@@ -53,7 +138,7 @@ def test_rows_that_never_cause_an_update_change_nothing(newswire, monkeypatch):
 def test_a_topic_of_many_positives_is_judged_by_some_folds_and_a_rare_one_by_all(newswire, monkeypatch):
     rows, labels = newswire
     monkeypatch.setattr(selection, "_ENOUGH", 10)
-    learner = textcat.PAUM().fit(rows, labels)
+    learner = textcat.PAUM(lambda_=0).fit(rows, labels)
     fold_of = _folds(labels, 5, 0)
     scores = _held_out_scores(Examples(rows, labels), learner, fold_of)
     for column, n_positives in zip(scores.T, labels.sum(axis=0).A1, strict=True):
@@ -61,29 +146,31 @@ def test_a_topic_of_many_positives_is_judged_by_some_folds_and_a_rare_one_by_all
         assert set(fold_of[~np.isnan(column)]) == set(range(int(n_judging)))
 
 
-def test_they_are_the_same_to_the_bit_with_many_jobs_and_rows_on_disk(newswire, tmp_path):
+@pytest.mark.parametrize("lambda_", [0.1, 0.0])
+def test_they_are_the_same_to_the_bit_with_many_jobs_and_rows_on_disk(newswire, tmp_path, lambda_):
     rows, labels = newswire
     fold_of = _folds(labels, 3, 0)
-    learner = textcat.PAUM(lambda_=0.1, n_jobs=1).fit(rows, labels)
+    learner = textcat.PAUM(lambda_=lambda_, n_jobs=1).fit(rows, labels)
     alone = _held_out_scores(Examples(rows, labels), learner, fold_of)
     stored = textcat.write_rows(tmp_path / "rows", [sp.csr_matrix(rows)])
     finished = []
-    many = textcat.PAUM(lambda_=0.1, n_jobs=3).fit(rows, labels)
+    many = textcat.PAUM(lambda_=lambda_, n_jobs=3).fit(rows, labels)
     scores = _held_out_scores(Examples(stored, labels), many, fold_of, progress=finished.append)
     np.testing.assert_array_equal(scores, alone)
     assert finished == [3] * labels.shape[1]
 
 
-def test_rows_after_the_documents_are_examples_in_every_fold_but_left_out_where_it_is_said(newswire):
+@pytest.mark.parametrize("lambda_", [0.5, 0.0])
+def test_rows_after_the_documents_are_examples_in_every_fold_but_left_out_where_it_is_said(newswire, lambda_):
     rows, labels = newswire
     n = labels.shape[0] - 10
     left_out = sp.csc_matrix(
         (np.arange(labels.shape[0]) >= n).astype(np.int8)[:, np.newaxis] * np.ones(labels.shape[1], np.int8)
     )
     fold_of = _folds(labels[:n], 3, 0)
-    whole = textcat.PAUM().fit(rows, labels, left_out=left_out)
-    scores = _held_out_scores(Examples(rows, labels, left_out), whole, fold_of)
-    alone = _held_out_scores(Examples(rows[:n], labels[:n]), textcat.PAUM().fit(rows[:n], labels[:n]), fold_of)
+    whole, part = (textcat.PAUM(1.0, 20.0, lambda_=lambda_) for _ in range(2))
+    scores = _held_out_scores(Examples(rows, labels, left_out), whole.fit(rows, labels, left_out=left_out), fold_of)
+    alone = _held_out_scores(Examples(rows[:n], labels[:n]), part.fit(rows[:n], labels[:n]), fold_of)
     assert scores.shape == (n, labels.shape[1])
     np.testing.assert_allclose(scores, alone, atol=1e-4)
 

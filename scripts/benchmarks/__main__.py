@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import archive
+import held_out
 import many_topics
 import other_corpora
 import serving
@@ -35,8 +36,9 @@ PARTS: dict[str, Callable[[Corpus, int], str]] = {
     "c": tagging.measured,
     "d": texts_to_rows.measured,
     "e": other_corpora.measured,
+    "f": held_out.measured,
 }
-NAMES = "a = training, b = the whole way, c = tagging, d = from texts to rows, e = other corpora"
+NAMES = "a = training, b = the whole way, c = tagging, d = from texts to rows, e = other corpora, f = thresholds"
 # What has a page of its own.
 PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,

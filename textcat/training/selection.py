@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import chain, groupby, islice, product
 from operator import lt
+from threading import local
 from typing import Any, NamedTuple
 
 import joblib
@@ -20,9 +21,11 @@ from textcat.evaluation.metrics import _average_precisions
 from textcat.evaluation.ranking import DEFAULT_BANDS, Band, _bands
 from textcat.features._rows import release_memory
 from textcat.features.tokens import Tokens
+from textcat.margin._folds import N_FOLDS, without_folds
 from textcat.margin._primal import dots
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
+from textcat.margin.rules import PAM, PAUM, Rule
 from textcat.margin.solve import nothing, solve
 from textcat.progress import Advance
 from textcat.recipe import Recipe
@@ -45,8 +48,10 @@ _N_RARE = 30
 
 # Of `_held_out_scores`, chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
 # Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
-_OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
+_NEAR = _OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
 _ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
+_NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same negatives, where a solution is changed and not made anew
+_PASSES, _OWN = 2, 0.4
 
 _BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
 
@@ -151,10 +156,14 @@ def _held_out_scores(
     """Score documents by rankers that were not trained on them, as many as thresholds need, for a part of the cost.
 
     Training each topic again without every fold, as `_out_of_fold_scores` does, costs several times the training
-    itself. Two things are spared here. A row that never causes an update can be left out without changing a ranker: a
-    topic's rankers without a fold are trained on the rows alone that may cause one, which are the support of the whole
-    ranker, the topic's positives, and the negatives that score highest. And a topic of many positives is judged by as
-    many folds as hold enough of them: its scores are nan in the others. The learner must be fitted, without a kernel.
+    itself. Where training comes near to a minimum, as that of PAUM with λ > 0 does, the whole ranker is led to the
+    minimum without a fold by a few passes over the rows that decide: see `textcat.margin._folds`.
+
+    All others are trained again, and two things are spared. A row that never causes an update can be left out without
+    changing a ranker: a topic's rankers without a fold are trained on the rows alone that may cause one, which are the
+    support of the whole ranker, the topic's positives, and the negatives that score highest. And a topic of many
+    positives is judged by as many folds as hold enough of them: its scores are nan in the others. The learner must be
+    fitted, without a kernel.
     """
     topics, n_folds = _Topics(examples, learner, fold_of), fold_of.max() + 1
     scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
@@ -188,15 +197,45 @@ class _Topics:
         self._rules = learner.rules_for(learner.prevalence_)
         self._settings = learner._settings(self.rows)
         self._seed = learner.random_state
+        self._work = local()
 
     def score(self, topic: int, scores: np.ndarray) -> None:
         """Write the scores of documents by a topic's rankers without the fold of each, for some of the folds."""
-        of_whole = dots(*self._arrays, np.arange(len(scores)), np.asarray(self._solutions[topic].weights))
-        left_out = self._left_out[topic]
-        for solution, documents in zip(self.without_folds(topic, of_whole), self._documents, strict=False):
-            sums = dots(*self._arrays, documents, solution.weights)
-            scores[documents] = (sums + sums.dtype.type(solution.bias)) / sums.dtype.type(solution.unit)
+        left_out, solution = self._left_out[topic], self._solutions[topic]
+        sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
+        of_whole = sums + sums.dtype.type(solution.bias)
+        if _is_near_minimum(self._rules[topic], self._settings["lambda_"]):
+            scores[:] = of_whole[: len(scores)] + self._changes(topic, of_whole)
+        else:
+            for without, documents in zip(self.without_folds(topic, of_whole), self._documents, strict=False):
+                sums = dots(*self._arrays, documents, without.weights)
+                scores[documents] = (sums + sums.dtype.type(without.bias)) / sums.dtype.type(without.unit)
         scores[left_out[left_out < len(scores)]] = np.nan  # who was not judged is in no sample
+
+    def _changes(self, topic: int, scores: np.ndarray) -> np.ndarray:
+        """Return what leaving out its fold changes in the score of each document, given those of all rows."""
+        kept, solution, rule = self._deciding(topic, scores, _NEAR_MINIMUM), self._solutions[topic], self._rules[topic]
+        dtype, n_rows = scores.dtype, len(scores)
+        alpha, label = np.zeros(n_rows, dtype), np.full(n_rows, -1, dtype)
+        alpha[solution.support] = np.abs(solution.alpha)
+        label[self._positives[topic]] = 1
+        threshold = np.where(label[kept] > 0, rule.threshold(1), rule.threshold(-1)).astype(dtype)
+        order = np.random.default_rng(0).permutation(len(kept))  # documents may be sorted by topic
+        if not hasattr(self._work, "lanes"):
+            self._work.lanes = np.zeros((self.rows.shape[1], N_FOLDS + 1), dtype)
+        fold_of, n_documents = self._fold_of, sum(map(len, self._documents))
+        changes = np.zeros(n_documents, dtype)
+        for first in range(0, len(self._documents), N_FOLDS):
+            lane = fold_of - first
+            lane[(fold_of < 0) | (lane < 0) | (lane >= N_FOLDS)] = -1
+            parts = kept, lane[kept], label[kept], threshold, alpha[kept], scores[kept], order
+            limits = self._settings["lambda_"], self._settings["rho"], _PASSES, _OWN
+            of_rows, of_folds = without_folds(*self._arrays, *parts, *limits, self._work.lanes)
+            here = np.flatnonzero(lane[:n_documents] >= 0)
+            changes[here] = of_folds[lane[here]]
+            is_here = lane[kept] >= 0
+            changes[kept[is_here]] = of_rows[is_here]
+        return changes
 
     def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
         """Return the solutions of a topic without each of its first folds, given the scores by the whole ranker."""
@@ -216,19 +255,29 @@ class _Topics:
         ]
         return solve(self.rows[kept], problems, n_jobs=1, seed=self._seed, overwrite_X=True)
 
-    def _deciding(self, topic: int, scores: np.ndarray) -> np.ndarray:
-        """Return the rows that may cause an update, ascending."""
+    def _deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
+        """Return the rows that may cause an update, ascending, given the scores of all."""
+        of_support, of_documents, least = near or (_OF_SUPPORT, _OF_DOCUMENTS, _LEAST)
+        n_documents = len(scores) - int((self._fold_of < 0).sum())
         support, positives = self._solutions[topic].support, self._positives[topic]
         decides = np.zeros(self.rows.shape[0], bool)
         decides[support] = True
         decides[positives] = True
         decides[self._left_out[topic]] = True  # for now: they are none of the rest
-        rest = np.flatnonzero(~decides[: len(scores)])
-        n_near = min(int(_OF_SUPPORT * len(support) + max(_OF_DOCUMENTS * len(scores), _LEAST)), len(rest))
+        rest = np.flatnonzero(~decides[:n_documents])
+        n_near = min(int(of_support * len(support) + max(of_documents * n_documents, least)), len(rest))
         if n_near:
             decides[rest[np.argpartition(-scores[rest], n_near - 1)[:n_near]]] = True
         decides[self._left_out[topic]] = False
         return np.flatnonzero(decides)
+
+
+def _is_near_minimum(rule: Rule, lambda_: float) -> bool:
+    """Check whether a rule's training ends near to the minimum that `textcat.margin._folds` leads to.
+
+    Without λ it ends far from it, and without a margin the minimum is zero.
+    """
+    return lambda_ > 0 and isinstance(rule, (PAM, PAUM)) and rule.threshold(1) + rule.threshold(-1) > 0
 
 
 def _cross_validate(

@@ -1,0 +1,94 @@
+"""(f) Thresholds: what scores of documents that were not trained on cost, and what is chosen from them is worth."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import other_corpora
+import scipy.sparse as sp
+from machine import Conditions
+
+from textcat.documents import Corpus
+from textcat.evaluation.thresholds import _choose
+from textcat.recipe import read_recipe
+from textcat.training.examples import Examples, _CountedCorpus
+from textcat.training.selection import _folds, _held_out_scores, _out_of_fold_scores
+
+RECIPES = ("best", "paum")
+JUDGED, SEED, BINS = 4, 0, 20
+
+
+def measured(corpus: Corpus, rounds: int) -> str:
+    """Write the table of thresholds; rounds are not needed, as times are those of the processor."""
+    conditions = Conditions(" and ".join(RECIPES))
+    with tempfile.TemporaryDirectory() as name:
+        corpora = [corpus, *other_corpora._others(Path(name), quick=corpus.name == "newswire")]
+        rows = [row for each in corpora for recipe in RECIPES for row in _rows(each, recipe)]
+    return f"""## (f) Thresholds
+
+On training documents alone: one of {JUDGED}, drawn by seed {SEED}, is judged by thresholds and probabilities that are
+chosen from the others, on which the rankers are trained. "As shipped": scores as `textcat train` makes them; "five full
+folds": each topic trained again without each fold; "no folds": scores of the documents that were trained on.
+Calibration error: over {BINS} bins of equal width, |sum of probabilities - positives|, per positive; log loss is per
+positive, too. Time is that of the processor with one job, as a part of training all topics; it includes the choice of
+thresholds and curves.
+
+{conditions.table(rows)}"""
+
+
+def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:
+    recipe = read_recipe(name)
+    counts, n = _CountedCorpus(corpus, recipe), len(corpus.train)
+    drawn = np.random.default_rng(SEED).permutation(n)
+    judged, trained = np.sort(drawn[: n // JUDGED]), np.sort(drawn[n // JUDGED :])
+    features = counts.fit(recipe.make_features(), trained)
+    examples, labels = counts.examples(features, trained), counts.labels[trained].tocsc()
+    new, truth = counts._rows(features, judged), counts.labels[judged].toarray() > 0
+    learner, fold_of = recipe.make_learner(n_jobs=1), _folds(labels, 5, seed=0)
+    start = time.process_time()
+    learner.fit(examples.rows, examples.labels, left_out=examples.left_out)
+    training = time.process_time() - start
+    ways = {
+        "as shipped": lambda: _held_out_scores(examples, learner, fold_of),
+        "five full folds": lambda: _out_of_fold_scores(examples, learner, fold_of),
+        "no folds": lambda: _of_training(examples, learner, len(trained)),
+    }
+    scores, rows = learner.decision_function(new), []
+    for way, score in ways.items():
+        start = time.process_time()
+        thresholds, calibration = _choose("probability", score(), labels, recipe.make_tags().probability)
+        spent = time.process_time() - start
+        figures = _figures(scores > thresholds, calibration.probabilities(scores), truth)
+        rows.append(
+            {
+                "corpus": corpus.name,
+                "recipe": name,
+                "scores": way,
+                **figures,
+                "time / training": f"{spent / training:.2f}",
+            }
+        )
+    return rows
+
+
+def _of_training(examples: Examples, learner: Any, n: int) -> np.ndarray:
+    return learner.decision_function(sp.csr_matrix(examples.rows[:n]))
+
+
+def _figures(decisions: np.ndarray, probabilities: np.ndarray, truth: np.ndarray) -> dict[str, str]:
+    hits, n_positives = (decisions & truth).sum(axis=0), truth.sum(axis=0)
+    known, n = n_positives > 0, n_positives.sum()
+    f1 = 2 * hits / np.maximum(decisions.sum(axis=0) + n_positives, 1)
+    place = np.minimum((probabilities * BINS).astype(int), BINS - 1)
+    error = sum(abs(probabilities[place == k].sum() - truth[place == k].sum()) for k in range(BINS)) / n
+    likely = np.clip(np.where(truth, probabilities, 1 - probabilities), 1e-12, 1)
+    return {
+        "micro F1": f"{2 * hits.sum() / (decisions.sum() + n):.3f}",
+        "macro F1": f"{f1[known].mean():.3f}",
+        "calibration error": f"{error:.3f}",
+        "log loss": f"{-np.log(likely).sum() / n:.3f}",
+    }
