@@ -389,6 +389,8 @@ def test_public_things_are_documented():
 
 
 ENDLESS = """
+from textcat.tagging._lean_imports import keep_imports_lean
+keep_imports_lean()  # as the command does: it saves a second
 import sys, numpy as np
 from textcat.margin.kernels import _KernelRows, _solve_block
 from textcat.margin.problems import _Control, Problem

@@ -18,27 +18,31 @@ from textcat import InputSettings, OutputSettings
 from textcat.reading.batches import _read_batches
 from textcat.tagging._job import tag_batch
 from textcat.tagging.run import _make_plan
-plan = _make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(sys.argv[4]))
-(tagged,) = [tag_batch(plan.job, batch) for batch in _read_batches(plan.sources, plan.job.input)]
-print(tagged.rows, len(tagged.rejections))
+for kind in sys.argv[4:]:
+    plan = _make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(kind))
+    (tagged,) = [tag_batch(plan.job, batch) for batch in _read_batches(plan.sources, plan.job.input)]
+    print(tagged.rows, len(tagged.rejections))
 import spacy  # as for a language that needs it
 spacy.blank("en")
 print(*sorted(name for name, module in sys.modules.items() if name.startswith(("pandas", "spacy.cli"))))
 """
 
 
-@pytest.fixture
-def tagged(newswire_model, tmp_path):
-    """Returns the rows of a text, and the modules of pandas and of spaCy's commands that were loaded for them."""
-    (tmp_path / "a.txt").write_text("wheat harvest and grain exports", encoding="utf-8")
+@pytest.fixture(scope="module")
+def tagged(newswire_model, tmp_path_factory):
+    """What "lean" and "plain" processes do: their rows of a text, and the modules they load that can be left out."""
+    text = tmp_path_factory.mktemp("text") / "a.txt"
+    text.write_text("wheat harvest and grain exports", encoding="utf-8")
+    kinds = ["jsonl"] + ["parquet"] * bool(importlib.util.find_spec("pyarrow"))
 
-    def tag(how, to):
-        command = [sys.executable, "-c", TAG, str(newswire_model), str(tmp_path / "a.txt"), how, to]
-        tags, modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        assert tags.endswith(" 0"), "something was rejected"
+    def tag(how):
+        command = [sys.executable, "-c", TAG, str(newswire_model), str(text), how, *kinds]
+        *tags, modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        assert len(tags) == len(kinds)
+        assert all(each.endswith(" 0") for each in tags), "something was rejected"
         return tags, modules.split()
 
-    return tag
+    return {how: tag(how) for how in ("lean", "plain")}
 
 
 def test_spacy_imports_its_commands_for_one_name_only():
@@ -49,9 +53,8 @@ def test_spacy_imports_its_commands_for_one_name_only():
 
 
 def test_the_commands_of_spacy_are_not_missed_and_would_else_be_loaded(tagged):
-    rows, modules = tagged("lean", "jsonl")
+    (rows, modules), (plain_rows, plain_modules) = tagged["lean"], tagged["plain"]
     assert modules == ["spacy.cli", "spacy.cli.info"]
-    plain_rows, plain_modules = tagged("plain", "jsonl")
     assert rows == plain_rows
     assert "spacy.cli.train" in plain_modules
 
@@ -59,9 +62,8 @@ def test_the_commands_of_spacy_are_not_missed_and_would_else_be_loaded(tagged):
 def test_pandas_is_not_missed_and_would_else_be_loaded(tagged):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     pytest.importorskip("pandas", reason="pandas is not installed")
-    rows, modules = tagged("lean", "parquet")
+    (rows, modules), (plain_rows, plain_modules) = tagged["lean"], tagged["plain"]
     assert "pandas" not in modules
-    plain_rows, plain_modules = tagged("plain", "parquet")
     assert rows == plain_rows
     assert "pandas" in plain_modules
 

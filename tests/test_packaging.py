@@ -145,7 +145,7 @@ def test_the_wheel_trains_away_from_the_checkout(wheel, tmp_path):
         "import textcat.files, sys\n"
         "print(textcat.files.shipped('corpora'))\n"
         "sys.argv = ['textcat', 'train', 'newswire', '--out', 'm']\n"
-        "from textcat.cli import main; main()"
+        "from textcat.__main__ import main; main()"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     ended = subprocess.run(

@@ -287,6 +287,8 @@ def opened(pipe, process):
 def test_ctrl_c_ends_a_library_at_work_and_keeps_the_finished_tasks(tmp_path):
     # The second task reads a pipe that nobody writes to, in a process of its own: it has begun, and cannot end.
     program = """
+from textcat.tagging._lean_imports import keep_imports_lean
+keep_imports_lean()
 import sys
 from textcat import papers
 from textcat.papers import micra
@@ -294,7 +296,7 @@ from textcat.papers.experiments import Experiment, Row, Task
 tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: micra._apart(open, "pipe"))
 papers.known_experiments = lambda: {"toy": Experiment("toy", "Toy", (), 1, tasks)}
 sys.argv = ["textcat", "reproduce", "toy", "--results", "results"]
-from textcat.cli import main
+from textcat.__main__ import main
 main()
 """
     os.mkfifo(tmp_path / "pipe")
