@@ -19,9 +19,15 @@ def two_processes():
     starts a worker again. So these workers have none: a thread takes care of them, and in the end they are killed.
     """
     distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
-    with distributed.LocalCluster(
-        n_workers=0, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
-    ) as cluster:
+    import dask
+
+    with (
+        # A task that its second worker dies of is given up, not that of its fourth: to start one takes long.
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=0, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
+        ) as cluster,
+    ):
         workers = [_start(cluster.scheduler_address) for _ in range(N_WORKERS)]
         ended = threading.Event()
         keeper = threading.Thread(target=_keep_alive, args=(workers, cluster.scheduler_address, ended))

@@ -87,14 +87,11 @@ def test_a_run_begun_by_one_machine_is_gone_on_with_by_a_cluster(model, archive,
     assert 0 < summary.before.counts.records < 300
 
 
-def test_a_piece_that_kills_its_workers_is_named_by_a_cluster_too(cluster, tmp_path):
+def test_a_piece_that_kills_its_workers_is_named_by_a_cluster_too(cluster, tmp_path, monkeypatch):
     (tmp_path / "flag").touch()
     work = partial(archive_work.die_at_5_until, (tmp_path / "flag", 99))
-    cluster.scheduler.allowed_failures = 0
-    try:
-        with open_workers(-1, None, cluster.scheduler_address) as workers:
-            assert workers.jobs == 2
-            with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a\.txt:5"):
-                list(ordered_map(work, map(batch, range(8)), workers))
-    finally:
-        cluster.scheduler.allowed_failures = 3
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    with open_workers(-1, None, cluster.scheduler_address) as workers:
+        assert workers.jobs == 2
+        with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a\.txt:5"):
+            list(ordered_map(work, map(batch, range(8)), workers))
