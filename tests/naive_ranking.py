@@ -21,16 +21,20 @@ def dot(row, w):
     return (sums[0] + sums[1]) + (sums[2] + sums[3])
 
 
-def solve(rows, labels, costs, w, bias, constant, tol, max_epochs, seed):
-    """Algorithm 1 of Hsieh et al. 2008, for rows that are lists of (column, value); w is a dict or a list."""
+def solve(rows, labels, costs, w, bias, constant, tol, max_epochs, seed, means=None, square=0.0, along=0.0, times=0.0):
+    """Algorithm 1 of Hsieh et al. 2008, for rows that are lists of (column, value); w is a dict or a list.
+
+    With means, a row x stands for x - m, and w for w - times·m: m is known by its products with rows, itself and w.
+    """
+    means = means or [0.0] * len(rows)
     n, epochs, state = len(rows), 0, seed
     order, alphas = list(range(n)), [0.0] * n
     squares = []
-    for row, cost in zip(rows, costs, strict=True):
-        square = constant * constant + 1 / (2 * cost)
+    for row, cost, mean in zip(rows, costs, means, strict=True):
+        own = constant * constant + 1 / (2 * cost)
         for _, x in row:
-            square += x * x
-        squares.append(square)
+            own += x * x
+        squares.append(own + (square - 2 * mean))
     while n and epochs < max_epochs:
         worst = 0.0
         for k in range(n):
@@ -39,6 +43,7 @@ def solve(rows, labels, costs, w, bias, constant, tol, max_epochs, seed):
             order[k], order[j] = order[j], order[k]
             i = order[k]
             f = dot(rows[i], w) + constant * bias if rows[i] else constant * bias
+            f -= along + times * (means[i] - square)
             gradient = labels[i] * f - 1 + alphas[i] / (2 * costs[i])
             projected = gradient if alphas[i] > 0 or gradient < 0 else 0.0
             worst = max(worst, abs(projected))
@@ -47,12 +52,14 @@ def solve(rows, labels, costs, w, bias, constant, tol, max_epochs, seed):
                 step = (new - alphas[i]) * labels[i]
                 alphas[i] = new
                 bias += step * constant
+                along += step * means[i]
+                times += step
                 for column, x in rows[i]:
                     w[column] += step * x
         epochs += 1
         if worst <= tol:
             break
-    return bias, alphas, epochs
+    return bias, alphas, epochs, times
 
 
 def score(row, w, bias):

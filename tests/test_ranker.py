@@ -1,5 +1,7 @@
 """Training after every answer: the kernel and its naive twin, scikit-learn, order and threads."""
 
+from dataclasses import replace
+
 import naive_ranking as naive
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
 from textcat.errors import TextcatError
-from textcat.teaching._ranking import rows_times
+from textcat.teaching._ranking import add_up, rows_times, solve
 from textcat.teaching.ranker import Examples, Ranker, RankerSettings, Weights
 
 
@@ -36,7 +38,7 @@ def same(a, b):
     columns = np.argsort(a.columns), np.argsort(b.columns)
     assert (a.columns[columns[0]] == b.columns[columns[1]]).all()
     assert a.values[columns[0]].tobytes() == b.values[columns[1]].tobytes()
-    assert a.bias == b.bias
+    assert (a.bias, a.background) == (b.bias, b.background)
 
 
 @pytest.mark.parametrize("bias", [0.0, 1.0, 0.5])
@@ -48,7 +50,7 @@ def test_the_weights_are_to_the_bit_what_the_naive_twin_finds(bias):
     order = np.argsort(positions)
     all_rows, w = naive.entries(rows), [0.0] * 300
     costs = (given.C * 0.4**given.growth * weighted(labels[order], given.ratio)).tolist()  # of 40 examples
-    b, _, epochs = naive.solve(
+    b, _, epochs, _ = naive.solve(
         [all_rows[i] for i in positions[order]], labels[order].tolist(), costs, w, 0.0, bias, 1e-3, 1000, 7
     )
     assert epochs == weights.n_epochs > 3
@@ -139,7 +141,7 @@ def test_presumed_negatives_are_unjudged_rows_that_weigh_what_is_asked():
 def test_an_example_counts_as_a_document_of_its_weight():
     rows = rows_like_text(40)
     positions, labels = judged(40, 20)
-    given = RankerSettings(tol=1e-10, anchor=0)
+    given = RankerSettings(tol=1e-10, anchor=0, background=0, described_bias=1)
     in_pool = Ranker(rows, settings=given).train(positions, labels)
     examples = Examples(rows[positions[15:]], labels[15:], np.ones(5))
     outside = Ranker(rows, settings=given).train(positions[:15], labels[:15], examples)
@@ -148,15 +150,81 @@ def test_an_example_counts_as_a_document_of_its_weight():
 
 def test_the_anchor_is_a_prior_made_of_the_examples():
     rows, (positions, labels) = rows_like_text(40), judged(40, 20)
-    examples = Examples(rows_like_text(2, seed=1), np.array([1, -1], np.int8), np.array([1, 0.5]))
-    given = RankerSettings(tol=1e-8, anchor=0.8)
+    examples = examples_of_two()
+    given = RankerSettings(tol=1e-8, anchor=0.8, background=0)
     w0 = (0.8 * (examples.rows[0] - 0.5 * examples.rows[1])).toarray()[0].astype(np.float32)
     prior = Weights(np.flatnonzero(w0).astype(np.int32), w0[w0 != 0], 0.0)
     for n in (0, 20):
-        expected = Ranker(rows, settings=RankerSettings(tol=1e-8, anchor=0))
+        expected = Ranker(rows, settings=replace(given, anchor=0))
         expected = expected.train(positions[:n], labels[:n], examples, prior).dense(300)
         weights = Ranker(rows, settings=given).train(positions[:n], labels[:n], examples)
         np.testing.assert_allclose(weights.dense(300), expected, atol=1e-6)
+
+
+def examples_of_two():
+    return Examples(rows_like_text(2, seed=1), np.array([1, -1], np.int8), np.array([1, 0.5]))
+
+
+def test_with_examples_the_mean_row_is_taken_from_every_row():
+    rows, (positions, labels) = rows_like_text(40), judged(40, 20)
+    examples, dense = examples_of_two(), rows.toarray()
+    prior = Ranker(rows, seed=1).train(*judged(40, 15, seed=5))
+    given = RankerSettings(tol=1e-9, background=0.7, length=0)
+    mean = 0.7 * dense.mean(0)
+    less = Examples(sp.csr_matrix(examples.rows.toarray() - mean), examples.labels, examples.weights)
+    plain = Ranker(sp.csr_matrix(dense - mean), settings=replace(given, background=0))
+    ranker = Ranker(rows, settings=given)
+    for n in (0, 20):
+        for own, before in [(None, None), (prior, prior._replace(bias=prior.bias + mean @ prior.dense(300)))]:
+            expected = plain.scores(plain.train(positions[:n], labels[:n], less, before))
+            weights = ranker.train(positions[:n], labels[:n], examples, own)
+            np.testing.assert_allclose(ranker.scores(weights), expected, atol=1e-5)
+            w, bias = ranker.whole(weights)
+            np.testing.assert_allclose(rows @ w + bias, expected, atol=1e-5)
+    assert weights.background
+    assert not ranker.train(positions, labels).background, "without examples rows are whole"
+
+
+def test_what_every_document_has_does_not_count_for_a_described_topic():
+    rows = np.zeros((30, 4), np.float32)
+    rows[:, 0] = 1  # a word of all documents
+    rows[:6, 1] = rows[20:, 2] = 1
+    rows[28], rows[29] = [2, 0, 0, 0.3], [0.8, 0, 0, 0.3]  # that say nothing of the topic, at length or not
+    word = Examples(sp.csr_matrix(np.eye(4, dtype=np.float32)[1:2]), np.ones(1, np.int8), np.ones(1))
+    judged = np.arange(4), np.ones(4, np.int8)
+    gap = []
+    for background in (0.0, 1.0):
+        ranker = Ranker(sp.csr_matrix(rows), settings=RankerSettings(background=background, anchor=0, length=0))
+        scores = ranker.scores(ranker.train(*judged, word))
+        assert scores[4:6].min() > scores[6:].max()
+        gap.append((scores[28] - scores[29]) / (scores[4] - scores[6]))
+    assert gap[0] > 0.5
+    assert gap[1] < 0.2
+
+
+def test_a_solution_beside_a_mean_row_is_to_the_bit_what_the_naive_twin_finds():
+    rows = rows_like_text(25)
+    generator = np.random.default_rng(2)
+    mean, w0 = rows.mean(0).A1.astype(float), generator.standard_normal(300) * 0.1
+    means, square, along, times = rows @ mean, float(mean @ mean), float(mean @ w0) - 0.2 * float(mean @ mean), 0.2
+    labels, costs = judged(25, 25)[1], generator.random(25) + 0.1
+    w, theirs = w0.copy(), w0.tolist()
+    more = 0.3, 0.5, 1e-6, 100, 7
+    b, alphas, epochs, t = solve(
+        rows.indptr[1:].astype(np.int64), rows.indices, rows.data, labels, costs, w, *more, means, square, along, times
+    )
+    expected = naive.solve(
+        naive.entries(rows), labels.tolist(), costs.tolist(), theirs, *more, means.tolist(), square, along, times
+    )
+    assert (b, alphas.tolist(), epochs, t) == expected
+    assert w.tolist() == theirs
+    np.testing.assert_allclose(t - times, alphas @ labels)
+
+
+def test_entries_add_up_by_column():
+    rows, sums = rows_like_text(30), np.zeros(300)
+    add_up(rows.indices, rows.data, sums)
+    assert sums.tolist() == np.bincount(rows.indices, rows.data.astype(float), 300).tolist()
 
 
 @pytest.mark.parametrize("place", [np.int32, np.int64])

@@ -34,7 +34,8 @@ def test_contributions_of_words_add_up_to_the_score(tmp_path, position):
 
 
 def test_what_characters_add_goes_to_the_word_in_which_they_stand(tmp_path):
-    session = Session.create(tmp_path / "session", Pool.from_documents(TEXTS))
+    others = [f"Report {i} tells of case{i} in town{i}." for i in range(40)]  # in 4 texts no word would be rare
+    session = Session.create(tmp_path / "session", Pool.from_documents(TEXTS + others))
     session.add_topic("strikes", description="strike")
     session.answer("strikes", 0, "yes")
     session.answer("strikes", 2, "no")

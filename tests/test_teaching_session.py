@@ -452,7 +452,7 @@ def test_labels_have_near_duplicates_and_no_topic_that_was_not_judged(session, t
 
 
 def test_an_exported_corpus_trains_and_an_exported_model_is_what_that_gives(session, pool, tmp_path):
-    teach(session, "strike", 60)
+    teach(session, "strike", 70)
     path = session.export_corpus(tmp_path / "corpus.jsonl")
     corpus = textcat.open_corpus(str(path))
     assert corpus.topics == ("strike",)

@@ -44,6 +44,14 @@ def rows_times(
             rows_times_64(&indptr[0], columns, x, first, last, weights, bias, &scores[0], plain)
 
 
+def add_up(const int32_t[::1] indices, const float[::1] data, double[::1] sums):
+    """Add every entry of a matrix to the sum of its column."""
+    cdef ptrdiff_t p
+    with nogil:
+        for p in range(indices.shape[0]):
+            sums[indices[p]] += data[p]
+
+
 def gather(
     const place[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] rows,
     int32_t[::1] number_of, int32_t[::1] columns, ptrdiff_t n_columns, int64_t[::1] ends, int32_t[::1] numbers,
@@ -73,12 +81,17 @@ def gather(
 def solve(
     const int64_t[::1] ends, const int32_t[::1] numbers, const float[::1] values, const int8_t[::1] labels,
     const double[::1] costs, double[::1] w, double bias, double constant, double tol, ptrdiff_t max_epochs, uint64_t seed,
+    const double[::1] means, double square, double along, double times,
 ):
     """Minimise ``|w - w₀|²/2 + (b - b₀)²/2 + Σ c_i max(0, 1 - y_i (w·x_i + b·constant))²`` from w₀ = w and b₀ = bias.
 
+    A row x_i stands for ``x_i - m``, and w for ``w - times·m``, where m is dense, and known by products alone: means[i] is
+    ``m·x_i``, square ``m·m``, and along ``m·w`` at the start. Without any m all four are 0.
+
     By dual coordinate descent (Hsieh et al., ICML 2008, algorithm 1 for the L2-SVM): row i has a coefficient α_i ≥ 0, and
     w = w₀ + Σ α_i y_i x_i. Every epoch presents all rows in an order drawn anew; the last is the one in which no
-    projected gradient is larger than tol, and rows of less than .3 tol stay as they are. w becomes the solution; returns b, the coefficients and the number of epochs.
+    projected gradient is larger than tol, and rows of less than .3 tol stay as they are. w becomes the solution;
+    returns b, the coefficients, the number of epochs, and times.
     """
     cdef ptrdiff_t n = labels.shape[0], epochs = 0, i, j, k, p, first, length
     cdef double gradient, projected, worst, alpha, step
@@ -91,6 +104,7 @@ def solve(
             squares[i] = constant * constant + 1 / (2 * costs[i])
             for p in range(ends[i - 1] if i else 0, ends[i]):
                 squares[i] += <double> values[p] * <double> values[p]
+            squares[i] += square - 2 * means[i]
         while n and epochs < max_epochs:
             worst = 0
             for k in range(n):
@@ -104,6 +118,7 @@ def solve(
                 gradient = constant * b
                 if length:
                     gradient = double_row_times(&numbers[first], &values[first], length, &w[0]) + gradient
+                gradient -= along + times * (means[i] - square)
                 gradient = labels[i] * gradient - 1 + alpha / (2 * costs[i])
                 projected = gradient if alpha > 0 or gradient < 0 else 0
                 worst = max(worst, fabs(projected))
@@ -111,9 +126,11 @@ def solve(
                     alphas[i] = max(alpha - gradient / squares[i], 0.0)
                     step = (alphas[i] - alpha) * labels[i]
                     b += step * constant
+                    along += step * means[i]
+                    times += step
                     for p in range(first, first + length):
                         w[numbers[p]] += step * values[p]
             epochs += 1
             if worst <= tol:
                 break
-    return b, np.asarray(alphas), epochs
+    return b, np.asarray(alphas), epochs, times

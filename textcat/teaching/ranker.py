@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from textcat.errors import TextcatError
-from textcat.teaching._ranking import gather, rows_times, solve
+from textcat.teaching._ranking import add_up, gather, rows_times, solve
 
 _ENTRIES_OF_A_THREAD = 1_000_000  # fewer are multiplied sooner than a thread is woken
 
@@ -28,15 +29,20 @@ class Examples(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What a ranker has learnt: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere."""
+    """What a ranker has learnt: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
+
+    With a `background` it is ``(x - m)·(w - background·m) + bias``, where m is the mean row of the pool; see
+    `Ranker.whole`.
+    """
 
     columns: NDArray[np.int32]  # each once, in no particular order
     values: NDArray[np.float32]
     bias: float
     n_epochs: int = 0
+    background: float = 0.0
 
     def dense(self, n_columns: int) -> NDArray[np.float32]:
-        """Return w: shape (n_columns,)."""
+        """Return w, without the background: shape (n_columns,)."""
         w = np.zeros(n_columns, np.float32)
         w[self.columns] = self.values
         return w
@@ -56,6 +62,11 @@ class RankerSettings:
         How much more all positive rows weigh than all negative ones.
     bias : float >= 0
         Size of the constant coordinate whose weight makes the bias; 0: none.
+    background : float >= 0
+        With examples, so many times the mean row of the pool is taken from every row: what all documents have says
+        nothing of a topic that words describe.
+    described_bias : float >= 0
+        Takes the place of `bias` with examples, as rows are shorter then.
     anchor : float >= 0
         w is held close to so many times the sum of the examples' rows, by their labels and weights, in place of 0: what
         a description says then counts beside what the judgements teach, however many there are.
@@ -76,12 +87,22 @@ class RankerSettings:
     growth: float = 0.4
     ratio: float = 20.0
     bias: float = 1.0
-    anchor: float = 0.5
+    background: float = 1.0
+    described_bias: float = 0.5
+    anchor: float = 1.0
     length: float = 0.1
     presumed: int = 0
     presumed_weight: float = 1.0
     tol: float = 0.03
     max_epochs: int = 1000
+
+
+class _Background(NamedTuple):
+    """The mean row of a pool, times `RankerSettings.background`."""
+
+    row: NDArray[np.float32]
+    products: NDArray[np.float32]  # of it and each row
+    square: float  # of it and itself
 
 
 class Ranker:
@@ -90,7 +111,7 @@ class Ranker:
     It minimises ``(|w - w₀|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²`` over the judged rows, examples and
     presumed negatives i. Each has a weight of its own (a judged document 1); then all negative ones are scaled so that
     they weigh 1/ratio of the positive ones together, and all so that the sum stays what it was: that is c. w₀ is what a
-    prior and the anchor make it, otherwise 0.
+    prior and the anchor make it, otherwise 0. With examples, x is a row less the mean row of the pool.
 
     Parameters
     ----------
@@ -166,21 +187,66 @@ class Ranker:
         y = [np.where(labels, 1, -1), np.full(len(presumed), -1)]
         n_judged = len(positions) + len(presumed)
         c = [np.ones(len(positions)), np.full(len(presumed), self.settings.presumed_weight)]
+        means = [np.zeros(n_judged)]
         if examples is not None and len(examples.labels):
             arrays, ranks = _arrays(examples.rows), _ranks(examples)
             blocks.append((arrays, ranks))
             y.append(np.sign(np.asarray(examples.labels)[ranks]))
             c.append(np.asarray(examples.weights, float)[ranks])
-        return self._solved(blocks, np.concatenate(y).astype(np.int8), np.concatenate(c), n_judged, prior)
+            means = [self._background.products[blocks[0][1]], (examples.rows @ self._background.row)[ranks]]
+        parts = (np.concatenate(y).astype(np.int8), np.concatenate(c), np.concatenate(means).astype(float))
+        return self._solved(blocks, *parts, n_judged, prior)
 
     def scores(self, weights: Weights) -> NDArray[np.float32]:
         """Return the score of every row: shape (n_documents,). Larger = more relevant; 0 = as likely as not."""
+        scores = self._times(weights.columns, weights.values)
+        if weights.background:
+            scores -= np.float32(weights.background) * self._background.products
+            scores -= np.float32(self._along(weights))
+        scores *= self.factors
+        scores += np.float32(weights.bias)
+        return scores
+
+    def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
+        """Return w and a bias, with which ``x·w + bias`` is the score of a row, without any background.
+
+        Parameters
+        ----------
+        weights : Weights
+        factor : float
+            Of the row, as in `factors`; w is multiplied by it.
+
+        Returns
+        -------
+        (ndarray of shape (n_columns,), float)
+        """
+        w = weights.dense(self.shape[1])
+        if not weights.background:
+            return np.float32(factor) * w, weights.bias
+        w -= np.float32(weights.background) * self._background.row
+        return np.float32(factor) * w, weights.bias - factor * self._along(weights)
+
+    @cached_property
+    def _background(self) -> _Background:
+        sums = np.zeros(self.shape[1])
+        add_up(*self._rows[1:], sums)
+        row = (sums * (self.settings.background / max(1, self.shape[0]))).astype(np.float32)
+        columns = np.flatnonzero(row).astype(np.int32)
+        return _Background(row, self._times(columns, row[columns]), _dot(row, row))
+
+    def _along(self, weights: Weights) -> float:
+        """Return the product of the background and all of w."""
+        own = _dot(self._background.row[weights.columns], weights.values)
+        return own - weights.background * self._background.square
+
+    def _times(self, columns: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the products of all rows and w."""
         scores = np.empty(self.shape[0], np.float32)
         ends = self._rows[0]
         shares = ends[0] + (ends[-1] - ends[0]) * np.arange(1, self._n_parts) / self._n_parts
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(scores)]
         with self._lock:
-            self._w[weights.columns] = weights.values
+            self._w[columns] = values
             try:
                 arguments = [(*self._rows, first, last, self._w, 0.0, scores) for first, last in pairwise(bounds)]
                 others: list[Future[None]] = []
@@ -190,9 +256,7 @@ class Ranker:
                 for other in others:
                     other.result()
             finally:
-                self._w[weights.columns] = 0
-        scores *= self.factors
-        scores += np.float32(weights.bias)
+                self._w[columns] = 0
         return scores
 
     def _presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -207,7 +271,13 @@ class Ranker:
         return ranks + np.searchsorted(before, ranks, side="right")
 
     def _solved(
-        self, blocks: list[Any], y: NDArray[np.int8], c: NDArray[np.float64], n_judged: int, prior: Weights | None
+        self,
+        blocks: list[Any],
+        y: NDArray[np.int8],
+        c: NDArray[np.float64],
+        means: NDArray[np.float64],
+        n_judged: int,
+        prior: Weights | None,
     ) -> Weights:
         costs = self.settings.C * (len(y) / 100) ** self.settings.growth * _balanced(y, c, self.settings.ratio)
         sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
@@ -229,26 +299,41 @@ class Ranker:
             columns = columns[:n_columns]
             self._number_of[columns] = -1
         w = np.zeros(n_columns)
+        bias, along, times, square = 0.0, 0.0, 0.0, 0.0
+        constant = self.settings.described_bias if n_judged < len(y) else self.settings.bias
         if prior:
             w[:n_prior] = prior.values
-        if n_judged < len(y) and self.settings.anchor:
-            first = ends[n_judged - 1] if n_judged else 0
-            sides = self.settings.anchor * y[n_judged:] * c[n_judged:]
-            np.add.at(w, numbers[first:], np.repeat(sides, np.diff(ends[n_judged:], prepend=first)) * values[first:])
-        bias, _, n_epochs = solve(
+            bias = prior.bias
+        if n_judged < len(y):
+            square = self._background.square
+            if prior:  # whose own scores are of whole rows
+                along = _dot(self._background.row[prior.columns], prior.values)
+                bias += along
+            if self.settings.anchor:
+                first = ends[n_judged - 1] if n_judged else 0
+                sides = self.settings.anchor * y[n_judged:] * c[n_judged:]
+                each = np.repeat(sides, np.diff(ends[n_judged:], prepend=first))
+                np.add.at(w, numbers[first:], each * values[first:])
+                along, times = along + float(sides @ means[n_judged:]), float(sides.sum())
+        bias, _, n_epochs, times = solve(
             ends,
             numbers,
             values,
             y,
             costs,
             w,
-            prior.bias / self.settings.bias if prior and self.settings.bias else 0.0,
-            self.settings.bias,
+            bias / constant if constant else 0.0,
+            constant,
             self.settings.tol,
             self.settings.max_epochs,
             self.seed,
+            means,
+            square,
+            along,
+            times,
         )
-        return Weights(columns.copy(), w.astype(np.float32), bias * self.settings.bias, n_epochs)
+        learnt = w.astype(np.float32)
+        return Weights(columns.copy(), learnt, bias * constant, n_epochs, times if square else 0.0)
 
 
 def _balanced(y: NDArray[np.int8], c: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
@@ -258,6 +343,10 @@ def _balanced(y: NDArray[np.int8], c: NDArray[np.float64], ratio: float) -> NDAr
         return c
     balanced = np.where(y > 0, c, c * (of_positives / (ratio * of_negatives)))
     return balanced * ((of_positives + of_negatives) / balanced.sum())
+
+
+def _dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+    return float(a.astype(float) @ b.astype(float))
 
 
 def _arrays(rows: csr_matrix) -> tuple[Any, Any, Any]:

@@ -753,10 +753,11 @@ class Session:
 
         with self._lock:
             weights, labels = self._ranking(topic).weights, self._topic(topic).labels.copy()
+        w, bias = self._ranker.whole(weights, factor)
         return Tagger(
             features=self.pool.features,
-            weights=np.float32(factor) * weights.dense(self.pool.rows.shape[1]).reshape(-1, 1),
-            bias=np.array([weights.bias], np.float32),
+            weights=w.reshape(-1, 1),
+            bias=np.array([bias], np.float32),
             thresholds=np.zeros(1, np.float32),
             topics=(topic,),
             train_sizes=np.array([sum(labels.values())]),
