@@ -5,6 +5,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from textcat.model import ModelError
 HOSTILE = "Wheat\0 prices <b>rose</b> &amp; \U0001f33e wheats' café é don't-know wheat-exports U.S. wheat"
 
 
+@lru_cache(100_000)  # most spans are a word that comes again
 def terms_of(features, space, text):
     """The names of all terms and n-grams that a text by itself has, in a space."""
     words = [each.term for each in features.tokens_._located([text])[0]]
@@ -178,6 +180,11 @@ def test_spans_and_sums_of_hostile_texts_are_true(tagger, parts, space):
     check(tagger, textcat.Document("odd", {"title": title, "body": body}))
 
 
+@lru_cache(100_000)
+def columns_of(features, zone, text):
+    return {*features.transform([textcat.Document("piece", {zone: text})]).indices.tolist()}
+
+
 @given(st.lists(TEXTS, min_size=2, max_size=2))
 @example([["wheat \ud800 gold"], ["\udfffwheat"]])
 def test_spans_of_columns_by_hash_and_of_zones_apart_give_the_column(odd_tagger, parts):
@@ -189,8 +196,7 @@ def test_spans_of_columns_by_hash_and_of_zones_apart_give_the_column(odd_tagger,
         assert set(found) == set(row.indices.tolist())
     for column, (_, spans) in found.items():
         for zone, start, end in spans:
-            alone = textcat.Document("piece", {zone: document.zones[zone][start:end]})
-            assert column in features.transform([alone]).indices
+            assert column in columns_of(features, zone, document.zones[zone][start:end])
 
 
 @pytest.fixture(scope="module", params=["hashed", "apart", "neither"])
