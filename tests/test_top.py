@@ -22,8 +22,8 @@ MEASURES = ("precision", "recall", "pair_recall", "ndcg", "f1", "psp")
 @st.composite
 def rankings(draw, n_topics=None, n_documents=None, full=False):
     """Rankings as lists, the relevant topics as sets, the unknown ones, and sizes in training."""
-    n_topics = n_topics or draw(st.integers(1, 30))
-    topics, documents = range(n_topics), draw(st.integers(1, 12)) if n_documents is None else n_documents
+    n_topics = n_topics or draw(st.integers(1, 16))  # more than 10 ranks take: what draws them takes most of the time
+    topics, documents = range(n_topics), draw(st.integers(1, 8)) if n_documents is None else n_documents
     ranked = [draw(st.permutations(topics)) for _ in range(documents)]
     if not full:
         ranked = [ranking[: draw(st.integers(0, n_topics))] for ranking in ranked]
