@@ -9,6 +9,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,22 @@ from textcat.reading.records import InputSettings
 from textcat.recipe import Recipe, read_recipe
 from textcat.tagging._folder import REJECTED
 from textcat.teaching._archive import PIECES, Shard, read_archive
-from textcat.teaching._index import INDEX, PoolError, Strings, read_index, recipe_for, rows_and_groups, write_index
+from textcat.teaching._index import (
+    ALL_UP_TO,
+    INDEX,
+    PoolError,
+    Strings,
+    read_index,
+    recipe_for,
+    rows_and_groups,
+    write_index,
+)
+from textcat.teaching.meaning import meaning_of
 
 log = logging.getLogger(__name__)
 
 _INPUT = InputSettings()
+_MEANING = "meaning.npy"
 
 
 class Pool:
@@ -75,6 +87,7 @@ class Pool:
         self.recipe, self.features, self.rows, self.ids, self.groups = recipe, features, rows, ids, groups
         self.folder, self.n_rejected, self.sum = folder, n_rejected, sum
         self._texts = texts
+        self._meaning: NDArray[np.float32] | None = None
 
     @classmethod
     def from_documents(
@@ -123,6 +136,32 @@ class Pool:
         """Return the texts of a document by zone, to be shown."""
         zones: dict[str, str] = self._texts[i]["zones"]
         return dict(zones)
+
+    def meaning(self) -> NDArray[np.float32]:
+        """Return what each document means, as `meaning_of` has it; beside a pool on disk it is kept for the next time.
+
+        Raises
+        ------
+        TextcatError
+            If the model is not installed, or there are too many documents for it.
+        """
+        if self._meaning is None:
+            if len(self) > ALL_UP_TO:
+                raise PoolError(
+                    f"What documents mean is read up to {ALL_UP_TO:,} of them, and the pool has {len(self):,}: "
+                    "leave the ranker's `meaning` at 0."
+                )
+            kept = self.folder and self.folder / INDEX / _MEANING
+            if kept and kept.is_file():
+                self._meaning = np.load(kept, allow_pickle=False)
+            else:
+                self._meaning = meaning_of(fields["zones"] for fields in self._texts)
+                if kept:
+                    with suppress(OSError):  # a folder that nobody writes to
+                        np.save(sibling := kept.with_name(f"new-{_MEANING}"), self._meaning)
+                        sibling.replace(kept)
+        assert self._meaning is not None
+        return self._meaning
 
     def place_of(self, i: int) -> tuple[str, int]:
         """Return the source of a document and its position there, as `textcat tag` names them; ("", 0) in memory."""

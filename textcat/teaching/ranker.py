@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
 
 from textcat.errors import TextcatError
 from textcat.teaching._ranking import add_up, gather, rows_times, solve
@@ -42,9 +42,10 @@ class Weights(NamedTuple):
     background: float = 0.0
 
     def dense(self, n_columns: int) -> NDArray[np.float32]:
-        """Return w, without the background: shape (n_columns,)."""
+        """Return w of the first columns, such as those of terms, without the background: shape (n_columns,)."""
         w = np.zeros(n_columns, np.float32)
-        w[self.columns] = self.values
+        known = self.columns < n_columns
+        w[self.columns[known]] = self.values[known]
         return w
 
 
@@ -73,6 +74,8 @@ class RankerSettings:
     length : float >= 0
         ``x·w`` counts √(e / (e + length)) times, and as often in all rows of a pool as makes it once for the mean;
         e is how many entries x has, over their mean: less in short texts, whose few words say little for sure. 0: once.
+    meaning : float >= 0
+        How much the likeness of what titles and texts mean counts, 1 being what was measured; 0: terms alone.
     presumed : int
         How many unjudged rows are presumed negative, drawn anew with every number of judgements.
     presumed_weight : float > 0
@@ -91,10 +94,15 @@ class RankerSettings:
     described_bias: float = 0.5
     anchor: float = 1.0
     length: float = 0.1
+    meaning: float = 0.0
     presumed: int = 0
     presumed_weight: float = 1.0
     tol: float = 0.03
     max_epochs: int = 1000
+
+
+#: With meaning, errors cost more: what was measured on systematic reviews.
+WITH_MEANING = RankerSettings(C=0.25, growth=0.3, meaning=1.0)
 
 
 class _Background(NamedTuple):
@@ -117,6 +125,9 @@ class Ranker:
     ----------
     rows : csr_matrix of shape (n_documents, n_columns), float32
         Read where they lie; they may be mapped from files.
+    meaning : ndarray of shape (n_documents, n_numbers), float32, optional
+        What `meaning_of` gives for the rows' documents: columns behind those of the rows. Needed with
+        `RankerSettings.meaning` alone.
     settings : RankerSettings
     seed : int
         Of the order in which rows are presented, and of the presumed negatives.
@@ -133,10 +144,18 @@ class Ranker:
         self,
         rows: csr_matrix,
         *,
+        meaning: NDArray[np.float32] | None = None,
         settings: RankerSettings = RankerSettings(),
         seed: int = 0,
         n_threads: int | None = None,
     ) -> None:
+        self._n_terms, entries = rows.shape[1], np.diff(rows.indptr)  # how many a text has, tells how long it is
+        if settings.meaning:
+            if meaning is None:
+                raise TextcatError(
+                    "The ranker was given no vectors of meaning: give them, or leave its `meaning` at 0."
+                )
+            rows = hstack([rows, csr_matrix(meaning * np.float32(np.sqrt(settings.meaning)))], "csr", np.float32)
         self.settings, self.seed, self.shape = settings, seed, rows.shape
         self._rows = _arrays(rows)
         self._n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // _ENTRIES_OF_A_THREAD))
@@ -144,7 +163,6 @@ class Ranker:
         self._lock = Lock()  # of what is written to and cleaned again: no topic waits longer than for one training
         self._number_of = np.full(self.shape[1], -1, np.int32)
         self._w = np.zeros(self.shape[1], np.float32)
-        entries = np.diff(self._rows[0])
         mean = max(1, entries.mean() if len(entries) else 1)
         short = settings.length * mean
         self.factors = np.sqrt((mean + short) / mean * entries / np.maximum(entries + short, 1)).astype(np.float32)
@@ -193,7 +211,10 @@ class Ranker:
             blocks.append((arrays, ranks))
             y.append(np.sign(np.asarray(examples.labels)[ranks]))
             c.append(np.asarray(examples.weights, float)[ranks])
-            means = [self._background.products[blocks[0][1]], (examples.rows @ self._background.row)[ranks]]
+            means = [
+                self._background.products[blocks[0][1]],
+                (examples.rows @ self._background.row[: examples.rows.shape[1]])[ranks],
+            ]
         parts = (np.concatenate(y).astype(np.int8), np.concatenate(c), np.concatenate(means).astype(float))
         return self._solved(blocks, *parts, n_judged, prior)
 
@@ -208,7 +229,9 @@ class Ranker:
         return scores
 
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
-        """Return w and a bias, with which ``x·w + bias`` is the score of a row, without any background.
+        """Return w of the terms and a bias, with which ``x·w + bias`` is the score of a row, without any background.
+
+        What meaning adds to the score is left out.
 
         Parameters
         ----------
@@ -218,12 +241,12 @@ class Ranker:
 
         Returns
         -------
-        (ndarray of shape (n_columns,), float)
+        (ndarray of shape (n_terms,), float)
         """
-        w = weights.dense(self.shape[1])
+        w = weights.dense(self._n_terms)
         if not weights.background:
             return np.float32(factor) * w, weights.bias
-        w -= np.float32(weights.background) * self._background.row
+        w -= np.float32(weights.background) * self._background.row[: self._n_terms]
         return np.float32(factor) * w, weights.bias - factor * self._along(weights)
 
     @cached_property

@@ -241,18 +241,27 @@ class Case:
     rows: csr_matrix
     labels: NDArray[np.bool_]
     examples: Examples | None = None  # rows of its description, for the start from there
+    meaning: NDArray[np.float32] | None = None  # of its documents, for rankers that use it
 
     @cached_property
     def checksum(self) -> str:
         """What tells these rows and labels from others."""
         digest = hashlib.sha256(np.packbits(self.labels).data)
         parts = [] if self.examples is None else [self.examples.rows.data, self.examples.rows.indices]
+        parts += [] if self.meaning is None else [self.meaning]
         for array in (self.rows.data, self.rows.indices, self.rows.indptr, *parts):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
 
-def cases_of(corpus: Corpus, recipe: Recipe, topics: Sequence[str] | None = None, description: str = "") -> list[Case]:
+def cases_of(
+    corpus: Corpus,
+    recipe: Recipe,
+    topics: Sequence[str] | None = None,
+    description: str = "",
+    *,
+    meaning: bool = False,
+) -> list[Case]:
     """Return topics of a corpus over the rows of its training and test documents.
 
     Parameters
@@ -264,6 +273,8 @@ def cases_of(corpus: Corpus, recipe: Recipe, topics: Sequence[str] | None = None
         By default all of the corpus. Those that no document has, or all have, are left out.
     description : str
         The topic in words, besides its name; by default its description in the corpus, or else its names.
+    meaning : bool, default=False
+        With what documents mean, for rankers whose settings ask for it.
 
     Returns
     -------
@@ -282,7 +293,7 @@ def cases_of(corpus: Corpus, recipe: Recipe, topics: Sequence[str] | None = None
             words = described.rows([f"{_words_of(topic)} {about}"])
             examples = Examples(words, np.ones(1, np.int8), np.ones(1))
             name = corpus.name.split(".")[0] or corpus.name  # of a file
-            cases.append(Case(name, topic, pool.rows, labels, examples))
+            cases.append(Case(name, topic, pool.rows, labels, examples, pool.meaning() if meaning else None))
     return cases
 
 
@@ -411,7 +422,8 @@ def _run_all(tasks: Sequence[tuple[str, Case, Way, int]], n_jobs: int | None) ->
 
 def _run(key: str, case: Case, way: Way, seed: int) -> tuple[str, Result]:
     began = time.process_time()
-    ranker = way.make(case.rows, settings=way.settings, seed=seed)
+    more = {"meaning": case.meaning} if way.settings and way.settings.meaning else {}
+    ranker = way.make(case.rows, settings=way.settings, seed=seed, **more)
     stops: dict[str, int] = {}
     looked = 0.0
 

