@@ -23,7 +23,7 @@ def histories(draw, most=400):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     answers = rng.random(n) < np.exp(-np.arange(n) / n_documents * draw(st.floats(0, 30))) * draw(st.floats(0, 1))
     at_random = rng.random(n) < draw(st.sampled_from([0.0, 0.1, 0.5]))
-    return History(answers, at_random, n_documents, None, None, rng.random(n) < 0.9, rng.integers(1, 5, n))
+    return History(answers, at_random, n_documents, rng.random(n) < 0.9, rng.integers(1, 5, n))
 
 
 def course_of(answers, n_documents, **others):
@@ -133,9 +133,9 @@ def test_the_quantile_rule_stops_at_the_59th_of_59_relevant_documents_of_a_sampl
     for size, stops in ((59, True), (58, False)):
         answers = np.concatenate([np.ones(size, bool), np.zeros(1, bool)])
         at_random, reached = answers, np.ones(size + 1, bool)
-        assert may_stop(History(answers, at_random, 10_000, None, None, reached), "quantile") == stops
+        assert may_stop(History(answers, at_random, 10_000, reached), "quantile") == stops
     reached = np.arange(60) > 0
-    assert not may_stop(History(answers, at_random, 10_000, None, None, reached[: len(answers)]), "quantile")
+    assert not may_stop(History(answers, at_random, 10_000, reached[: len(answers)]), "quantile")
 
 
 def test_the_rule_of_the_sample_is_the_binomial_bound():
@@ -166,7 +166,7 @@ def test_chaos_estimator_is_the_formula():
     # 12 finds that one ranker would have made, 5 that two would have: 12 · 11 / (2 · 6) = 11 are missing.
     captures = np.repeat([1, 2, 3, 1], [12, 5, 20, 40])
     answers = np.repeat([True, False], [37, 40])
-    of = estimate(History(answers, np.zeros(77, bool), 10_000, None, None, None, captures), "chao")
+    of = estimate(History(answers, np.zeros(77, bool), 10_000, None, captures), "chao")
     assert of.relevant == pytest.approx(37 + 11)
     missing, f1, f2 = 11, 12, 5
     variance = missing + f1 * 23**2 / (4 * 36) + f1**2 * f2 * 11**2 / (4 * 6**4)
@@ -176,7 +176,7 @@ def test_chaos_estimator_is_the_formula():
 
 def test_chaos_rule_does_not_stop_because_all_rankers_agree_on_the_first_finds():
     answers = np.arange(20) < 6
-    history = History(answers, np.zeros(20, bool), 1000, None, None, None, np.full(20, 4))
+    history = History(answers, np.zeros(20, bool), 1000, None, np.full(20, 4))
     assert not may_stop(history, "chao")
 
 
@@ -188,7 +188,7 @@ def test_the_poisson_rule_finds_the_law_that_finds_follow(b):
 
     of = (np.arange(400) + 0.5) / 400 * integral(0.5, 2000.5)
     t = 0.5 * np.exp(of) if b == 1 else (of * (1 - b) + 0.5 ** (1 - b)) ** (1 / (1 - b))
-    course = stopping._Course(t, 2000, 10_000, (0, 0, 0, float(np.log(t).sum())), 2000)
+    course = stopping._Course(t, 2000, 10_000, (0.0, float(np.log(t).sum())), 2000)
     assert stopping._poisson(course) == pytest.approx(
         400 * integral(2000.5, 10_000.5) / integral(0.5, 2000.5), rel=0.02
     )
@@ -197,15 +197,24 @@ def test_the_poisson_rule_finds_the_law_that_finds_follow(b):
 def test_the_learned_rule_is_its_formula():
     answers = np.zeros(200, bool)
     answers[[0, 3, 4, 9, 30, 90, 150]] = True
-    mu, a = stopping._learned(course_of(answers, 1000))
-    t, (b0, b1, b4, b16, bu, bn, br, a0, ar) = np.flatnonzero(answers) + 1, stopping._CONSTANTS
-    fades = sum(b * np.log(((t / 200) ** w).sum() + 0.3) for b, w in ((b1, 1), (b4, 4), (b16, 16)))
-    rho = np.log(7.5 / 20)
-    log_mu = b0 + fades + bu * np.log(800.5 / 1000) - bn * np.log(2) - br * rho
-    most = 800 * 17 * (((t / 200) ** 16).sum() + 1) / 200
-    assert (mu, a) == (pytest.approx(min(np.exp(log_mu), most)), pytest.approx(np.exp(a0 + ar * rho)))
+    a, odds = stopping._learned(course_of(answers, 1000))
+    t, (c, p, spread) = np.flatnonzero(answers) + 1, stopping._CONSTANTS
+    recent = 1 + sum((at / 200) ** 8 for at in t)
+    assert a == pytest.approx(spread * recent)
+    assert odds == pytest.approx(c * (100 * recent / 200) ** p * 800.5 / 1000)
     sure = stopping._SURE["learned"](course_of(answers, 1000))
-    assert sure(3) == pytest.approx(stats.nbinom.cdf(3, a, a / (a + mu)))
+    assert sure(3) == pytest.approx(stats.nbinom.cdf(3, a, 1 / (1 + odds)))
+    of = estimate(History(answers, np.zeros(200, bool), 1000))
+    assert of.relevant == pytest.approx(np.clip(7 + stats.nbinom.mean(a, 1 / (1 + odds)), 7 / of.high, 7 / of.low))
+
+
+@settings(max_examples=100, deadline=None)
+@given(histories())
+def test_a_no_makes_the_learned_rule_surer(history):
+    course = stopping._course_of(history)
+    if course.r > 0 and course.n < course.N:
+        before, after = (stopping._sure_learned(course._replace(n=course.n + k)) for k in (0, 1))
+        assert all(after(m) >= before(m) - 1e-12 for m in range(20))
 
 
 def test_the_knee_is_where_the_curve_lies_farthest_above_the_line():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import accumulate, pairwise
 from statistics import median
@@ -97,7 +96,6 @@ def history_of(state: TopicState, n_groups: int) -> History:
         np.array([label for _, label in order], bool),
         at_random,
         n_groups,
-        scores=np.array([math.nan if each.score is None else each.score for each, _ in order], np.float64),
         reached=asked_since >= ranks,
     )
 

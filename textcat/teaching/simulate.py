@@ -163,9 +163,7 @@ def simulate(
             by_score = ~at_random[:k]
             asked_since = by_score[::-1].cumsum()[::-1] - by_score
             reached = asked_since >= ranks[:k]  # had the ranking stayed the same; as a session tells it
-            watching = watch(
-                stopping.History(labels[judged], at_random[:k], n, asked_by[:k], scores[is_open], reached=reached)
-            )
+            watching = watch(stopping.History(labels[judged], at_random[:k], n, reached))
         if not left and not whole and not watching:
             rest = np.flatnonzero(is_open)
             order[k:] = rest[np.argsort(-scores[rest], kind="stable")]

@@ -31,8 +31,6 @@ class History(NamedTuple):
     answers: Any  # bool, in the order asked: does the document belong to the topic?
     at_random: Any  # bool, aligned: was it drawn at random from all that was open then?
     n_documents: int  # of the pool, with those that were answered
-    scores: Any = None  # of each when it was asked; nan or None where there is none
-    rest: Any = None  # scores of those not asked
     # For "quantile": bool, aligned: would the ranking have asked for it by now? Only those at random are looked at.
     reached: Any = None
     # For "chao": int, aligned: how many of several rankers, each on its own, would have asked for it by now.
@@ -56,7 +54,7 @@ class _Course(NamedTuple):
     t: NDArray[np.floating[Any]]  # at which answers, counted from 1, something was found
     n: int  # answers
     N: int  # documents
-    sums: tuple[float, ...]  # Σ t^w over the finds for w = 1, 4, 16, with t in units of `unit`; and Σ log t
+    sums: tuple[float, float]  # over the finds: Σ t^8, with t in units of `unit`; and Σ log t
     unit: float  # the number of answers when the sums were made: later ones "no" change only n
     drawn: tuple[int, int, int, int] | None = None  # at random: how many, yes, yes and reached; open before the first
     captures: tuple[int, int] | None = None  # finds that one, and that two of the rankers would have made
@@ -140,9 +138,7 @@ def _course_of(history: History) -> _Course:
         times = np.asarray(history.captures)[answers]
         captures = (int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2)))
     t = np.flatnonzero(answers) + 1.0
-    x = t / max(n, 1)
-    x4 = (x * x) ** 2
-    sums = tuple(float(of.sum()) for of in (x, x4, (x4 * x4) ** 2, np.log(t)))
+    sums = float(((t / max(n, 1)) ** _FADE).sum()), float(np.log(t).sum())
     return _Course(t, n, N, sums, max(n, 1), drawn, captures)
 
 
@@ -205,33 +201,25 @@ def _never(m: float) -> float:
     return 0.0
 
 
-# Learnt by scripts/benchmarks/teaching_stopping.py from simulated reviews.
-_FADES = (1, 4, 16)
-_OFFSET = 0.3
-_CONSTANTS = (3.63, 1.78, 1.05, 1.03, 1.12, 2.23, 1.63, -0.52, 0.62)
+_FADE = 8
+_CONSTANTS = (511.0, 2.25, 0.1)  # C, p, φ: learnt by scripts/benchmarks/teaching_stopping.py from simulated runs
 
 
 def _learned(course: _Course) -> tuple[float, float]:
-    """Return mean μ and shape a of the negative binomial distribution of the number of documents that are missing.
+    """Return shape a and odds θ of the negative binomial distribution of the number of documents that are missing.
 
-    ``log μ = b0 + Σ_w b_w log(S_w + 0.3) + b_u log((N - n + 0.5)/N) - b_n log(min(n, 3000)/100) - b_r ρ``
-    with ``ρ = log((r + 0.5)/20)`` and ``S_w = Σ (t_i/n)^w`` over the answers t_i at which something was found: finds
-    count the less the longer ago they were, and for w = 16 only the last tenth does; ``a = exp(a0 + a_r ρ)``. μ is at
-    most what the rate of that last tenth would come to.
+    ``a = φ E`` and ``θ = C (100 E / n)^p (N - n + 0.5)/N`` with ``E = 1 + Σ (t_i/n)^8`` over the answers t_i at which
+    something was found: a find counts the less the longer ago it was, 0.43 when a tenth of the answers came after it.
+    ``a θ`` are missing in the mean. A "no" lowers both a and θ: it never makes the rule less sure.
     """
-    n, N, found = course.n, course.N, math.log((course.r + 0.5) / 20)
-    recent = [sum_ * (course.unit / n) ** w for w, sum_ in zip(_FADES, course.sums, strict=False)]
-    b0, b1, b4, b16, bu, bn, br, a0, ar = _CONSTANTS
-    log_mu = b0 + sum(b * math.log(s + _OFFSET) for b, s in zip((b1, b4, b16), recent, strict=True))
-    log_mu += bu * math.log((N - n + 0.5) / N) - bn * math.log(min(n, 3000) / 100) - br * found
-    # The rate of the last tenth never rises again.
-    log_mu = min(log_mu, math.log(max(N - n, 0.5) * 17 * (recent[2] + 1) / n))
-    return math.exp(max(log_mu, -15.0)), math.exp(min(max(a0 + ar * found, -4.0), 5.0))
+    n, N, (c, p, spread) = course.n, course.N, _CONSTANTS
+    recent = 1 + course.sums[0] * (course.unit / n) ** _FADE
+    return spread * recent, c * (100 * recent / n) ** p * (N - n + 0.5) / N
 
 
 def _sure_learned(course: _Course) -> _Sure:
-    mu, a = _learned(course)
-    return lambda m: float(betainc(a, _whole(m) + 1, a / (a + mu)))
+    a, odds = _learned(course)
+    return lambda m: float(betainc(a, _whole(m) + 1, 1 / (1 + odds)))
 
 
 def _poisson(course: _Course) -> float:
@@ -243,7 +231,7 @@ def _poisson(course: _Course) -> float:
     batches by least squares.
     """
     u0, u1, u2 = (math.log(x + 0.5) for x in (0, course.n, course.N))
-    c = _tilt((course.sums[3] / course.r - u0) / (u1 - u0)) / (u1 - u0)
+    c = _tilt((course.sums[1] / course.r - u0) / (u1 - u0)) / (u1 - u0)
     grown = (u2 - u1) / (u1 - u0) if abs(c) < 1e-9 else math.expm1(c * (u2 - u1)) / -math.expm1(-c * (u1 - u0))
     return course.r * grown
 
@@ -412,7 +400,7 @@ _SURE: dict[str, Callable[[_Course], _Sure]] = {
 }
 _MEAN: dict[str, Callable[[_Course], float]] = {
     "chao": _chao,
-    "learned": lambda course: _learned(course)[0],
+    "learned": lambda course: math.prod(_learned(course)),
     "poisson": _poisson,
 }
 _STOPS: dict[str, Callable[[_Course], bool]] = {"budget": _budget, "knee": _knee}
