@@ -33,7 +33,7 @@ from textcat.evaluation.export import markdown_table
 from textcat.files import _write_atomically
 from textcat.recipe import Recipe, read_recipe
 from textcat.teaching.measures import mean_of
-from textcat.teaching.ranker import WITH_MEANING, RankerSettings
+from textcat.teaching.ranker import WITH_EMBEDDINGS, RankerSettings
 from textcat.teaching.simulate import Case, Result, Way, by_case, cases_of, leave_one_out, means, ranker_settings, study
 
 RECIPE, TOPIC = "teach", "included"
@@ -73,12 +73,12 @@ class Space(NamedTuple):
     keep: Path | None  # where results stay
     seeds: int
     jobs: int
-    meaning: bool = False  # rank by it, too
+    embeddings: bool = False  # rank by it, too
 
     @property
     def way(self) -> Way:
         """The ranker that is measured."""
-        return Way(OURS, WITH_MEANING if self.meaning else RankerSettings())
+        return Way(OURS, WITH_EMBEDDINGS if self.embeddings else RankerSettings())
 
     def corpora(self) -> dict[str, Corpus]:
         """Open the reviews, by name."""
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=20, help="of each simulation (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=-1, help="runs at the same time (default: one a core)")
-    parser.add_argument("--meaning", action="store_true", help="rank by what texts mean, too (extra `meaning`)")
+    parser.add_argument("--embeddings", action="store_true", help="rank by embeddings, too (extra `embeddings`)")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, made, and used again if it is there")
     parser.add_argument(
         "--choose", nargs="+", metavar="NAME=A,B", help="instead: settings to choose from, each review's by the others"
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     if unknown := set(options.only.split(",")) - set(PARTS):
         parser.error(f"--only takes {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
-    space = Space(options.reviews, options.keep, options.seeds, options.jobs, options.meaning)
+    space = Space(options.reviews, options.keep, options.seeds, options.jobs, options.embeddings)
     if options.choose:
         page = choosing(space, options.choose)
     else:
@@ -140,7 +140,7 @@ Written by `{shlex.join(["scripts/benchmark", "teaching", *arguments])}` on {dat
 def reviews(space: Space) -> str:
     """Compare with ELAS u4 on systematic reviews: the same starts, steps and seeds."""
     corpora, recipe = space.corpora(), read_recipe(RECIPE)
-    ours = [_case(name, corpus, recipe, space.meaning) for name, corpus in corpora.items()]
+    ours = [_case(name, corpus, recipe, space.embeddings) for name, corpus in corpora.items()]
     its = [Case(name, TOPIC, elas_rows(corpora[name]), case.labels) for name, case in zip(corpora, ours, strict=True)]
     how: dict[str, Any] = {"n_jobs": space.jobs, "kept": space.kept("reviews")}
     results = study(ours, [space.way], range(space.seeds), **how)
@@ -179,8 +179,8 @@ The simulations of textcat took {seconds:.0f} s of the processor.
 """
 
 
-def _case(name: str, corpus: Corpus, recipe: Recipe, meaning: bool = False) -> Case:
-    (case,) = cases_of(corpus, recipe, [TOPIC], meaning=meaning)
+def _case(name: str, corpus: Corpus, recipe: Recipe, embeddings: bool = False) -> Case:
+    (case,) = cases_of(corpus, recipe, [TOPIC], embeddings=embeddings)
     return case
 
 
@@ -223,7 +223,7 @@ def speed(space: Space) -> str:
     """Time the simulations of one setting, as `textcat simulate` runs them."""
     recipe = read_recipe(RECIPE)
     began, cpu = time.perf_counter(), time.process_time()
-    cases = [_case(name, corpus, recipe, space.meaning) for name, corpus in space.corpora().items()]
+    cases = [_case(name, corpus, recipe, space.embeddings) for name, corpus in space.corpora().items()]
     rows_made = time.process_time() - cpu
     results = study(cases, [space.way], range(space.seeds), n_jobs=space.jobs, kept=space.kept("reviews"))
     took = time.perf_counter() - began
@@ -269,12 +269,12 @@ def measured(
         others = {key: value for key, _, value in (c.partition("=") for c in changes) if key in ("strategy", "steps")}
         of_rows = [c for c in changes if c not in of_ranker and c.partition("=")[0] not in others]
         way = Way(name, ranker_settings(of_ranker))._replace(**others)
-        meaning = bool(way.settings and way.settings.meaning)
-        key = " ".join([*sorted(of_rows), *(["meaning"] if meaning else [])])
+        embeddings = bool(way.settings and way.settings.embeddings)
+        key = " ".join([*sorted(of_rows), *(["embeddings"] if embeddings else [])])
         if key not in rows:
             changed = read_recipe(recipe).with_settings(of_rows)
             rows = {
-                key: [_case(review, corpus, changed, meaning) for review, corpus in corpora.items()]
+                key: [_case(review, corpus, changed, embeddings) for review, corpus in corpora.items()]
             }  # one at a time
         results = study(rows[key], [way], seeds, n_jobs=n_jobs, kept=kept)
         figures[name] = {

@@ -77,7 +77,7 @@ def simulate(
     with stages._stage("rows", len(opened)) as bar:
         cases = []
         for corpus in opened:
-            cases += cases_of(corpus, how_rows, topic, description, meaning=bool(ranker.meaning))
+            cases += cases_of(corpus, how_rows, topic, description, embeddings=bool(ranker.embeddings))
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
     for name in set(rules) - set(RULES):

@@ -62,11 +62,9 @@ def teach(
         float, Option(min=0, max=1, help="Share of documents that each person of a new session is asked for.")
     ] = 1.0,
     seed: Annotated[int, Option(min=0, help="Another number draws other random questions in a new session.")] = 0,
-    meaning: Annotated[
+    embeddings: Annotated[
         bool,
-        Option(
-            "--meaning", help="In a new session, rank also by what titles and texts mean (needs the extra `meaning`)."
-        ),
+        Option("--embeddings", help="In a new session, rank also by what texts mean (needs the extra `embeddings`)."),
     ] = False,
     person: Annotated[str, Option(help="Who answers in the terminal.", show_default="the user's name")] = "",
     terminal: Annotated[bool, Option("--terminal", help="Ask in the terminal: y, n, s, u, / and q.")] = False,
@@ -104,7 +102,7 @@ def teach(
         _export(folder, export, out, topic, jobs)
         return
     chosen = {"strategy": strategy, "random": random}
-    with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, meaning) as opened:
+    with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
             _begin_topic(opened, name, new, chosen, person or _user())
         if terminal:
@@ -174,7 +172,7 @@ def _opened(
     seed: int,
     overlap: float,
     jobs: int,
-    meaning: bool = False,
+    embeddings: bool = False,
 ) -> "Iterator[Session]":
     """Open the session, or begin it: read the archive first, or go on reading it."""
     from textcat.teaching.journal import is_session
@@ -188,12 +186,12 @@ def _opened(
             )
     else:
         from textcat.teaching.pool import build_pool
-        from textcat.teaching.ranker import WITH_MEANING
+        from textcat.teaching.ranker import WITH_EMBEDDINGS
 
         pool = build_pool(
             _archive(inputs), folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=common.new_stages()
         )
-        settings = WITH_MEANING if meaning else None
+        settings = WITH_EMBEDDINGS if embeddings else None
         opened = Session.create(folder, pool, seed=seed, overlap=overlap, settings=settings)
     with opened:
         yield opened

@@ -36,12 +36,12 @@ from textcat.teaching._index import (
     rows_and_groups,
     write_index,
 )
-from textcat.teaching.meaning import meaning_of
+from textcat.teaching.embeddings import N_TEXT, N_TITLE, embeddings_of
 
 log = logging.getLogger(__name__)
 
 _INPUT = InputSettings()
-_MEANING = "meaning.npy"
+_EMBEDDINGS = "embeddings.npy"
 
 
 class Pool:
@@ -87,7 +87,7 @@ class Pool:
         self.recipe, self.features, self.rows, self.ids, self.groups = recipe, features, rows, ids, groups
         self.folder, self.n_rejected, self.sum = folder, n_rejected, sum
         self._texts = texts
-        self._meaning: NDArray[np.float32] | None = None
+        self._embeddings: NDArray[np.float32] | None = None
 
     @classmethod
     def from_documents(
@@ -137,31 +137,38 @@ class Pool:
         zones: dict[str, str] = self._texts[i]["zones"]
         return dict(zones)
 
-    def meaning(self) -> NDArray[np.float32]:
-        """Return what each document means, as `meaning_of` has it; beside a pool on disk it is kept for the next time.
+    def embeddings(self) -> NDArray[np.float32]:
+        """Return the documents' embeddings, by `embeddings_of`; beside a pool on disk they are kept for the next time.
 
         Raises
         ------
         TextcatError
-            If the model is not installed, or there are too many documents for it.
+            If the model cannot be fetched, or there are too many documents for it.
         """
-        if self._meaning is None:
+        if self._embeddings is None:
             if len(self) > ALL_UP_TO:
                 raise PoolError(
-                    f"What documents mean is read up to {ALL_UP_TO:,} of them, and the pool has {len(self):,}: "
-                    "leave the ranker's `meaning` at 0."
+                    f"Embeddings are made for up to {ALL_UP_TO:,} documents, and the pool has {len(self):,}: "
+                    "leave the ranker's `embeddings` at 0."
                 )
-            kept = self.folder and self.folder / INDEX / _MEANING
-            if kept and kept.is_file():
-                self._meaning = np.load(kept, allow_pickle=False)
-            else:
-                self._meaning = meaning_of(fields["zones"] for fields in self._texts)
-                if kept:
-                    with suppress(OSError):  # a folder that nobody writes to
-                        np.save(sibling := kept.with_name(f"new-{_MEANING}"), self._meaning)
-                        sibling.replace(kept)
-        assert self._meaning is not None
-        return self._meaning
+            self._embeddings = self._kept_embeddings()
+        if self._embeddings is None:
+            self._embeddings = embeddings_of(fields["zones"] for fields in self._texts)
+            if self.folder:
+                kept = self.folder / INDEX / _EMBEDDINGS
+                with suppress(OSError):  # a folder that nobody writes to
+                    np.save(sibling := kept.with_name(f"new-{_EMBEDDINGS}"), self._embeddings)
+                    sibling.replace(kept)
+        return self._embeddings
+
+    def _kept_embeddings(self) -> NDArray[np.float32] | None:
+        """Return what is kept beside the pool; None if nothing is, or what was not written to its end."""
+        if not self.folder:
+            return None
+        with suppress(OSError, ValueError, EOFError):
+            kept: NDArray[np.float32] = np.load(self.folder / INDEX / _EMBEDDINGS, allow_pickle=False)
+            return kept if kept.shape == (len(self), N_TITLE + N_TEXT) and kept.dtype == np.float32 else None
+        return None
 
     def place_of(self, i: int) -> tuple[str, int]:
         """Return the source of a document and its position there, as `textcat tag` names them; ("", 0) in memory."""

@@ -74,7 +74,7 @@ class RankerSettings:
     length : float >= 0
         ``x·w`` counts √(e / (e + length)) times, and as often in all rows of a pool as makes it once for the mean;
         e is how many entries x has, over their mean: less in short texts, whose few words say little for sure. 0: once.
-    meaning : float >= 0
+    embeddings : float >= 0
         How much the likeness of what titles and texts mean counts, 1 being what was measured; 0: terms alone.
     presumed : int
         How many unjudged rows are presumed negative, drawn anew with every number of judgements.
@@ -94,15 +94,15 @@ class RankerSettings:
     described_bias: float = 0.5
     anchor: float = 1.0
     length: float = 0.1
-    meaning: float = 0.0
+    embeddings: float = 0.0
     presumed: int = 0
     presumed_weight: float = 1.0
     tol: float = 0.03
     max_epochs: int = 1000
 
 
-#: With meaning, errors cost more: what was measured on systematic reviews.
-WITH_MEANING = RankerSettings(C=0.25, growth=0.3, meaning=1.0)
+#: With embeddings, errors cost more: what was measured on systematic reviews.
+WITH_EMBEDDINGS = RankerSettings(C=0.25, growth=0.3, embeddings=1.0)
 
 
 class _Background(NamedTuple):
@@ -125,9 +125,9 @@ class Ranker:
     ----------
     rows : csr_matrix of shape (n_documents, n_columns), float32
         Read where they lie; they may be mapped from files.
-    meaning : ndarray of shape (n_documents, n_numbers), float32, optional
-        What `meaning_of` gives for the rows' documents: columns behind those of the rows. Needed with
-        `RankerSettings.meaning` alone.
+    embeddings : ndarray of shape (n_documents, n_numbers), float32, optional
+        What `embeddings_of` gives for the rows' documents: columns behind those of the rows. Needed with
+        `RankerSettings.embeddings` alone.
     settings : RankerSettings
     seed : int
         Of the order in which rows are presented, and of the presumed negatives.
@@ -144,18 +144,18 @@ class Ranker:
         self,
         rows: csr_matrix,
         *,
-        meaning: NDArray[np.float32] | None = None,
+        embeddings: NDArray[np.float32] | None = None,
         settings: RankerSettings = RankerSettings(),
         seed: int = 0,
         n_threads: int | None = None,
     ) -> None:
         self._n_terms, entries = rows.shape[1], np.diff(rows.indptr)  # how many a text has, tells how long it is
-        if settings.meaning:
-            if meaning is None:
+        if settings.embeddings:
+            if embeddings is None:
                 raise TextcatError(
-                    "The ranker was given no vectors of meaning: give them, or leave its `meaning` at 0."
+                    "The ranker was given no embeddings: give them, or leave its setting `embeddings` at 0."
                 )
-            rows = hstack([rows, csr_matrix(meaning * np.float32(np.sqrt(settings.meaning)))], "csr", np.float32)
+            rows = hstack([rows, csr_matrix(embeddings * np.float32(np.sqrt(settings.embeddings)))], "csr", np.float32)
         self.settings, self.seed, self.shape = settings, seed, rows.shape
         self._rows = _arrays(rows)
         self._n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // _ENTRIES_OF_A_THREAD))
@@ -231,7 +231,7 @@ class Ranker:
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
         """Return w of the terms and a bias, with which ``x·w + bias`` is the score of a row, without any background.
 
-        What meaning adds to the score is left out.
+        What embeddings add to the score is left out.
 
         Parameters
         ----------

@@ -103,8 +103,8 @@ class Session:
         self._firsts = self._groups == np.arange(len(pool), dtype=self._groups.dtype)
         self._sizes = np.bincount(self._groups, minlength=len(pool)).astype(np.int32)
         self._n_groups = int(self._firsts.sum())
-        meaning = pool.meaning() if settings.meaning else None
-        self._ranker = Ranker(pool.rows, meaning=meaning, settings=settings, seed=self.seed)
+        embeddings = pool.embeddings() if settings.embeddings else None
+        self._ranker = Ranker(pool.rows, embeddings=embeddings, settings=settings, seed=self.seed)
         self._descriptions = Descriptions(pool.features)
         self._rankings: dict[str, _Ranking] = {}
         self._priors: dict[str, Weights] = {}
@@ -153,8 +153,8 @@ class Session:
         """
         if not 0 <= overlap <= 1:
             raise TextcatError(f"The share of documents that everybody is asked for cannot be {overlap}: give 0 to 1.")
-        if settings and settings.meaning:
-            pool.meaning()  # what stands against it, stands against it before anything is kept
+        if settings and settings.embeddings:
+            pool.embeddings()  # what stands against it, stands against it before anything is kept
         place = None if folder is None else Path(folder).expanduser()
         header = {
             "pool": _path_from(place, pool.folder),

@@ -239,14 +239,14 @@ class Case:
     rows: csr_matrix
     labels: NDArray[np.bool_]
     examples: Examples | None = None  # rows of its description, for the start from there
-    meaning: NDArray[np.float32] | None = None  # of its documents, for rankers that use it
+    embeddings: NDArray[np.float32] | None = None  # of its documents, for rankers that use it
 
     @cached_property
     def checksum(self) -> str:
         """What tells these rows and labels from others."""
         digest = hashlib.sha256(np.packbits(self.labels).data)
         parts = [] if self.examples is None else [self.examples.rows.data, self.examples.rows.indices]
-        parts += [] if self.meaning is None else [self.meaning]
+        parts += [] if self.embeddings is None else [self.embeddings]
         for array in (self.rows.data, self.rows.indices, self.rows.indptr, *parts):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
@@ -258,7 +258,7 @@ def cases_of(
     topics: Sequence[str] | None = None,
     description: str = "",
     *,
-    meaning: bool = False,
+    embeddings: bool = False,
 ) -> list[Case]:
     """Return topics of a corpus over the rows of its training and test documents.
 
@@ -271,7 +271,7 @@ def cases_of(
         By default all of the corpus. Those that no document has, or all have, are left out.
     description : str
         The topic in words, besides its name; by default its description in the corpus, or else its names.
-    meaning : bool, default=False
+    embeddings : bool, default=False
         With what documents mean, for rankers whose settings ask for it.
 
     Returns
@@ -291,7 +291,7 @@ def cases_of(
             words = described.rows([f"{_words_of(topic)} {about}"])
             examples = Examples(words, np.ones(1, np.int8), np.ones(1))
             name = corpus.name.split(".")[0] or corpus.name  # of a file
-            cases.append(Case(name, topic, pool.rows, labels, examples, pool.meaning() if meaning else None))
+            cases.append(Case(name, topic, pool.rows, labels, examples, pool.embeddings() if embeddings else None))
     return cases
 
 
@@ -420,7 +420,7 @@ def _run_all(tasks: Sequence[tuple[str, Case, Way, int]], n_jobs: int | None) ->
 
 def _run(key: str, case: Case, way: Way, seed: int) -> tuple[str, Result]:
     began = time.process_time()
-    more = {"meaning": case.meaning} if way.settings and way.settings.meaning else {}
+    more = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
     ranker = way.make(case.rows, settings=way.settings, seed=seed, **more)
     stops: dict[str, int] = {}
     looked = 0.0

