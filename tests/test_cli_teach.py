@@ -153,7 +153,7 @@ def test_single_keys_are_enough_in_a_terminal_and_ctrl_c_says_how_to_go_on(tmp_p
     )
     os.close(theirs)
     try:
-        for key in (b"y", b"n", b"y"):
+        for key in (b"y", b"n", "é".encode(), b"y"):  # one that is no answer is asked for again
             read_until(process.stdout, b"q end) ")
             os.write(terminal, key)
         read_until(process.stdout, b"q end) ")

@@ -1,6 +1,9 @@
 """Ask for documents in a terminal: one key, or a line, an answer."""
 
+import os
 import sys
+from codecs import getincrementaldecoder
+from select import select
 from typing import TYPE_CHECKING, Any
 
 from textcat.cli import common
@@ -15,6 +18,7 @@ _KEYS = "y yes, n no, s skip, u undo, / search, q end"
 _SHOWN = 2000  # characters of a text
 _FOUND = 10
 _EVERY = 10  # answers, after which it is said how far one is
+_WAIT = 0.2  # seconds
 
 
 def ask(session: "Session", topics: list[str], person: str) -> None:
@@ -140,9 +144,25 @@ class _Keys:
         if not self._single:
             return self.line(prompt)
         self._show(prompt)
-        key = sys.stdin.read(1)
+        key = self._pressed()
         self._show(f"{key.strip()}\n")
         return None if key in ("", "\x04") else key
+
+    def _pressed(self) -> str:
+        """Return a key, "" at the end of input.
+
+        Ctrl-C that comes when a wait is just about to begin is heard behind it: so no wait is long.
+        """
+        terminal, decoder = sys.stdin.fileno(), getincrementaldecoder(sys.stdin.encoding)("replace")
+        key = ""
+        while not key:
+            while not select([terminal], [], [], _WAIT)[0]:
+                pass
+            byte = os.read(terminal, 1)
+            key = decoder.decode(byte, final=not byte)
+            if not byte:
+                break
+        return key
 
     def line(self, prompt: str) -> str | None:
         """Return a line; None if the input has ended."""
