@@ -225,7 +225,7 @@ def test_the_model_is_read_from_a_named_folder_and_checked(files, monkeypatch, w
 def test_the_model_is_fetched_once_and_what_cannot_be_fetched_is_told(files, tmp_path_factory, monkeypatch, weights):
     monkeypatch.delenv("TEXTCAT_MINILM", raising=False)
     cache = tmp_path_factory.mktemp("cache")
-    monkeypatch.setattr(pooch, "os_cache", lambda name: cache / name)
+    monkeypatch.setattr(embeddings, "user_cache", lambda: cache)
     fetched = []
 
     def download(url, target, registry):
@@ -237,7 +237,7 @@ def test_the_model_is_fetched_once_and_what_cannot_be_fetched_is_told(files, tmp
         table = embeddings._model.__wrapped__().table
         assert np.array_equal(table, weights["embeddings.word_embeddings.weight"])
     assert [url.rpartition("/")[2] for url in fetched] == ["model.safetensors", "tokenizer.json"]
-    (cache / "textcat" / "all-MiniLM-L6-v2" / "model.safetensors").unlink()
+    (cache / "all-MiniLM-L6-v2" / "model.safetensors").unlink()
     (files / "model.safetensors").write_bytes(b"of somebody else")
     with pytest.raises(TextcatError, match=r"Cannot fetch https://huggingface.co/.*model.safetensors \(ValueError\)"):
         embeddings._model.__wrapped__()

@@ -321,6 +321,13 @@ def installed_version(name: str) -> str:
     return version(name)
 
 
+def user_cache() -> Path:
+    """Return the user's folder for what can be fetched or made again; it need not exist."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("textcat", appauthor=False)
+
+
 def sha256_of_file(file: Path | BinaryIO) -> str:
     """Return the sha256 of a file, or of what follows in an open one, in hexadecimal digits."""
     if isinstance(file, Path):

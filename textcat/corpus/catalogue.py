@@ -20,7 +20,7 @@ from textcat.corpus.descriptions import _read_descriptions
 from textcat.corpus.vocabulary import Vocabulary, _of_stream
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.files import similar_files
+from textcat.files import similar_files, user_cache
 from textcat.reading.batches import _DamagedError, _read_documents, folders_of, shared_depth
 from textcat.reading.containers import open_file
 from textcat.reading.formats.annif import SUBJECTS
@@ -48,9 +48,7 @@ _REASONS = {
 
 def cache_folder() -> Path:
     """Return the user's folder for downloaded corpora; it need not exist."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("textcat", appauthor=False) / "corpora"
+    return user_cache() / "corpora"
 
 
 def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:

@@ -26,7 +26,7 @@ from textcat.features.affixes import (
     _Regexes,
     _regexes_of,
 )
-from textcat.files import _write_atomically, installed_version
+from textcat.files import _write_atomically, installed_version, user_cache
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
@@ -113,12 +113,10 @@ def _keep_tables(tables: LanguageTables) -> None:
 
 
 def _cache_file(lang: str) -> Path:
-    from platformdirs import user_cache_path
-
     if not lang.isidentifier():
         raise FileNotFoundError(lang)  # no code of a language, which might name a file elsewhere
     name = f"{lang}-{installed_version('spacy')}-{_FORMAT}.json"
-    return user_cache_path("textcat", appauthor=False) / "languages" / name
+    return user_cache() / "languages" / name
 
 
 def _read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -> LanguageTables | None:

@@ -6,7 +6,6 @@ beside its row. The model is fetched once, and runs on numpy alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from textcat.errors import TextcatError, install_hint
+from textcat.files import sha256_of_file, user_cache
 
 _NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _URL = f"https://huggingface.co/{_NAME}/resolve/main/"
@@ -176,7 +176,7 @@ def _file(name: str) -> Path:
     if folder := os.environ.get(_VARIABLE):
         path = Path(folder).expanduser() / name
         try:
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            found = sha256_of_file(path)
         except OSError as error:
             raise TextcatError(
                 f"{_VARIABLE} is {folder}, and {path} cannot be read ({error.strerror}): {by_hand}."
@@ -186,7 +186,7 @@ def _file(name: str) -> Path:
         return path
     import pooch
 
-    cache = pooch.create(pooch.os_cache("textcat") / "all-MiniLM-L6-v2", _URL, registry=_SHA256)
+    cache = pooch.create(user_cache() / _NAME.rpartition("/")[2], _URL, registry=_SHA256)
     try:
         return Path(cache.fetch(name))
     except (OSError, ValueError) as error:
