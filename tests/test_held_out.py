@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textcat
-from textcat.margin._folds import N_FOLDS, without_folds
+from textcat.margin._folds import N_FOLDS, leave_out_folds
 from textcat.margin._primal import dots
 from textcat.training import selection
 from textcat.training.examples import Examples
@@ -58,7 +58,7 @@ def _compiled(X, fold, label, threshold, alpha, score, order, lambda_, rho, n_pa
     arrays = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
     parts = [np.asarray(part, dtype) for part in (label, threshold, alpha, score)]
     settings = np.asarray(order, np.int64), lambda_, rho, n_passes, own, work
-    result = without_folds(*arrays, np.arange(len(X)), np.asarray(fold, np.int64), *parts, *settings)
+    result = leave_out_folds(*arrays, np.arange(len(X)), np.asarray(fold, np.int64), *parts, *settings)
     assert not work.any()
     return result
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import other_corpora
-import scipy.sparse as sp
 from machine import Conditions
 
 from textcat.documents import Corpus
 from textcat.evaluation.thresholds import _choose
 from textcat.recipe import read_recipe
-from textcat.training.examples import Examples, _CountedCorpus
+from textcat.training.examples import _CountedCorpus
 from textcat.training.selection import _folds, _held_out_scores, _out_of_fold_scores
 
 RECIPES = ("best", "paum")
@@ -26,7 +25,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
     """Write the table of thresholds; rounds are not needed, as times are those of the processor."""
     conditions = Conditions(" and ".join(RECIPES))
     with tempfile.TemporaryDirectory() as name:
-        corpora = [corpus, *other_corpora._others(Path(name), quick=corpus.name == "newswire")]
+        corpora = [corpus, *other_corpora.open_others(Path(name), quick=corpus.name == "newswire")]
         rows = [row for each in corpora for recipe in RECIPES for row in _rows(each, recipe)]
     return f"""## (f) Thresholds
 
@@ -55,7 +54,7 @@ def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:
     ways = {
         "as shipped": lambda: _held_out_scores(examples, learner, fold_of),
         "five full folds": lambda: _out_of_fold_scores(examples, learner, fold_of),
-        "no folds": lambda: _of_training(examples, learner, len(trained)),
+        "no folds": lambda: learner.decision_function(examples.rows[: len(trained)]),
     }
     scores, rows = learner.decision_function(new), []
     for way, score in ways.items():
@@ -73,10 +72,6 @@ def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _of_training(examples: Examples, learner: Any, n: int) -> np.ndarray:
-    return learner.decision_function(sp.csr_matrix(examples.rows[:n]))
 
 
 def _figures(decisions: np.ndarray, probabilities: np.ndarray, truth: np.ndarray) -> dict[str, str]:

@@ -34,7 +34,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
     ways = Conditions(" and ".join(whole_way.RECIPES))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        others = list(_others(folder, quick=corpus.name == "newswire"))
+        others = list(open_others(folder, quick=corpus.name == "newswire"))
         rows = [row for each in others for row in _whole_rows(each, folder, rounds)]
         whole = ways.table(rows) if rows else "No other corpus is here.\n"
     learning = Conditions("best")
@@ -60,7 +60,7 @@ float64, made beforehand; to it a description is a negative example of all other
 {training}"""
 
 
-def _others(folder: Path, *, quick: bool) -> Iterator[Corpus]:
+def open_others(folder: Path, *, quick: bool) -> Iterator[Corpus]:
     """Open those that are here; for a quick look only a few titles."""
     if not quick and _locate(card(NEWSGROUPS)):
         yield open_corpus(NEWSGROUPS, download=False)

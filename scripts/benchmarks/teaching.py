@@ -73,7 +73,7 @@ class Space(NamedTuple):
     keep: Path | None  # where results stay
     seeds: int
     jobs: int
-    embeddings: bool = False  # rank by it, too
+    embeddings: bool = False  # rank by them, too
 
     @property
     def way(self) -> Way:

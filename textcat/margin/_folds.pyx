@@ -28,7 +28,7 @@ cdef inline void add(real *total, real factor, const real *lanes) noexcept nogil
         total[l] += factor * lanes[l]
 
 
-def without_folds(
+def leave_out_folds(
     const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, const int64_t[::1] rows,
     const int64_t[::1] fold, const real[::1] label, const real[::1] threshold, const real[::1] alpha,
     const real[::1] score, const int64_t[::1] order, double lambda_, double rho, int n_passes, real own, real[:, ::1] work,

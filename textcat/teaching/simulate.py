@@ -272,7 +272,7 @@ def cases_of(
     description : str
         The topic in words, besides its name; by default its description in the corpus, or else its names.
     embeddings : bool, default=False
-        With what documents mean, for rankers whose settings ask for it.
+        With the documents' embeddings, for rankers whose settings ask for them.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from textcat.evaluation.metrics import _average_precisions
 from textcat.evaluation.ranking import DEFAULT_BANDS, Band, _bands
 from textcat.features._rows import release_memory
 from textcat.features.tokens import Tokens
-from textcat.margin._folds import N_FOLDS, without_folds
+from textcat.margin._folds import N_FOLDS, leave_out_folds
 from textcat.margin._primal import dots
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
@@ -48,7 +48,7 @@ _N_RARE = 30
 
 # Of `_held_out_scores`, chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
 # Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
-_NEAR = _OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
+_OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
 _ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
 _NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same negatives, where a solution is changed and not made anew
 _PASSES, _OWN = 2, 0.4
@@ -189,6 +189,7 @@ class _Topics:
         self.rows: sp.csr_matrix = rows if sp.issparse(rows) else rows[:]  # of rows on disk, whose entries stay there
         self._arrays = self.rows.indptr.astype(np.int64), self.rows.indices, self.rows.data
         n_rows, n_topics = examples.labels.shape
+        self._n_documents = len(fold_of)
         self._fold_of = np.append(fold_of, np.full(n_rows - len(fold_of), -1))  # -1: in no fold
         self._documents = [np.flatnonzero(fold_of == fold) for fold in range(fold_of.max() + 1)]
         self._positives = rows_by_column(examples.labels)
@@ -203,7 +204,7 @@ class _Topics:
         """Write the scores of documents by a topic's rankers without the fold of each, for some of the folds."""
         left_out, solution = self._left_out[topic], self._solutions[topic]
         sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
-        of_whole = sums + sums.dtype.type(solution.bias)
+        of_whole = sums + sums.dtype.type(solution.bias)  # of all rows
         if _is_near_minimum(self._rules[topic], self._settings["lambda_"]):
             scores[:] = of_whole[: len(scores)] + self._changes(topic, of_whole)
         else:
@@ -223,15 +224,14 @@ class _Topics:
         order = np.random.default_rng(0).permutation(len(kept))  # documents may be sorted by topic
         if not hasattr(self._work, "lanes"):
             self._work.lanes = np.zeros((self.rows.shape[1], N_FOLDS + 1), dtype)
-        fold_of, n_documents = self._fold_of, sum(map(len, self._documents))
-        changes = np.zeros(n_documents, dtype)
+        fold_of, changes = self._fold_of, np.zeros(self._n_documents, dtype)
         for first in range(0, len(self._documents), N_FOLDS):
             lane = fold_of - first
-            lane[(fold_of < 0) | (lane < 0) | (lane >= N_FOLDS)] = -1
+            lane[(lane < 0) | (lane >= N_FOLDS)] = -1  # as rows in no fold are, whose number is -1
             parts = kept, lane[kept], label[kept], threshold, alpha[kept], scores[kept], order
             limits = self._settings["lambda_"], self._settings["rho"], _PASSES, _OWN
-            of_rows, of_folds = without_folds(*self._arrays, *parts, *limits, self._work.lanes)
-            here = np.flatnonzero(lane[:n_documents] >= 0)
+            of_rows, of_folds = leave_out_folds(*self._arrays, *parts, *limits, self._work.lanes)
+            here = np.flatnonzero(lane[: self._n_documents] >= 0)
             changes[here] = of_folds[lane[here]]
             is_here = lane[kept] >= 0
             changes[kept[is_here]] = of_rows[is_here]
@@ -258,14 +258,13 @@ class _Topics:
     def _deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
         """Return the rows that may cause an update, ascending, given the scores of all."""
         of_support, of_documents, least = near or (_OF_SUPPORT, _OF_DOCUMENTS, _LEAST)
-        n_documents = len(scores) - int((self._fold_of < 0).sum())
         support, positives = self._solutions[topic].support, self._positives[topic]
         decides = np.zeros(self.rows.shape[0], bool)
         decides[support] = True
         decides[positives] = True
         decides[self._left_out[topic]] = True  # for now: they are none of the rest
-        rest = np.flatnonzero(~decides[:n_documents])
-        n_near = min(int(of_support * len(support) + max(of_documents * n_documents, least)), len(rest))
+        rest = np.flatnonzero(~decides[: self._n_documents])
+        n_near = min(int(of_support * len(support) + max(of_documents * self._n_documents, least)), len(rest))
         if n_near:
             decides[rest[np.argpartition(-scores[rest], n_near - 1)[:n_near]]] = True
         decides[self._left_out[topic]] = False
