@@ -292,7 +292,11 @@ def test_reuters_is_ranked_as_the_readme_says_and_as_well_as_the_paper(reuters_a
     readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     assert f"| `{recipe}` | {' / '.join(precision)} | {' / '.join(sparsity)} |" in readme
     if recipe == "best":  # what the quickstart prints
-        printed = {"macro-averaged precision": precision, "average sparsity": sparsity, "macro F1": figures("macro_f1", 3)}
+        printed = {
+            "macro-averaged precision": precision,
+            "average sparsity": sparsity,
+            "macro F1": figures("macro_f1", 3),
+        }
         printed["micro F1"] = figures("micro_f1", 3)
         for title, values in printed.items():
             assert re.search(rf"^{title} +{' +'.join(map(re.escape, values))}$", readme, re.MULTILINE), title
