@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.metrics import f1_score
 
-from textcat.evaluation._sigmoid import expit
+from textcat.evaluation._sigmoid import expit, fit_curve
 from textcat.evaluation.thresholds import Calibration, _expected_f1_cut, _p_cut, _s_cut
 
 TIED = st.sampled_from([-1.5, 0.0, 0.1, 2.0])
@@ -162,6 +162,17 @@ def test_without_shrinkage_every_topic_has_platts_own_curve():
     for t in range(labels.shape[1]):
         theirs = _SigmoidCalibration().fit(scores[:, t].astype(float), labels[:, t])
         assert (fitted.a[t], fitted.b[t]) == pytest.approx((-theirs.a_, -theirs.b_), rel=1e-3)
+
+
+@given(st.integers(0, 1000), st.floats(-3, 3), st.floats(-3, 3))
+def test_a_curve_is_fitted_where_the_loss_is_level_whatever_the_start(seed, a, b):
+    random = np.random.default_rng(seed)
+    z, target, offset, weight = random.normal(size=30), random.random(30), random.normal(size=30), random.random(30)
+    fitted = fit_curve(z, target, offset, weight, (a, b))
+    assert fitted == pytest.approx(fit_curve(z, target, offset, weight), abs=1e-9)
+    error = weight * (expit(fitted[0] * z + fitted[1] + offset) - target)
+    assert abs(error.sum()) < 1e-9
+    assert abs(error @ z) < 1e-9 if fitted[0] > 0 else fitted[0] == 0 and error @ z > -1e-9
 
 
 @given(st.integers(0, 1000), st.floats(0, 100))

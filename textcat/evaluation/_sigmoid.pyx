@@ -1,9 +1,15 @@
-"""Compiled: the logistic function, so that serving need not import scipy.special, which takes longer than to tag."""
+"""Compiled: the logistic function, as importing that of scipy.special takes longer than to tag, and fits of it."""
 
-from libc.math cimport exp
+from libc.math cimport exp, fabs, fmax, log
 from libc.stddef cimport ptrdiff_t
 
 import numpy as np
+
+cdef enum:
+    MAX_STEPS = 100
+
+cdef double LAST_STEP = 1e-6  # of a and b; its square is what remains behind it
+cdef double RIDGE = 1e-12  # keeps the Newton step finite where all scores are equal
 
 
 def expit(x):
@@ -15,3 +21,58 @@ def expit(x):
         for i in range(out.shape[0]):
             out[i] = 1 / (1 + exp(-out[i]))
     return values
+
+
+cdef struct Sums:
+    double loss, a, b, aa, ab, bb
+
+
+cdef Sums look(
+    const double[::1] z, const double[::1] target, const double[::1] offset, const double[::1] weight,
+    double a, double b,
+) noexcept nogil:
+    """Return the loss at a and b, and its first and second derivatives."""
+    cdef Sums sums = Sums(0, 0, 0, RIDGE, 0, RIDGE)
+    cdef double f, small, p, error, bent
+    cdef ptrdiff_t i
+    for i in range(z.shape[0]):
+        f = a * z[i] + b + offset[i]
+        small = exp(-fabs(f))
+        p = (1 if f >= 0 else small) / (1 + small)
+        error = weight[i] * (p - target[i])
+        bent = weight[i] * (p * (1 - p))
+        sums.loss += weight[i] * (fmax(f, 0) + log(1 + small) - target[i] * f)
+        sums.a += error * z[i]
+        sums.b += error
+        sums.aa += bent * z[i] * z[i]
+        sums.ab += bent * z[i]
+        sums.bb += bent
+    return sums
+
+
+def fit_curve(
+    const double[::1] z, const double[::1] target, const double[::1] offset, const double[::1] weight, start=(0.0, 0.0)
+):
+    """Return the a >= 0 and b that minimise the weighted log loss of ``expit(a*z + b + offset)``, found from a start.
+
+    Newton's method with halved steps, as Lin, Lin and Weng ("A note on Platt's probabilistic outputs for support vector
+    machines", 2007) fit Platt's curve. The loss is convex: if its minimum has a negative slope, the best has none.
+    """
+    cdef double a = start[0], b = start[1], to_a, to_b
+    cdef Sums here, there
+    cdef int n
+    with nogil:
+        here = look(z, target, offset, weight, a, b)
+        for n in range(MAX_STEPS):
+            to_a = (here.ab / here.bb * here.b - here.a) / (here.aa - here.ab / here.bb * here.ab)
+            to_b = -(here.b + here.ab * to_a) / here.bb
+            while fmax(fabs(to_a), fabs(to_b)) > LAST_STEP:
+                there = look(z, target, offset, weight, a + to_a, b + to_b)
+                if there.loss <= here.loss:
+                    break
+                to_a, to_b = to_a / 2, to_b / 2
+            a, b = a + to_a, b + to_b
+            if fmax(fabs(to_a), fabs(to_b)) <= LAST_STEP:
+                break
+            here = there
+    return (a, b) if a >= 0 else fit_curve(np.zeros(z.shape[0]), target, offset, weight)

@@ -8,6 +8,7 @@ and `scores` are those of `textcat.evaluation.metrics`, but that a document whos
 topic's sample.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,15 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.evaluation._sigmoid import expit
+from textcat.evaluation._sigmoid import expit, fit_curve
 from textcat.evaluation.metrics import _checked, _Places
 
 STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")
 
-_MAX_STEPS = 100
-_SMALLEST_STEP = 1e-8  # of a and b, over standardised scores
 _MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # the loss of a cell's mean is off by less than 1e-5 of it
-_RIDGE = 1e-12  # keeps the Newton step finite where all scores of a topic are equal
 
 
 def _s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
@@ -139,27 +137,26 @@ class Calibration:
         held-out halves of Reuters-21578's training documents.)
         """
         samples = [_standardised(*sample) for sample in _samples(scores, Y)]
-        if not any(len(sample.z) for sample in samples):
+        if not any(len(sample.curve[0]) for sample in samples):
             raise ValueError("Probabilities cannot be learnt without a document.")
-        n, n_positives, mean, deviation = np.array([sample.facts for sample in samples]).reshape(-1, 4).T
+        n_positives, prior, mean, deviation = np.array([sample.facts for sample in samples]).T
         own_part = n_positives / np.maximum(n_positives + shrinkage, 1)
-        own = np.array([_sigmoid(sample.z, sample.target, 0.0, sample.weight) for sample in samples]).reshape(-1, 2)
-        priors = _logit((n_positives + 0.5) / (n + 1))
-        z, targets, weights = (np.concatenate([sample[k] for sample in samples] or [np.empty(0)]) for k in range(3))
-        sizes = [len(sample.z) for sample in samples]
-        shared = _sigmoid(z, targets, np.repeat(priors, sizes), weights * np.repeat(1 - own_part, sizes))
+        together = [np.concatenate(arrays) for arrays in zip(*(sample.curve for sample in samples), strict=True)]
+        together[-1] *= np.repeat(1 - own_part, [len(sample.curve[0]) for sample in samples])
+        shared = (0.0, 0.0)
+        for step in (16, 1):  # what fits a sixteenth of them is near to what fits all
+            shared = fit_curve(*(array[::step].copy() for array in together), shared)
+        own = np.array([fit_curve(*sample.curve, shared) for sample in samples])
         a = own_part * own[:, 0] + (1 - own_part) * shared[0]
-        b = own_part * own[:, 1] + (1 - own_part) * (shared[1] + priors)
+        b = own_part * own[:, 1] + (1 - own_part) * shared[1] + prior
         return cls(a / deviation, b - a * mean / deviation)
 
 
 class _Standardised(NamedTuple):
-    """A topic's sample: scores of mean 0 and deviation 1, Platt's labels, and how many documents each stands for."""
+    """A topic's sample, of scores with mean 0 and deviation 1."""
 
-    z: NDArray[np.float64]
-    target: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    facts: tuple[int, int, float, float]  # documents, positives among them, mean, deviation
+    curve: tuple[NDArray[np.float64], ...]  # scores, Platt's labels, logit of the prior, documents each stands for
+    facts: tuple[float, float, float, float]  # positives, logit of the prior, mean, deviation
 
 
 def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
@@ -176,56 +173,17 @@ def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Stan
         weight = count[count > 0].astype(np.float64)
         negatives = total[count > 0] / weight
     right, wrong = (n_positives + 1) / (n_positives + 2), 1 / (n - n_positives + 2)
-    return _Standardised(
-        np.concatenate([z[is_positive], negatives]),
-        np.concatenate([np.full(n_positives, right), np.full(len(negatives), wrong)]),
-        np.concatenate([np.ones(n_positives), weight]),
-        (n, n_positives, mean, deviation),
-    )
+    z = np.concatenate([z[is_positive], negatives])
+    target = np.repeat([right, wrong], [n_positives, len(negatives)])
+    prior = math.log((n_positives + 0.5) / (n - n_positives + 0.5))
+    curve = z, target, np.full(len(z), prior), np.concatenate([np.ones(n_positives), weight])
+    return _Standardised(curve, (n_positives, prior, mean, deviation))
 
 
 def _logit(p: Any) -> Any:
     from scipy.special import logit  # here, so that tagging need not import it
 
     return logit(p)
-
-
-def _sigmoid(
-    z: NDArray[np.float64], targets: NDArray[np.float64], offsets: ArrayLike = 0.0, weights: ArrayLike = 1.0
-) -> NDArray[np.float64]:
-    """Return the a ≥ 0 and b that minimise the weighted log loss of ``sigmoid(a·z + b + offsets)``.
-
-    Newton's method with halved steps, as Lin, Lin and Weng ("A note on Platt's probabilistic outputs for support vector
-    machines", 2007) fit Platt's curve. The loss is convex: if its minimum has a negative slope, the best has none.
-    """
-    weights = np.broadcast_to(np.asarray(weights, np.float64), z.shape)
-    total = float(weights.sum())
-    if not total:
-        return np.zeros(2)
-    curve = np.array([0.0, _logit((weights * targets).sum() / total) - (weights * offsets).sum() / total])
-    loss, p = _log_loss(curve[0] * z + curve[1] + offsets, targets, weights)
-    for _ in range(_MAX_STEPS):
-        error, curvature = weights * (p - targets), weights * (p * (1 - p))
-        bent = curvature * z
-        hessian = np.array([[(bent * z).sum() + _RIDGE, bent.sum()], [bent.sum(), curvature.sum() + _RIDGE]])
-        step = np.linalg.solve(hessian, -np.array([(error * z).sum(), error.sum()]))
-        before = loss
-        while np.abs(step).max() > _SMALLEST_STEP:
-            loss, p = _log_loss((curve[0] + step[0]) * z + (curve[1] + step[1]) + offsets, targets, weights)
-            if loss <= before:
-                break
-            step /= 2
-        else:
-            break
-        curve += step
-    return curve if curve[0] >= 0 else _sigmoid(np.zeros_like(z), targets, offsets, weights)
-
-
-def _log_loss(f: NDArray[np.float64], targets: NDArray[np.float64], weights: NDArray[np.float64]) -> Any:
-    """Return the weighted log loss of ``sigmoid(f)``, and these probabilities."""
-    small = np.exp(-np.abs(f))
-    loss = weights * (np.maximum(f, 0) + np.log1p(small) - targets * f)
-    return float(loss.sum()), np.where(f >= 0, 1.0, small) / (1 + small)
 
 
 def _choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) -> tuple[NDArray[Any], Calibration]:
