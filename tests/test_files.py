@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, _did_you_mean, similar_files
 from textcat.files import (
     KeptResults,
-    _did_you_mean,
     _has_type,
     _parse_value,
     _write_atomically,
@@ -21,7 +20,6 @@ from textcat.files import (
     installed_version,
     journal_line,
     read_journal,
-    similar_files,
 )
 
 

@@ -1,4 +1,8 @@
-"""The one exception that explains a user's mistake, or bad input, in a sentence; and how to install an extra."""
+"""The one exception that explains a user's mistake, or bad input, in a sentence; and what such sentences end in."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
 
 DISTRIBUTION = "textcat-margin"  # the name on the package index, where `textcat` is somebody else's
 
@@ -10,3 +14,18 @@ class TextcatError(Exception):
 def install_hint(extra: str) -> str:
     """Return the command that installs an optional part, such as "pip install 'textcat-margin[cluster]'"."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def _did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` with the nearest known name, or an empty string if none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(wrong, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def similar_files(path: Path) -> str:
+    """Return `` Did you mean 'folder/x'?`` with the name most like that of a missing path, or an empty string."""
+    if path.exists() or not path.parent.is_dir():
+        return ""
+    return _did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])

@@ -13,11 +13,10 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Union, get_args, get_origin
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, similar_files
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,12 +43,6 @@ def shipped(folder: str) -> Path:
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
-def _did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` with the nearest known name, or an empty string if none is near."""
-    near = get_close_matches(wrong, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
-
-
 def _read_toml(path: Path, what: str) -> dict[str, Any]:
     """Read a TOML file; raise a TextcatError if that cannot be done, which says `what` it is: "recipe", "card"."""
     try:
@@ -59,13 +52,6 @@ def _read_toml(path: Path, what: str) -> dict[str, Any]:
     # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
     except (ValueError, RecursionError) as error:
         raise TextcatError(f"The {what} {path} is not valid TOML: {error}.") from error
-
-
-def similar_files(path: Path) -> str:
-    """Return `` Did you mean 'folder/x'?`` with the name most like that of a missing path, or an empty string."""
-    if path.exists() or not path.parent.is_dir():
-        return ""
-    return _did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])
 
 
 def _parse_value(text: str, annotation: Any) -> Any:

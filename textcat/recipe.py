@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, _did_you_mean
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.evaluation.top import MANY_TOPICS
-from textcat.files import _did_you_mean, _has_type, _parse_value, _read_toml, describe_type, shipped
+from textcat.files import _has_type, _parse_value, _read_toml, describe_type, shipped
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, get_type_hints
 
 from textcat.documents import TOPIC_RULES
-from textcat.errors import TextcatError
-from textcat.files import _did_you_mean, _has_type, _read_toml, describe_type, shipped
+from textcat.errors import TextcatError, _did_you_mean
+from textcat.files import _has_type, _read_toml, describe_type, shipped
 from textcat.reading.formats import rcv1
 from textcat.reading.records import LAST, InputSettings, LabelSettings
 from textcat.reading.sources import FOLDERS, named_format, plain_name

@@ -19,8 +19,8 @@ from textcat.corpus.cards import Card, _holds_documents, card, cards, tree_diges
 from textcat.corpus.descriptions import _read_descriptions
 from textcat.corpus.vocabulary import Vocabulary, _of_stream
 from textcat.documents import Corpus
-from textcat.errors import TextcatError
-from textcat.files import similar_files, user_cache
+from textcat.errors import TextcatError, similar_files
+from textcat.files import user_cache
 from textcat.reading.batches import _DamagedError, _read_documents, folders_of, shared_depth
 from textcat.reading.containers import open_file
 from textcat.reading.formats.annif import SUBJECTS

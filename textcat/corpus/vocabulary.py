@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from textcat.errors import TextcatError, install_hint
-from textcat.files import similar_files
+from textcat.errors import TextcatError, install_hint, similar_files
 from textcat.reading.containers import open_file
 from textcat.reading.records import UnreadableError
 from textcat.reading.sources import plain_name

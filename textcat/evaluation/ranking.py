@@ -14,9 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, _did_you_mean
 from textcat.evaluation import metrics
-from textcat.files import _did_you_mean
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from textcat.errors import TextcatError
-from textcat.files import _did_you_mean
+from textcat.errors import TextcatError, _did_you_mean
 
 if TYPE_CHECKING:
     from textcat.papers.experiments import Experiment

@@ -6,8 +6,7 @@ import re
 import secrets
 from pathlib import Path
 
-from textcat.errors import TextcatError
-from textcat.files import similar_files
+from textcat.errors import TextcatError, similar_files
 
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+sha256:([0-9a-f]{64})")
 _PREFIX = "tc_"

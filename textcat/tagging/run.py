@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
-from textcat.errors import TextcatError
-from textcat.files import _did_you_mean, installed_version
+from textcat.errors import TextcatError, _did_you_mean
+from textcat.files import installed_version
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading.batches import _read_batches

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from textcat.errors import TextcatError
-from textcat.files import similar_files
+from textcat.errors import TextcatError, similar_files
 from textcat.teaching.pool import Pool, PoolError
 
 

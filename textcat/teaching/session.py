@@ -15,8 +15,7 @@ import numpy as np
 from scipy.sparse import vstack
 
 from textcat.documents import Document
-from textcat.errors import TextcatError
-from textcat.files import _did_you_mean
+from textcat.errors import TextcatError, _did_you_mean
 from textcat.teaching import prior
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.journal import SessionJournal

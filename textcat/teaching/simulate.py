@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from textcat.documents import Corpus
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, _did_you_mean
 from textcat.evaluation.metrics import _average_precisions
-from textcat.files import KeptResults, _did_you_mean, _parse_value
+from textcat.files import KeptResults, _parse_value
 from textcat.progress import Advance
 from textcat.recipe import Recipe
 from textcat.teaching import measures, stopping

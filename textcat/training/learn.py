@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.documents import Corpus, Document, _documents_of, topic_counts
-from textcat.errors import TextcatError
+from textcat.errors import TextcatError, _did_you_mean
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import TopEvaluation
 from textcat.features.counts import DocumentCounts
-from textcat.files import MANIFEST, _did_you_mean, installed_version
+from textcat.files import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
 from textcat.model.kept import COUNTS
 from textcat.model.known import Known
