@@ -42,6 +42,14 @@ def test_csv_has_a_line_per_topic_and_nothing_where_a_measure_is_not_defined():
     assert none["average_precision"] == none["precision"] == none["recall"] == none["f1"] == ""
 
 
+def write_trec(folder, *arguments, **more):
+    files = export._trec_files(*arguments, **more)
+    folder.mkdir(exist_ok=True)
+    for name, lines in files.items():
+        (folder / name).write_text("".join(lines))
+    return folder / "run.txt", folder / "qrels.txt"
+
+
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
@@ -50,7 +58,7 @@ def test_trec_files_read_back_to_the_same_scores_and_the_same_average_precision(
     labels = np.array([[label] for label, _ in pairs])
     scores = np.array([[score] for _, score in pairs], dtype=np.float32)
     ids = [f"id {place}" for place in range(len(pairs))]
-    run, qrels = export._write_trec(tmp_path_factory.mktemp("trec"), scores, labels, ids, ["a topic"])
+    run, qrels = write_trec(tmp_path_factory.mktemp("trec"), scores, labels, ids, ["a topic"])
     with run.open() as file:
         read = pytrec_eval.parse_run(file)["a%20topic"]
     assert [np.float32(read[f"id%20{place}"]) for place in range(len(ids))] == scores[:, 0].tolist()
@@ -63,16 +71,14 @@ def test_trec_files_read_back_to_the_same_scores_and_the_same_average_precision(
 
 def test_float64_scores_read_back_too(tmp_path):
     scores = np.array([[1 / 3], [np.nextafter(1 / 3, 1)]])
-    run, _ = export._write_trec(tmp_path, scores, [[1], [0]], ["a", "b"], ["t"])
+    run, _ = write_trec(tmp_path, scores, [[1], [0]], ["a", "b"], ["t"])
     assert [float(line.split()[4]) for line in run.read_text().splitlines()] == [scores[1, 0], scores[0, 0]]
 
 
 def test_trec_files_have_the_columns_trec_eval_wants_and_its_order_of_ties(tmp_path):
     scores = np.array([[1.0, 0.0], [1.0, 0.0], [2.0, 0.0]], dtype=np.float32)
     labels = sparse.csr_matrix([[0, 0], [1, 0], [1, 0]])
-    run, qrels = export._write_trec(
-        tmp_path / "new", scores, labels, ["a", "b", "c"], ["tea", "rye"], run_name="my run"
-    )
+    run, qrels = write_trec(tmp_path / "new", scores, labels, ["a", "b", "c"], ["tea", "rye"], run_name="my run")
     assert run.read_text().splitlines() == [
         "tea Q0 c 1 2 my%20run",
         "tea Q0 b 2 1 my%20run",
@@ -87,7 +93,7 @@ def test_trec_files_have_the_columns_trec_eval_wants_and_its_order_of_ties(tmp_p
 @pytest.mark.parametrize(("ids", "wrong"), [(["7", "7"], "'7'"), (["", "7"], "''")])
 def test_document_ids_that_trec_eval_could_not_tell_apart_are_refused(tmp_path, ids, wrong):
     with pytest.raises(TextcatError, match=f"every document, but {wrong} is empty or occurs twice"):
-        export._write_trec(tmp_path, [[1.0], [2.0]], [[1], [0]], ids, ["t"])
+        write_trec(tmp_path, [[1.0], [2.0]], [[1], [0]], ids, ["t"])
     assert not list(tmp_path.iterdir())
 
 

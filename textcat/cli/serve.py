@@ -86,16 +86,25 @@ def _server(
         raise TextcatError(f"Serving needs {error.name}: {install_hint('serve')}.") from error
     from textcat.serving._front import Limits, warn
     from textcat.serving.keys import Keys
-    from textcat.serving.run import cores, is_loopback, labels_of
+    from textcat.serving.run import cores, is_loopback
     from textcat.serving.store import named_folders
 
     known, n = Keys(keys), cores() if workers == -1 else workers
     if not known and not is_loopback(host):
         warn(f"whoever can reach {host} can ask without a key: give --keys FILE, or --host 127.0.0.1")
-    server = Server(named_folders(models), host, port, n, Limits(*limits), known, origins, labels_of(vocabulary))
+    server = Server(named_folders(models), host, port, n, Limits(*limits), known, origins, _labels_of(vocabulary))
     server.log_requests = log == "requests"
 
     def told(url: str, n: int) -> None:
         typer.echo(f"textcat: serving {', '.join(server.folders)} at {url} by {n} processes; Ctrl-C stops.", err=True)
 
     return server.run(told)
+
+
+def _labels_of(vocabulary: Path | None) -> dict[str, str]:
+    """Return the preferred names of topics in a vocabulary."""
+    if vocabulary is None:
+        return {}
+    from textcat.corpus.vocabulary import Vocabulary
+
+    return {topic: names[0] for topic, names in Vocabulary.read(vocabulary).names.items() if names}

@@ -145,6 +145,7 @@ def evaluate(
     """Measure how well a model ranks a corpus' test documents."""
     from textcat.cli import _tables
     from textcat.evaluation import export, significance, top
+    from textcat.files import _write_atomically
     from textcat.model import storage
 
     form = common._form_of(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
@@ -157,7 +158,8 @@ def evaluate(
             which = f"of {len(tagger.topics):,} topics" if of_tops else f"on {evaluation.measured_on}"
             raise TextcatError(f"Of the evaluation {which} no scores were kept.")
         ids = [document.id for document in documents.test]
-        export._write_trec(trec, evaluation.scores, evaluation.relevant, ids, tagger.topics)
+        for name, lines in export._trec_files(evaluation.scores, evaluation.relevant, ids, tagger.topics).items():
+            _write_atomically(trec / name, lines)
     if bootstrap:
         with_intervals = top._with_intervals if of_tops else significance._with_intervals
         evaluation = with_intervals(evaluation, n_resamples=bootstrap)

@@ -3,11 +3,9 @@
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
@@ -18,7 +16,6 @@ from textcat.errors import TextcatError
 from textcat.evaluation.metrics import _checked
 from textcat.evaluation.ranking import Evaluation, TopicQuality
 from textcat.evaluation.top import TopEvaluation
-from textcat.files import _write_atomically
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
@@ -115,15 +112,14 @@ def cell_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _write_trec(
-    folder: str | os.PathLike[str],
+def _trec_files(
     scores: ArrayLike,
     Y: Any,
     document_ids: Sequence[str],
     topics: Sequence[str],
     run_name: str = "textcat",
-) -> tuple[Path, Path]:
-    """Write the rankings as ``run.txt`` and the labels as ``qrels.txt``, as trec_eval reads them.
+) -> dict[str, Iterator[str]]:
+    """Return the lines of two files, as trec_eval reads them: the rankings, ``run.txt``, and the labels, ``qrels.txt``.
 
     A line of the run is ``topic Q0 document rank score run_name``, a line of the qrels ``topic 0 document 1``: the
     topic stands where TREC has its query. Documents that are not in the qrels are not relevant; a topic without a
@@ -131,19 +127,17 @@ def _write_trec(
     many digits as it takes to read the same float back. trec_eval knows no ties: it orders documents of equal score by
     name, backwards, and so do the ranks here: its ``map`` differs from `textcat.evaluation.ranking` where scores are
     equal. Ids and topics are the names of the rows and of the columns: a TextcatError says so if one is empty or occurs
-    twice. The folder is made if absent; files of these names are replaced.
+    twice.
     """
     positives, values = _checked(Y, scores)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
-    run, qrels = Path(folder, "run.txt"), Path(folder, "qrels.txt")
-    _write_atomically(run, _run_lines(values, documents, queries, _trec_names([run_name], "run")[0]))
+    run = _run_lines(values, documents, queries, _trec_names([run_name], "run")[0])
     relevant = (
         f"{query} 0 {documents[document]} 1\n"
         for query, start, end in zip(queries, positives.indptr, positives.indptr[1:], strict=False)
         for document in sorted(positives.indices[start:end])
     )
-    _write_atomically(qrels, relevant)
-    return run, qrels
+    return {"run.txt": run, "qrels.txt": relevant}
 
 
 def _run_lines(scores: np.ndarray, documents: Sequence[str], queries: Sequence[str], run_name: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from textcat.errors import TextcatError
-from textcat.files import FolderFormat
+from textcat.files import MANIFEST, FolderFormat
 
 VOCABULARY = "vocabulary.json"
 TOKENIZER = "tokenizer.json"  # a file that models have whose tokens can mostly be found without spaCy
@@ -57,6 +57,14 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     with MODEL.open(folder) as (manifest, _):
         _check_entries(folder, manifest)
         return manifest
+
+
+def manifest_status(folder: str | os.PathLike[str]) -> os.stat_result | None:
+    """Return what the system says of a model's manifest, which is another file whenever the model is; None if none."""
+    try:
+        return os.stat(os.path.join(folder, MANIFEST))
+    except OSError:
+        return None
 
 
 def _check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from textcat import __version__, papers
@@ -25,7 +25,9 @@ from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.export import markdown_table
 from textcat.files import KeptResults, _read_toml, _write_atomically
 from textcat.papers.datasets import MissingData
-from textcat.progress import Stages
+
+if TYPE_CHECKING:
+    from textcat.progress import Stages
 
 _PACKAGE = Path(__file__).parent.parent
 # What a task's rows depend on; sources of compiled code are in a checkout only, a wheel's are known by its version.
@@ -117,7 +119,7 @@ def results_folder() -> Path:
 
 
 def _run(
-    experiment: Experiment, settings: Settings, folder: Path, *, restart: bool = False, stages: Stages | None = None
+    experiment: Experiment, settings: Settings, folder: Path, *, restart: bool = False, stages: "Stages"
 ) -> Result:
     """Run the tasks of an experiment whose results are not kept, or no longer hold.
 
@@ -129,7 +131,7 @@ def _run(
     """
     if not _can_draw():
         _warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
-    stages, results = stages or Stages(), KeptResults(folder / f"{experiment.name}.jsonl")
+    results = KeptResults(folder / f"{experiment.name}.jsonl")
     records, n_kept = [], 0
     for number, task in enumerate(experiment.tasks, start=1):
         record = None if restart else _kept(results, experiment, task, settings)

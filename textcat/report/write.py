@@ -18,7 +18,6 @@ from textcat.evaluation.top import TopEvaluation
 from textcat.files import _write_atomically
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
-from textcat.recipe import Recipe
 from textcat.report import figures
 from textcat.report.changes import _changes
 from textcat.report.contents import Measured, _contents, _example
@@ -149,18 +148,12 @@ def write_report(
 
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
     """Score the training documents by rankers trained on others; None if the tagger was trained on others itself."""
-    from textcat.training.examples import _CountedCorpus
-    from textcat.training.train import _learnt_out_of_fold, _out_of_fold_scores
+    from textcat.training.train import _cross_validated
 
-    recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
-    if not tagger._was_trained_on(corpus) or not folds or recipe is None or recipe.shortlist or len(corpus.train) < 2:
+    if not folds or not tagger._was_trained_on(corpus):
         return None
-    with stages._stage("cross-validate", folds * len(corpus.topics)) as advance:
-        counted = _CountedCorpus(corpus, recipe)
-        scores = _out_of_fold_scores(counted, recipe, folds, n_jobs=n_jobs, advance=advance)
-        labels = _learnt_out_of_fold(counted.labels, recipe)
-        calibration = Calibration._fit(scores, labels)
-    return _Scored(corpus.train, scores, calibration, labels, _OUT_OF_FOLD.format(folds))
+    found = _cross_validated(tagger, corpus, folds, n_jobs=n_jobs, stages=stages)
+    return found and _Scored(corpus.train, *found, _OUT_OF_FOLD.format(folds))
 
 
 def _measured(

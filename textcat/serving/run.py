@@ -439,12 +439,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def labels_of(vocabulary: Path | None) -> dict[str, str]:
-    """Return the preferred names of topics in a vocabulary."""
-    if vocabulary is None:
-        return {}
-    from textcat.corpus.vocabulary import Vocabulary
-
-    return {topic: names[0] for topic, names in Vocabulary.read(vocabulary).names.items() if names}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import orjson
 
 from textcat.errors import TextcatError
-from textcat.files import MANIFEST
+from textcat.model import manifest_status
 from textcat.serving._problems import Problem
 from textcat.serving._work import Work
 
@@ -138,18 +136,14 @@ class Store:
         tagger, digest = _load_versioned(path, prepare=False)
         tagger.features.tokens_.memo_bytes = _CACHE_BYTES
         tagger.tag(["The first text is slow."])  # as tables of the vocabulary are made for it
-        written = 0.0
-        with suppress(OSError):
-            written = os.stat(path / MANIFEST).st_mtime
+        status = manifest_status(path)
+        written = status.st_mtime if status else 0.0
         return Served(name, digest[:12], tagger, Work(tagger, lambda n: self.on_batch(n)), written)
 
 
 def _identity(folder: Path) -> Identity:
-    try:
-        status = os.stat(folder / MANIFEST)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+    status = manifest_status(folder)
+    return status and (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def named_folders(models: list[str]) -> dict[str, Path]:

@@ -18,7 +18,7 @@ from scipy import sparse
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import _bands
-from textcat.evaluation.thresholds import _choose
+from textcat.evaluation.thresholds import Calibration, _choose
 from textcat.evaluation.top import MANY_TOPICS
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
@@ -433,6 +433,23 @@ def _learnt_out_of_fold(labels: sparse.csc_matrix, recipe: Recipe) -> sparse.csc
     """Return labels without those of topics that cross-validation has nothing to learn from: of a single document."""
     known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
     return labels @ sparse.diags_array(known, dtype=labels.dtype)
+
+
+def _cross_validated(
+    tagger: Tagger, corpus: Corpus, n_folds: int, *, n_jobs: int | None, stages: Stages
+) -> tuple[np.ndarray, Calibration, sparse.csc_matrix] | None:
+    """Score the documents that a tagger was trained on by rankers of its recipe that were not; also curves and labels.
+
+    None if the recipe is not known or has a shortlist, or there is but one document.
+    """
+    recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
+    if recipe is None or recipe.shortlist or len(corpus.train) < 2:
+        return None
+    with stages._stage("cross-validate", n_folds * len(corpus.topics)) as advance:
+        counted = _CountedCorpus(corpus, recipe)
+        scores = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, advance=advance)
+        labels = _learnt_out_of_fold(counted.labels, recipe)
+        return scores, Calibration._fit(scores, labels), labels
 
 
 def _out_of_fold_scores(
