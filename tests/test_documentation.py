@@ -4,9 +4,11 @@
 
 A block is not run if the line before it is an HTML comment that begins with ``not run``, as in ``<!-- not run: takes an
 hour -->``; nor is what needs an absent corpus. A block behind ``<!-- file: NAME -->`` is written to that file, for the
-commands that follow.
+commands that follow. The lines of one behind ``<!-- printed -->`` are among those that the command before it prints;
+what stands before ``…`` begins one.
 """
 
+import inspect
 import json
 import os
 import re
@@ -19,9 +21,16 @@ from pathlib import Path
 import pytest
 
 from textcat import cli
+from textcat.cli.serve import serve
+from textcat.cli.teach import _EXPORTS
+from textcat.corpus.cards import _TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
+from textcat.files import shipped
 from textcat.margin.learners import LEARNERS
+from textcat.reading.formats import FORMATS
 from textcat.recipe import Recipe
+from textcat.teaching.stopping import RULES
+from textcat.training.tune import _SAMPLERS
 
 ROOT = Path(__file__).parent.parent
 CLI_PAGE = ROOT / "docs" / "cli.md"
@@ -49,17 +58,18 @@ COMMANDS = (
     "corpora show",
 )
 BLOCK = re.compile(
-    r"(?:<!-- (?P<mark>not run|file)(?:: (?P<of>[^>]*?))? -->\n)?^```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$",
+    r"(?:<!-- (?P<mark>not run|file|printed)(?:: (?P<of>[^>]*?))? -->\n)?^```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 FIELDS = re.compile(r"(?<=<!-- fields of )(\w+)( -->\n).*?(?=<!-- end of fields -->)", re.DOTALL)
 
 
 def blocks(page):
-    """The blocks of a page that are to be run: their kinds and texts. Of one that is a file, the kind is its name."""
+    """The blocks of a page that are to be run: their kinds and texts. Of one that is a file, the kind is its name;
+    of output, "printed"."""
     found = BLOCK.finditer(page.read_text(encoding="utf-8"))
     return [
-        (block["of"] if block["mark"] == "file" else block["kind"], block["text"])
+        ({"file": block["of"], "printed": "printed"}.get(block["mark"], block["kind"]), block["text"])
         for block in found
         if block["mark"] != "not run"
     ]
@@ -115,7 +125,7 @@ def needs(text, names):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.long
 def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run):
-    names, unavailable, n_run = {}, absent_corpora(), 0
+    names, unavailable, n_run, printed = {}, absent_corpora(), 0, ""
     for kind, text in blocks(page):
         if "." in kind:
             Path(kind).parent.mkdir(parents=True, exist_ok=True)
@@ -128,6 +138,10 @@ def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run):
             code, printed = run(line)
             assert code == 0, f"{line}\n{printed}"
             n_run += 1
+        if kind == "printed":
+            shown = {line.rstrip() for line in printed.splitlines()}
+            for line in filter(None, text.splitlines()):
+                assert any(one.startswith(line[:-1]) if line[-1] == "…" else one == line for one in shown), line
         if kind == "python" and not needs(text, unavailable):
             exec(compile(text, page.name, "exec"), names)
             n_run += 1
@@ -240,11 +254,32 @@ def test_the_page_of_the_recipes_has_every_field():
             assert field.explanation, f"{field.section}.{field.name} is explained nowhere"
 
 
-def test_the_page_of_the_recipes_has_every_strategy_of_tags():
-    page = RECIPES_PAGE.read_text(encoding="utf-8")
-    assert re.findall(r"^\| `([\w-]+)` \|", page.partition("| strategy |")[2].partition("\n\n")[0], re.MULTILINE) == [
-        *STRATEGIES
-    ]
+@pytest.mark.parametrize(
+    ("page", "head", "names"),
+    [
+        ("archives", "format", FORMATS),
+        ("corpora", "name", cards()),
+        ("corpora", "field", _TYPES),
+        ("corpora", "reader", READERS),
+        ("learners", "name", LEARNERS),
+        ("recipes", "`--sampler`", _SAMPLERS),
+        ("recipes", "recipe", [path.stem for path in shipped("models").glob("*.toml")]),
+        ("recipes", "strategy", STRATEGIES),
+        ("teaching", "export", _EXPORTS),
+        ("teaching-stopping", "rule", RULES),
+    ],
+)
+def test_a_table_has_all_that_there_is(page, head, names):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    table = re.search(rf"^\| {head} \|.*\n\|[-|]*\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
+    assert sorted(re.findall(r"`(.*?)`", " ".join(row.split("|")[1] for row in table.splitlines()))) == sorted(names)
+
+
+def test_the_page_of_the_server_has_the_defaults_of_its_limits():
+    limits = re.findall(r"^\| `--([\w-]+) (\d+)`", (ROOT / "docs" / "serving.md").read_text(), re.MULTILINE)
+    assert len(limits) == 5
+    for name, default in limits:
+        assert inspect.signature(serve).parameters[name.replace("-", "_")].default == float(default)
 
 
 def test_the_readme_is_short():

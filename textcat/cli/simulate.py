@@ -38,7 +38,7 @@ def simulate(
     recipe: Annotated[str, Option(help="Recipe of the rows.", autocompletion=common.complete_recipe)] = "teach",
     settings: Annotated[
         list[str] | None,
-        Option("--set", help="Change a setting of the recipe or of the ranker, as in ranker.c=0.2. May be repeated."),
+        Option("--set", help="Change a setting of the recipe or of the ranker, as in ranker.C=0.2. May be repeated."),
     ] = None,
     steps: Annotated[
         str, Option(help="Documents from training to training: 1 up to 100 answers, 5 up to 500, then 10.")

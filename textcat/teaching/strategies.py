@@ -49,8 +49,8 @@ def choose(
         What has been drawn changes with it.
     strategy : str
         "highest": the document with the highest score, of equals the first. "uncertain": that with the score closest
-        to 0. "mixture": every fifth uncertain, as it is drawn. A share behind a colon is of questions "at random": any
-        open document, each as likely.
+        to 0. "mixture": one question in five, drawn at random, is "uncertain", the others "highest". A share behind a
+        colon, as in "highest:0.05", is of questions "at random": any open document, each as likely.
     rng_key : tuple of int or str
         What is drawn is a function of this and of the number of answers: a seed and the name of the topic.
 
