@@ -4,9 +4,11 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -125,13 +127,45 @@ def test_what_is_wrong_is_told_in_a_sentence(run, arguments, code, sentence):
     assert sentence in ended.err
     assert "Traceback" not in ended.err
     assert not Path("x").exists()
+    assert Path("news-session").exists() == ("--example" in arguments)  # all else is known before the archive is read
 
 
-def test_what_begins_a_topic_is_refused_for_one_that_there_is(run):
+def test_the_same_command_goes_on_and_what_begins_a_topic_otherwise_is_refused(run):
+    begin = (*BEGIN, "--example", "d7", "--example", "d3", "--example", "d7", "--strategy", "mixture")
+    for _ in range(2):
+        assert run(*begin, keys="y\n").code == 0
+    assert len(answers()) == 4
+    with Session.open("news-session", read_only=True) as session:
+        assert len(session._journal.lines) == 3
+    for other in (("--query", "workers"), ("--description", "other"), ("--example", "d9")):
+        ended = run(*begin, *other)
+        assert (ended.code, len(answers())) == (1, 4)
+        assert "'strike' already" in ended.err
+
+
+def test_a_pool_that_is_gone_is_made_anew_of_the_same_archive_and_no_other(run):
     run(*BEGIN, keys="y\n")
-    ended = run(*BEGIN)
-    assert (ended.code, answers()) == (1, ["yes"])
-    assert "'strike' already" in ended.err
+    shutil.rmtree("news-session/pool")
+    ended = run("news-session", "--terminal")
+    assert (ended.code, "give `textcat teach` the archive again" in ended.err) == (1, True)
+    assert run("news.jsonl", "-j", 1, "--terminal", keys="n\n").code == 0
+    assert answers() == ["yes", "no"]
+    shutil.rmtree("news-session/pool")
+    with open("news.jsonl", "a") as file:
+        file.write('\n{"id": "new", "text": "new"}')
+    ended = run("news.jsonl", "-j", 1, "--terminal")
+    assert (ended.code, "are not those that the session news-session was begun with" in ended.err) == (1, True)
+
+
+def test_topics_and_documents_that_hold_commands_of_a_terminal_are_only_shown(run):
+    Path("news.jsonl").write_text(json.dumps({"id": "\x1b]0;id\a", "text": "Gold \x1b[2J\r\nfell\x9b31m [/b] today"}))
+    ended = run(*BEGIN[:1], "--topic", "[/x] \x1b[31m", *BEGIN[3:], keys="/gold\n\ny\n")
+    assert ended.code == 0
+    assert not set(ended.out) & {"\x1b", "\x9b", "\a", "\r"}
+    assert "\n␛]0;id␇  highest score" in ended.out
+    assert "\nGold ␛[2J \nfell\ufffd31m [/b] today\n" in ended.out
+    assert " 1 -    ␛]0;id␇  Gold" in ended.out
+    assert "\n[/x] ␛[31m: 1 yes, 0 no of 1" in ended.out
 
 
 def test_a_page_needs_an_extra(run, monkeypatch):
@@ -157,6 +191,12 @@ def test_single_keys_are_enough_in_a_terminal_and_ctrl_c_says_how_to_go_on(tmp_p
             read_until(process.stdout, b"q end) ")
             os.write(terminal, key)
         read_until(process.stdout, b"q end) ")
+        modes = termios.tcgetattr(terminal)
+        modes[3] |= termios.ICANON  # as a shell does after Ctrl-Z
+        termios.tcsetattr(terminal, termios.TCSANOW, modes)
+        read_until(process.stdout, b"q end) ")
+        os.write(terminal, b"n")
+        read_until(process.stdout, b"q end) ")
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     finally:
@@ -164,7 +204,7 @@ def test_single_keys_are_enough_in_a_terminal_and_ctrl_c_says_how_to_go_on(tmp_p
         os.close(terminal)
     assert process.returncode == 130
     assert told.decode().endswith("interrupted; every answer is kept; `textcat teach news-session` goes on.\n")
-    assert answers(tmp_path / "news-session") == ["yes", "no", "yes"]
+    assert answers(tmp_path / "news-session") == ["yes", "no", "yes", "no"]
 
 
 def read_until(stream, ending, seconds=60):

@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from textcat.cli import common
 from textcat.evaluation import export
 from textcat.evaluation.export import cell_text, markdown_table
 from textcat.evaluation.ranking import Evaluation
@@ -107,7 +108,8 @@ class _Column:
     """A column of a table as text."""
 
     def __init__(self, title: str, cells: Sequence[Any]):
-        self.title, self.header, self.cells = title, title.split("\n"), [cell_text(cell) for cell in cells]
+        self.title, self.header = title, title.split("\n")
+        self.cells = [common.harmless(cell_text(cell)) for cell in cells]
         self.is_words = any(isinstance(cell, (str, os.PathLike)) and type(cell) is not _Figure for cell in cells)
         self.width = max(map(cell_len, [*self.header, *self.cells]))
 
@@ -126,7 +128,7 @@ def _interval(bounds: tuple[float, float] | None, sign: str = "") -> _Figure:
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False)
+    console.print(common.harmless(text), soft_wrap=True, markup=False)
 
 
 def _wrapped(console: Console, text: str, indent: str = "") -> str:

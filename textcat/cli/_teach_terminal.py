@@ -7,6 +7,7 @@ from select import select
 from typing import TYPE_CHECKING, Any
 
 from textcat.cli import common
+from textcat.cli._tables import _say
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,7 +31,7 @@ def ask(session: "Session", topics: list[str], person: str) -> None:
     with _Keys(single=len(topics) == 1) as keys:
         _ask(session, topics, person, keys)
     for topic in topics:
-        common.console().print(_how_far(session, topic))
+        _say(common.console(), _how_far(session, topic))
 
 
 def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> None:
@@ -55,7 +56,7 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
             also = dict(zip(order[1:], others, strict=False))
             session.answer(question.topic, question.position, answer, person, others=also)
             if (question.n_answers + 1) % _EVERY == 0:
-                console.print(_how_far(session, question.topic))
+                _say(console, _how_far(session, question.topic))
         else:
             console.print(f"Press one of: {_KEYS}.")
     else:
@@ -67,11 +68,11 @@ def _as_text(session: "Session", question: "Question") -> "Text":
 
     why = f"{question.why}, rank {question.rank:,}, score {question.score:.3f}"
     more = f", and {len(question.duplicates):,} nearly the same" if question.duplicates else ""
-    shown = Text.assemble("\n", (question.id, "bold"), f"  {why}{more}\n")
+    shown = Text.assemble("\n", (common.harmless(question.id), "bold"), f"  {why}{more}\n")
     strongest, reasons = 0.0, session.evidence(question.topic, question.position).reasons
     strongest = max((abs(each.contribution) for each in reasons), default=0.0)
     for zone, text in question.zones.items():
-        part = Text(text[:_SHOWN], "bold" if zone == "title" else "")
+        part = Text(common.harmless(text[:_SHOWN]), "bold" if zone == "title" else "")
         for each in reversed(reasons):
             if strongest and abs(each.contribution) > strongest / 10:
                 for span in each.spans:
@@ -100,7 +101,7 @@ def _search(session: "Session", topic: str, person: str, query: str | None, keys
     console.print(f"{results.n_found:,} found.")
     for number, each in enumerate(results.documents, 1):
         text = " ".join(" ".join(each.zones.values()).split())
-        console.print(f"{number:2} {each.answer or '-':4} {each.id}  {text[:100]}", soft_wrap=True, markup=False)
+        _say(console, f"{number:2} {each.answer or '-':4} {each.id}  {text[:100]}")
     while line := keys.line("number and y, n or s, such as 2y; Enter goes on: "):
         which, key = line[:-1].strip(), line[-1:]
         if which.isdecimal() and 0 < int(which) <= len(results.documents) and key in _ANSWERS:
@@ -144,20 +145,26 @@ class _Keys:
         if not self._single:
             return self.line(prompt)
         self._show(prompt)
-        key = self._pressed()
+        key = self._pressed(prompt)
         self._show(f"{key.strip()}\n")
         return None if key in ("", "\x04") else key
 
-    def _pressed(self) -> str:
+    def _pressed(self, prompt: str) -> str:
         """Return a key, "" at the end of input.
 
-        Ctrl-C that comes when a wait is just about to begin is heard behind it: so no wait is long.
+        Ctrl-C that comes when a wait is just about to begin is heard behind it: so no wait is long. After Ctrl-Z, the
+        shell has the terminal, and gives it back for lines.
         """
+        import termios
+
         terminal, decoder = sys.stdin.fileno(), getincrementaldecoder(sys.stdin.encoding)("replace")
         key = ""
         while not key:
             while not select([terminal], [], [], _WAIT)[0]:
-                pass
+                if termios.tcgetattr(terminal)[3] & termios.ICANON:
+                    self.__exit__()
+                    self.__enter__()
+                    self._show(prompt)
             byte = os.read(terminal, 1)
             key = decoder.decode(byte, final=not byte)
             if not byte:
@@ -177,5 +184,5 @@ class _Keys:
         return line.strip() if line else None
 
     def _show(self, text: str) -> None:
-        sys.stdout.write(text)
+        sys.stdout.write(common.harmless(text))
         sys.stdout.flush()

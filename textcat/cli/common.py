@@ -345,6 +345,16 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, highlight=False)
 
 
+# Signs of the same length, so that places in a text stay what they are: new lines and tabs do no harm.
+_SIGNS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | dict.fromkeys((11, 12, 13, 0x85), 32)
+_SIGNS = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD) | _SIGNS
+
+
+def harmless(text: str) -> str:
+    """Return a text with signs for what a terminal obeys, as a document may hold it: colours, titles, other places."""
+    return text.translate(_SIGNS)
+
+
 def _form_of(**asked: bool) -> str:
     """Return the form of output that was asked for, "" if none; wrong usage if several were."""
     if sum(asked.values()) > 1:

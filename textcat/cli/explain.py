@@ -105,10 +105,11 @@ def _print(console: "Console", record: "Record", explained: "Explanation") -> No
 
     probability = "" if explained.probability is None else f", probability {explained.probability:.3f}"
     numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"
-    console.print(Text.assemble((explained.topic, "bold"), f" in {record.id}: {numbers}"), soft_wrap=True)
+    topic, id = map(common.harmless, (explained.topic, record.id))
+    console.print(Text.assemble((topic, "bold"), f" in {id}: {numbers}"), soft_wrap=True)
     strongest = max(abs(each.contribution) for each in explained) if len(explained) else 0.0
     for zone, text in record.zones.items():
-        shown = Text(text)
+        shown = Text(common.harmless(text))
         for each in reversed(explained.reasons):
             strength = min(2, int(3 * abs(each.contribution) / strongest)) if strongest else 0
             for span in each.spans:

@@ -18,6 +18,7 @@ from textcat.errors import TextcatError, install_hint
 if TYPE_CHECKING:
     from textcat.documents import Corpus
     from textcat.reading.records import InputSettings
+    from textcat.serving.keys import Keys
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
@@ -85,6 +86,9 @@ def teach(
     All documents are ranked anew after every answer. Every answer is kept at once: the same command goes on, after
     Ctrl-C or whatever else has ended it.
     """
+    from textcat.teaching.journal import is_session
+    from textcat.teaching.session import DEFAULT_STRATEGY, _checked_choice
+
     if bool(export) != (out is not None):
         raise BadParameter("--export KIND and --out FILE go together")
     if export and export not in _EXPORTS:
@@ -101,19 +105,25 @@ def teach(
         assert out is not None
         _export(folder, export, out, topic, jobs)
         return
+    # What would fail behind the reading of a large archive fails before it.
+    page = None if terminal else _page(host, keys)
+    if terminal and not topic and not is_session(folder):
+        raise _no_topic(folder)
     chosen = {"strategy": strategy, "random": random}
+    _checked_choice(strategy or DEFAULT_STRATEGY, random or 0)
     with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
             _begin_topic(opened, name, new, chosen, person or _user())
         if terminal:
             if not opened.topics():
-                raise TextcatError(f"The session {folder} has no topic yet: name one by --topic.")
+                raise _no_topic(folder)
             from textcat.cli._teach_terminal import ask
 
             ask(opened, topic or opened.topics()[-1:], person or _user())
         else:
             queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
-            _serve(opened, host, port, keys, queues, browser=not no_browser)
+            assert page is not None
+            _serve(page, opened, host, port, queues, browser=not no_browser)
     typer.echo(f"textcat: every answer is kept; `textcat teach {folder}` goes on.", err=True)
 
 
@@ -130,6 +140,10 @@ def _folder_of(inputs: list[str]) -> Path:
         )
     name = re.sub(r"\W+", "-", first.name.split(".")[0]).strip("-")
     return Path(f"{name or 'archive'}-session")
+
+
+def _no_topic(folder: Path) -> TextcatError:
+    return TextcatError(f"The session {folder} has no topic yet: name one by --topic.")
 
 
 def _model_and_topic(text: str) -> tuple[Path, str]:
@@ -174,17 +188,19 @@ def _opened(
     jobs: int,
     embeddings: bool = False,
 ) -> "Iterator[Session]":
-    """Open the session, or begin it: read the archive first, or go on reading it."""
+    """Open the session, or begin it: read the archive first, or go on reading it, also if the pool was removed."""
+    from textcat.teaching._index import INDEX, PoolError
     from textcat.teaching.journal import is_session
     from textcat.teaching.session import Session
 
-    if is_session(folder):
-        opened = Session.open(folder)
-        if [str(folder)] != [str(Path(each)) for each in inputs]:
-            typer.echo(
-                f"textcat: going on with {folder}, whose {len(opened.pool):,} documents are kept there.", err=True
-            )
-    else:
+    begun, named = is_session(folder), [str(folder)] == [str(Path(each)) for each in inputs]
+    try:
+        opened = Session.open(folder) if begun else None
+    except PoolError:
+        if named or (folder / _POOL / INDEX).exists():
+            raise
+        opened = None
+    if opened is None:
         from textcat.teaching.pool import build_pool
         from textcat.teaching.ranker import WITH_EMBEDDINGS
 
@@ -192,7 +208,12 @@ def _opened(
             _archive(inputs), folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=common.new_stages()
         )
         settings = WITH_EMBEDDINGS if embeddings else None
-        opened = Session.create(folder, pool, seed=seed, overlap=overlap, settings=settings)
+        new: dict[str, Any] = {"seed": seed, "overlap": overlap, "settings": settings}
+        opened = Session.open(folder) if begun else Session.create(folder, pool, **new)
+    elif not named:
+        n = len(opened.pool)
+        what = f"going on with {folder}, whose {n:,} documents are kept there"
+        typer.echo(f"textcat: {what}; of what has changed in the archive since it knows nothing.", err=True)
     with opened:
         yield opened
 
@@ -220,16 +241,22 @@ def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
 
 
 def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dict[str, Any], person: str) -> None:
-    """Add a topic, or go on with one, maybe by another strategy."""
+    """Add a topic, or go on with one that began in the same way, maybe by another strategy."""
     chosen = {key: value for key, value in chosen.items() if value not in ("", None)}
     if name not in session.topics():
         session.add_topic(name, **new, **chosen, person=person)
-    elif any(new.values()):
+        return
+    about = session.about(name)
+    model = about.get("model", {})
+    began = about | {"examples": {*about["examples"]}, "model": (model.get("name"), model.get("topic"))}
+    folder, topic = new.get("model", (None, None))
+    given = new | {"examples": {*new["examples"]}, "model": folder and (str(folder), topic)}
+    if any(value and value != began[key] for key, value in given.items()):
         raise TextcatError(
-            f"The session has a topic {name!r} already, and --description, --query, --example and --model begin one: "
-            "leave them out to go on, or name another topic."
+            f"The session has a topic {name!r} already, which began otherwise than by this --description, --query, "
+            "--example or --model: leave them out to go on, or name another topic."
         )
-    elif chosen:
+    if any(about[key] != value for key, value in chosen.items()):
         session.choose_by(name, **chosen)
 
 
@@ -242,16 +269,12 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
     typer.echo(f"textcat: wrote {out}", err=True)
 
 
-def _serve(
-    session: "Session", host: str, port: int, keys: Path | None, queues: "list[Queue]", *, browser: bool
-) -> None:
-    def told(url: str) -> None:
-        typer.echo(f"textcat: the page is at {url}; Ctrl-C ends.", err=True)
-
+def _page(host: str, keys: Path | None) -> "Keys":
+    """Return the keys that open the page, if there is all that serving it needs."""
     try:
         import fastapi  # noqa: F401
 
-        from textcat.serving import teach as page
+        import textcat.serving.teach  # noqa: F401
     except ImportError as error:
         raise TextcatError(
             f"The page needs {error.name}: {install_hint('serve')}, or ask in the terminal by --terminal."
@@ -263,6 +286,15 @@ def _serve(
     known = Keys(keys)
     if not known and not is_loopback(host):
         warn(f"whoever can reach {host} can answer: give --keys FILE, or --host 127.0.0.1")
+    return known
+
+
+def _serve(known: "Keys", session: "Session", host: str, port: int, queues: "list[Queue]", *, browser: bool) -> None:
+    from textcat.serving import teach as page
+
+    def told(url: str) -> None:
+        typer.echo(f"textcat: the page is at {url}; Ctrl-C ends.", err=True)
+
     path = "#" + urlencode({"view": "judge", "topic": queues[0].topic, "list": queues[0].name}) if queues else ""
     how: dict[str, Any] = {"queues": queues, "keys": known, "open_browser": browser, "path": path, "on_start": told}
     if page.serve(session, host, port, **how) == signal.SIGINT:

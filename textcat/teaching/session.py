@@ -237,7 +237,9 @@ class Session:
 
     def about(self, topic: str) -> dict[str, Any]:
         """Return what a topic began with, its strategy, and its share of random questions."""
-        return dict(self._topic(topic).about)
+        state = self._topic(topic)
+        given = (each for of_group in state.answers.values() for every in of_group.values() for each in every)
+        return {**state.about, "examples": tuple(each.id for each in given if each.source == "example")}
 
     def add_topic(
         self,
