@@ -232,7 +232,7 @@ def test_tag_archive_is_a_run_in_one_call(model, archive, undisturbed, out):
     assert repr(summary) == (
         f"<Summary: 450 records, {counts.tagged} tagged, {counts.rejected} rejected, {counts.untagged} untagged>"
     )
-    with pytest.raises(TextcatError, match="-7 jobs do nothing: ask for 1 or more, or for -1, one a core"):
+    with pytest.raises(TextcatError, match="-7 jobs do nothing: ask for 1 or more, or for -1, one per core"):
         textcat.tag_archive(model, archive, out.with_name("other"), jobs=-7)
     assert textcat.tag_archive(model, archive, out).before.finished
     with pytest.raises(TextcatError, match="begun with no --top, and now it is --top 1"):

@@ -104,7 +104,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--reviews", type=Path, default=here and Path(here), help="folder of NAME.jsonl.gz")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=20, help="of each simulation (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=-1, help="runs at the same time (default: one a core)")
+    parser.add_argument("--jobs", type=int, default=-1, help="runs at the same time (default: one per core)")
     parser.add_argument("--embeddings", action="store_true", help="rank by embeddings, too (extra `embeddings`)")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, made, and used again if it is there")
     parser.add_argument(

@@ -14,7 +14,9 @@ for _command in (
     *(serve.serve, teach.teach, simulate.simulate),
     *(train.tune, train.recipes, corpora.reproduce),
 ):
-    app.command(cls=Command)(_command)
+    # Typer keeps the line ends of a docstring's later paragraphs, wherever the terminal ends.
+    _help = "\n\n".join(" ".join(part.split()) for part in (_command.__doc__ or "").split("\n\n"))
+    app.command(cls=Command, help=_help)(_command)
 
 _corpora = typer.Typer(invoke_without_command=True, callback=corpora.corpora)
 app.add_typer(_corpora, name="corpora")

@@ -46,7 +46,7 @@ def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
 def number_of_jobs(jobs: int) -> int:
     """Return the number of jobs; wrong usage if no work can be shared among so many."""
     if jobs < 1 and jobs != -1:
-        raise BadParameter(f"{jobs} jobs do nothing; give 1 or more, or -1 for one a core")
+        raise BadParameter(f"{jobs} jobs do nothing; give 1 or more, or -1 for one per core")
     return jobs
 
 
@@ -66,7 +66,7 @@ ModelFolder = Annotated[Path, Argument(help="Folder of a trained model.")]
 CorpusDir = Annotated[Path | None, Option(help="Folder in which corpora are looked for first.")]
 Jobs = Annotated[
     int,
-    Option("--jobs", "-j", callback=number_of_jobs, help="Blocks of topics trained at the same time; -1: one a core."),
+    Option("--jobs", "-j", callback=number_of_jobs, help="Blocks of topics trained in parallel; -1: one per core."),
 ]
 RecipeName = Annotated[
     str, Option(help="Name of a shipped recipe, or path of a recipe file.", autocompletion=complete_recipe)
@@ -122,7 +122,7 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
 
 
 def input_settings(
-    format_: Annotated[str, _input("--format", help="Format of all inputs, if name and content do not say.")] = "",
+    format_: Annotated[str, _input("--format", help="Format of all inputs, if name and content do not tell.")] = "",
     text_field: Annotated[
         list[str] | None,
         _input(help="Field or column of the text; several are joined in order.", show_default="text, or else body"),
@@ -130,13 +130,15 @@ def input_settings(
     id_field: Annotated[str, _input(help="Field or column of the id.")] = "id",
     columns: Annotated[
         str,
-        _input(help="Names of CSV's or TSV's columns, with commas.", show_default="the first row has them"),
+        _input(help="Comma-separated names of the columns of CSV and TSV.", show_default="those in the first row"),
     ] = "",
     encoding: Annotated[
         str, _input(help="Encoding of the inputs.", show_default="that of the format, mostly utf-8")
     ] = "",
-    quote: Annotated[str, _input(help="Quotes in CSV and TSV: double, or none where they are characters.")] = "double",
-    lines: Annotated[bool, _input("--lines", help="Read a document a line from text files.")] = False,
+    quote: Annotated[
+        str, _input(help="Quotes in CSV and TSV: double, or none if they are ordinary characters.")
+    ] = "double",
+    lines: Annotated[bool, _input("--lines", help="Text files hold one document per line.")] = False,
 ) -> "InputSettings":
     """Return how inputs are read."""
     from textcat.reading.records import InputSettings
@@ -153,14 +155,16 @@ def corpus_reader(
     settings: "InputSettings",
     topics_field: Annotated[str, _input(help="Field or column of the topics.")] = "topics",
     topics_separator: Annotated[
-        str, _input(help="What stands between topics in one text, such as ';'.", show_default="a text is one topic")
+        str, _input(help="Separator of topics in one string, such as ';'.", show_default="a string is one topic")
     ] = "",
     split_field: Annotated[str, _input(help="Field or column of the part: train, test or unused.")] = "split",
     test_size: Annotated[
         float | None,
-        _input(min=0, help="Set documents aside for test: a fraction or a number.", show_default="the corpus' own"),
+        _input(
+            min=0, help="Fraction or number of documents to set aside as test part.", show_default="the corpus' own"
+        ),
     ] = None,
-    test_seed: Annotated[int, _input(min=0, help="Another number sets other documents aside.")] = 0,
+    test_seed: Annotated[int, _input(min=0, help="Seed by which these documents are drawn.")] = 0,
     corpus_dir: CorpusDir = None,
 ) -> "CorpusReader":
     """Return what opens a corpus as the options ask for it."""
@@ -321,7 +325,7 @@ def _refuse(record: logging.LogRecord) -> None:
 
 def scheduler_address(
     backend: Annotated[
-        str, Option(help="Who does the work: processes of this machine (local), or a Dask cluster (dask).")
+        str, Option(help="Where the work is done: on this machine (local) or on a Dask cluster (dask).")
     ] = "local",
     scheduler: Annotated[str, Option(help="Address of the Dask cluster's scheduler, such as tcp://host:8786.")] = "",
 ) -> str:

@@ -56,7 +56,7 @@ def reproduce(
     slow_baselines: Annotated[
         bool, Option("--slow-baselines", help="Also run the baselines that take more than a few minutes.")
     ] = False,
-    restart: Annotated[bool, Option("--restart", help="Run anew what had been run before, too.")] = False,
+    restart: Annotated[bool, Option("--restart", help="Also run again what has a result.")] = False,
     jobs: common.Jobs = -1,
     as_json: common.AsJson = False,
     out: Annotated[Path | None, Option(help="Also write a Markdown page per experiment to this folder.")] = None,

@@ -1,4 +1,4 @@
-"""The command `learn`: let a trained model learn on, forget documents, or be what it was before."""
+"""The command `learn`: add documents to a trained model, remove some, or undo that."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,20 +23,20 @@ def learn(
     ] = None,
     unlearn: Annotated[
         list[str] | None,
-        Option(help="Ids of documents to forget, with commas, or a file with an id a line. May be repeated."),
+        Option(help="Ids of documents to remove, comma-separated, or a file of one per line. May be repeated."),
     ] = None,
     out: Annotated[
         Path | None, Option(help="Folder to write the new model to.", show_default="MODEL, in place of the old one")
     ] = None,
     complete: Annotated[
-        bool, Option("--complete", help="Documents known before do not have new topics: take them for negatives.")
+        bool, Option("--complete", help="Take documents that were known before for negatives of new topics.")
     ] = False,
-    undo: Annotated[bool, Option("--undo", help="Bring the model back that was there before.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
     jobs: common.Jobs = -1,
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Add documents, corrections and topics to a model, or unlearn documents, as if it were trained on all anew."""
+    """Add documents, topics and corrections to a model, or remove documents, as if it were trained from scratch."""
     from textcat.cli import _tables
     from textcat.training.learn import learn, undo_learn
 

@@ -23,7 +23,7 @@ def report(
     ] = None,
     folds: Annotated[
         int,
-        Option(min=0, help="Parts of the training documents, scored by rankers of the others; 0: test documents only."),
+        Option(min=0, help="Folds by which training documents are scored; 0: test documents only."),
     ] = 5,
     bootstrap: Annotated[int, Option(min=0, help="Resamples of the documents, for intervals.")] = 1000,
     band: common.Bands = None,

@@ -17,13 +17,13 @@ def serve(
     ] = None,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0: a free one.")] = 8000,
-    workers: Annotated[int, Option(help="Processes that share the socket and the models; -1: one a core.")] = -1,
+    workers: Annotated[int, Option(help="Processes that share the socket and the models; -1: one per core.")] = -1,
     keys: Annotated[Path | None, Option(help="File of API keys; with it, requests need one.")] = None,
     new_key: Annotated[
         str, Option(metavar="NAME", help="Print a new key and its line for the file; do not serve.")
     ] = "",
     cors: Annotated[
-        list[str] | None, Option(metavar="ORIGIN", help="Let pages of this origin ask. May be repeated.")
+        list[str] | None, Option(metavar="ORIGIN", help="Allow requests from pages of this origin. May be repeated.")
     ] = None,
     vocabulary: Annotated[
         Path | None, Option(help="File with the topics' names, which Annif's clients get as labels.")
@@ -31,13 +31,18 @@ def serve(
     max_bytes: Annotated[int, Option(min=1, help="Bytes of a request's body, at most.")] = 10_000_000,
     max_documents: Annotated[int, Option(min=1, help="Documents of a request, at most.")] = 5000,
     seconds: Annotated[float, Option(min=0.1, help="Seconds for a request, at most.")] = 30.0,
-    concurrent: Annotated[int, Option(min=1, help="Requests that a process works on at the same time.")] = 512,
-    rate: Annotated[float, Option(min=0, help="Requests a second of one key or address; 0: any number.")] = 0.0,
-    log: Annotated[str, Option(help="Lines of JSON on standard output: requests, or events alone.")] = "requests",
+    concurrent: Annotated[int, Option(min=1, help="Requests that a process handles at the same time, at most.")] = 512,
+    rate: Annotated[
+        float, Option(min=0, help="Requests per second from one key or address, at most; 0: no limit.")
+    ] = 0.0,
+    log: Annotated[
+        str, Option(help="Lines of JSON on standard output: of requests and events, or events alone.")
+    ] = "requests",
 ) -> None:
     """Serve models over HTTP: an API, a page, health and metrics.
 
-    A model whose folder is replaced is taken over without a lost request. SIGTERM and Ctrl-C let running requests end.
+    When a model's folder is replaced, the new model is loaded without losing a request. SIGTERM and Ctrl-C let running
+    requests end.
     """
     if new_key:
         from textcat.serving.keys import new_key as make_key
@@ -48,7 +53,7 @@ def serve(
     if not models:
         raise BadParameter("name the folder of a model, as `textcat train CORPUS --out FOLDER` makes them")
     if workers < 1 and workers != -1:
-        raise BadParameter(f"{workers} workers serve nobody; give 1 or more, or -1 for one a core")
+        raise BadParameter(f"{workers} workers serve nobody; give 1 or more, or -1 for one per core")
     if log not in ("requests", "events"):
         raise BadParameter(f"--log is 'requests' or 'events', not {log!r}")
     ended = _server(

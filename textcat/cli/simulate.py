@@ -28,7 +28,11 @@ def simulate(
     read: common.CorpusReader,
     topic: Annotated[list[str] | None, Option(help="Teach this topic only. May be repeated.")] = None,
     strategy: Annotated[
-        list[str] | None, Option(help="How documents are chosen. May be repeated.", show_default="highest")
+        list[str] | None,
+        Option(
+            help="highest, uncertain or mixture, maybe with random questions: highest:0.05. May be repeated.",
+            show_default="highest",
+        ),
     ] = None,
     start: Annotated[str, Option(help="What teaching begins with: example, description or random.")] = "example",
     description: Annotated[
@@ -41,30 +45,30 @@ def simulate(
         Option("--set", help="Change a setting of the recipe or of the ranker, as in ranker.C=0.2. May be repeated."),
     ] = None,
     steps: Annotated[
-        str, Option(help="Documents from training to training: 1 up to 100 answers, 5 up to 500, then 10.")
+        str, Option(help="Documents asked between trainings: 1 up to 100 answers, 5 up to 500, then 10.")
     ] = "1:100,5:500,10",
     rule: Annotated[
         list[str] | None,
-        Option(help="Rule of stopping that is tried; none: no rule. May be repeated.", show_default="learned"),
+        Option(help="Stopping rule to try, or none. May be repeated.", show_default="learned"),
     ] = None,
-    target: Annotated[float, Option(help="The recall that rules stop at.")] = 0.95,
-    confidence: Annotated[float, Option(help="How sure they are of it.")] = 0.95,
+    target: Annotated[float, Option(help="Recall at which the rules stop.")] = 0.95,
+    confidence: Annotated[float, Option(help="Confidence with which they reach it.")] = 0.95,
     supervised: Annotated[
         bool, Option(help="Count the answers until the ranker is about as good as one that was taught all labels.")
     ] = True,
     topics: common.PerTopic = False,
     jobs: Annotated[
-        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Runs at the same time; -1: one a core.")
+        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Runs at the same time; -1: one per core.")
     ] = -1,
     as_json: common.AsJson = False,
     out: Annotated[
-        Path | None, Option(help="Folder for the runs, of which those that are there are kept, tables and a picture.")
+        Path | None, Option(help="Folder for runs, tables and a picture; runs that are there are not made again.")
     ] = None,
 ) -> None:
-    """Replay labelled documents as the person who teaches a topic, to see what that would have cost.
+    """Simulate teaching on labelled documents, whose labels give the answers, to see what it costs.
 
-    Each run asks for documents as `teach` does and answers by their labels. Printed are means over seeds, with 95 %
-    intervals: how far the order is from the best one (loss), the work it saves, the answers it takes.
+    Each run asks for documents as `teach` does. The tables have means over seeds, with 95 % intervals: how far the
+    order is from the best one (loss), the work it saves, the answers it takes.
     """
     from textcat.recipe import read_recipe
     from textcat.teaching.simulate import Way, cases_of, ranker_settings, study

@@ -22,14 +22,19 @@ _output = partial(Option, rich_help_panel="Output")
 
 
 def output_settings(
-    top: Annotated[int | None, _output(min=1, help="Print that many topics, not those above their thresholds.")] = None,
+    top: Annotated[
+        int | None, _output(min=1, help="Number of highest topics to print, in place of those above thresholds.")
+    ] = None,
     scores: Annotated[str, _output(help="Which topics to print: those above their thresholds, or all.")] = "above",
     topic: Annotated[list[str] | None, _output(help="Print only this topic. May be repeated.")] = None,
     min_probability: Annotated[
         float | None, _output(min=0, max=1, help="Print the topics of at least this probability.")
     ] = None,
     explain: Annotated[
-        int, _output(min=0, help="Print that many terms with each topic: those that weigh most for it.")
+        int,
+        _output(
+            min=0, help="Number of terms to print with each topic: those that add to its score or take from it most."
+        ),
     ] = 0,
     to: Annotated[str, _output(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
     compress: Annotated[str, _output(help="Compress the output: zst.")] = "",
@@ -52,25 +57,25 @@ def tag(
         list[str] | None, Argument(help="Files, folders, patterns such as '*.jsonl', URLs; - or none: standard input.")
     ] = None,
     out: Annotated[
-        Path | None, Option(help="Folder to write shards to, and a journal by which a broken-off run resumes.")
+        Path | None, Option(help="Folder for shards, and for the journal by which an interrupted run resumes.")
     ] = None,
     by_line: Annotated[
-        bool, Option("--stdin", help="Read a document a line from standard input, as a filter.")
+        bool, Option("--stdin", help="Read one document per line from standard input, as a filter.")
     ] = False,
     stdout: Annotated[bool, Option("--stdout", help="Write to standard output, as without --out.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
     jobs: Annotated[
-        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that tag; -1: one a core.")
+        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that tag; -1: one per core.")
     ] = -1,
     strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
     restart: Annotated[bool, Option("--restart", help="Remove what an earlier run has written to --out.")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="Draw no progress, and print no summary.")] = False,
-    log: Annotated[Path | None, Option(help="Add lines on the progress of the run to this file.")] = None,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress, and print no summary.")] = False,
+    log: Annotated[Path | None, Option(help="Append a log of the run to this file.")] = None,
 ) -> None:
     """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
 
     A document that cannot be read is named on standard error, or in _rejected.jsonl with --out; the exit code is then
-    3. A run that was broken off resumes when the same command is given again.
+    3. An interrupted run resumes when the same command is given again.
     """
     _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
     from textcat.tagging import run
@@ -102,7 +107,7 @@ def tag(
 
 
 def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
-    """List a model's topics with what training knows of each."""
+    """List a model's topics, with their training documents and how training went."""
     from textcat.cli import _tables
     from textcat.model import read_manifest
 

@@ -35,9 +35,9 @@ def teach(
     read: "InputSettings",
     topic: Annotated[list[str] | None, Option(help="Name of the topic. May be repeated.")] = None,
     description: Annotated[str, Option(help="What a new topic is about, in words.")] = "",
-    query: Annotated[str, Option(help="Words to search by, as evidence of a new topic.")] = "",
+    query: Annotated[str, Option(help="A search query that describes a new topic.")] = "",
     example: Annotated[
-        list[str] | None, Option(metavar="ID", help="A document of a new topic. May be repeated.")
+        list[str] | None, Option(metavar="ID", help="Id of a document that has the new topic. May be repeated.")
     ] = None,
     model: Annotated[str, Option(metavar="MODEL:TOPIC", help="Begin a new topic with what a model knows of one.")] = "",
     list_: Annotated[
@@ -45,7 +45,7 @@ def teach(
         Option(
             "--list",
             metavar="FILE",
-            help="Look through documents that `report --suspects` lists; --model FOLDER helps.",
+            help="Review the labels that `report --suspects` lists; --model FOLDER helps.",
         ),
     ] = None,
     session: Annotated[
@@ -53,16 +53,20 @@ def teach(
     ] = None,
     recipe: common.RecipeName = "teach",
     strategy: Annotated[
-        str, Option(help="Which documents are asked for.", show_default="the topic's, at first highest")
+        str,
+        Option(
+            help="How documents are chosen: highest, uncertain or mixture.",
+            show_default="the topic's, at first highest",
+        ),
     ] = "",
     random: Annotated[
         float | None,
         Option(min=0, max=1, help="Share of questions drawn at random.", show_default="the topic's, at first .05"),
     ] = None,
     overlap: Annotated[
-        float, Option(min=0, max=1, help="Share of documents that each person of a new session is asked for.")
+        float, Option(min=0, max=1, help="In a new session, the share of documents that every person is asked about.")
     ] = 1.0,
-    seed: Annotated[int, Option(min=0, help="Another number draws other random questions in a new session.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the random questions of a new session.")] = 0,
     embeddings: Annotated[
         bool,
         Option("--embeddings", help="In a new session, rank also by what texts mean (needs the extra `embeddings`)."),
@@ -78,13 +82,13 @@ def teach(
     ] = None,
     no_browser: Annotated[bool, Option("--no-browser", help="Serve the page, but do not open it.")] = False,
     jobs: Annotated[
-        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that read; -1: one a core.")
+        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that read; -1: one per core.")
     ] = -1,
 ) -> None:
-    """Teach topics: answer yes or no to one document at a time, each time the one that helps most.
+    """Teach topics to a ranker: answer yes or no to one document at a time, the most useful one first.
 
-    All documents are ranked anew after every answer. Every answer is kept at once: the same command goes on, after
-    Ctrl-C or whatever else has ended it.
+    After every answer all documents are ranked again. Each answer is saved at once: after Ctrl-C or a crash the same
+    command continues.
     """
     from textcat.teaching.journal import is_session
     from textcat.teaching.session import DEFAULT_STRATEGY, _checked_choice

@@ -67,8 +67,8 @@ def train(
     keep: Annotated[
         str | None,
         Option(
-            help="What the model keeps of training documents to explain by: none, documents (ids, titles), texts; "
-            "and to learn on by: counts, alone or behind one of these and a comma.",
+            help="What the model keeps of training documents: to explain by none, documents (ids and titles) or texts; "
+            "for `textcat learn` counts, alone or after one of these and a comma.",
             show_default="documents of up to 20,000, none with --store or a shortlist",
         ),
     ] = None,
@@ -138,7 +138,7 @@ def evaluate(
     trec: Annotated[Path | None, Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[
-        int, Option(min=0, help="Print 95 % intervals from that many resamples of the documents, such as 1000.")
+        int, Option(min=0, help="Resamples of the documents for 95 % intervals, such as 1000; 0: no intervals.")
     ] = 0,
     report: common.ReportFile = None,
 ) -> None:
@@ -189,7 +189,7 @@ def compare(
     bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
     report: common.ReportFile = None,
 ) -> None:
-    """Compare models on a corpus' test documents: each with the first, and whether the differences may be chance."""
+    """Compare models with the first of them on a corpus' test documents, by tests of significance."""
     from textcat.cli import _tables
     from textcat.evaluation import significance, top
     from textcat.model import storage
@@ -222,9 +222,11 @@ def tune(
     read: common.CorpusReader,
     recipe: common.RecipeName = "paum",
     space: Annotated[
-        Path | None, Option(help="File of the values to try; by default the margins of the study in the docs.")
+        Path | None, Option(help="File of the values to try; by default the margins of docs/tau-study.md.")
     ] = None,
-    sampler: Annotated[str, Option(help="All of the space (grid), random ones of it, or tpe.")] = "grid",
+    sampler: Annotated[
+        str, Option(help="Recipes to try: all of the space (grid), random ones, or those that optuna suggests (tpe).")
+    ] = "grid",
     trials: Annotated[int, Option(min=1, help="How many recipes to try, for random and tpe.")] = 100,
     folds: Annotated[
         int | None, Option(min=2, help="Parts the training documents are split into.", show_default="5")
@@ -233,7 +235,7 @@ def tune(
         int | None, Option(min=1, help="How many splits into folds to average over.", show_default="1")
     ] = None,
     seed: Annotated[
-        int, Option(min=0, help="Seed of the first split, or of what is held out, and of the sampler.")
+        int, Option(min=0, help="Seed of the first split (of the sample, with a shortlist) and of the sampler.")
     ] = 0,
     jobs: common.Jobs = -1,
     as_json: common.AsJson = False,

@@ -1,4 +1,4 @@
-"""The processes of the server: one a core, all on one socket; stopped gracefully, and replaced if one dies."""
+"""The processes of the server: one per core, all on one socket; stopped gracefully, and replaced if one dies."""
 
 from __future__ import annotations
 

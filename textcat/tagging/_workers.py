@@ -204,12 +204,12 @@ def open_workers(
 ) -> Iterator[_Workers]:
     """Yield what does the work: this process for little input or one job, others beside it for more, or a cluster.
 
-    `jobs` batches are worked on at the same time (-1: one a core); a Dask cluster, at an address, has its own number.
+    `jobs` batches are worked on at the same time (-1: one per core); a Dask cluster, at an address, has its own number.
     The inputs have `n_bytes` as they are stored, if that is known. What `prepare` loads here, processes that can be
     forked need not load themselves.
     """
     if jobs < 1 and jobs != -1:
-        raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one a core.")
+        raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one per core.")
     if not scheduler:
         if jobs == -1:
             jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -75,7 +75,7 @@ def tag_archive(
     input_settings, output_settings : InputSettings, OutputSettings
         How inputs are read, and what is written in which format.
     jobs : int, default -1
-        Processes that tag; -1: one a core. In a script that starts processes, call this below
+        Processes that tag; -1: one per core. In a script that starts processes, call this below
         ``if __name__ == "__main__":``.
     scheduler : str
         The address of a Dask cluster that does the work; "" is this machine.

@@ -215,7 +215,7 @@ def build_pool(
     settings : InputSettings
         How inputs are read.
     jobs : int, default=-1
-        Processes that read; -1: one a core.
+        Processes that read; -1: one per core.
     restart : bool, default=False
         Make it anew, whatever is there of a pool.
     progress : Stages, optional
