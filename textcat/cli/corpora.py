@@ -39,14 +39,14 @@ def fetch(
 @common.with_options(read=common.corpus_reader)
 def show(corpus: common.CorpusName, read: common.CorpusReader, as_json: common.AsJson = False) -> None:
     """Count a corpus' documents, topics and tokens."""
-    from textcat import Tokens
     from textcat.cli import _tables
+    from textcat.recipe import Recipe
 
     stages = common.new_stages()
     documents = read(corpus, stages)
     with stages._stage("count tokens"):
         texts = (text for document in (*documents.train, *documents.test) for text in document.zones.values())
-        n_tokens = int(Tokens().count(texts).sum())
+        n_tokens = int(Recipe("").make_tokens().count(texts).sum())  # as a recipe that says nothing makes them
     _tables.corpus(common.console(), documents, n_tokens, as_json=as_json)
 
 

@@ -7,15 +7,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from textcat.corpus import catalogue
-from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.files import _read_toml
+
+if TYPE_CHECKING:
+    from textcat.documents import Corpus
 
 _PACKINGS: dict[str, Callable[..., Any]] = {"": open, ".bz2": bz2.open, ".gz": gzip.open}
 _USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0, 1]
@@ -68,7 +70,7 @@ def load(name: str) -> _Dataset:
     return _Dataset(name, *parts)
 
 
-def corpus(name: str) -> Corpus:
+def corpus(name: str) -> "Corpus":
     """Open a corpus, such as ``reuters21578``, without fetching it; MissingData if it is not on disk."""
     if sentence := missing(name):
         raise MissingData(sentence)

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from textcat import read_recipe
-from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import _average_precisions, _macro_average
 from textcat.evaluation.ranking import _bands
@@ -31,6 +30,9 @@ from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Row, Setti
 from textcat.papers.micra import HARD
 from textcat.training.examples import Examples
 from textcat.training.selection import _folds, _out_of_fold_scores
+
+if TYPE_CHECKING:
+    from textcat.documents import Corpus
 
 _PRINTED = PUBLISHED["paum"]
 
@@ -147,7 +149,7 @@ class _Vectors:
     test_labels: sp.csc_matrix
 
     @classmethod
-    def of(cls, corpus: Corpus, n_terms: int) -> "_Vectors":
+    def of(cls, corpus: "Corpus", n_terms: int) -> "_Vectors":
         """Return the vectors of a corpus, of the `n_terms` terms that most training documents have."""
         recipe = read_recipe("paum-2002")
         features = replace(recipe, features={**recipe.features, "max_features": n_terms}).make_features()

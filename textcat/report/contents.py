@@ -1,20 +1,24 @@
 """A tagger, documents and an evaluation → what the script of a report draws, as JSON has it."""
 
+from __future__ import annotations
+
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.documents import Document
 from textcat.evaluation.metrics import _columns
-from textcat.evaluation.ranking import Evaluation
-from textcat.evaluation.thresholds import Calibration
-from textcat.model.tagger import Tagger
 from textcat.report import figures
 from textcat.report.figures import _rounded
+
+if TYPE_CHECKING:
+    from textcat.documents import Document
+    from textcat.evaluation.ranking import Evaluation
+    from textcat.evaluation.thresholds import Calibration
+    from textcat.model.tagger import Tagger
 
 _EXAMPLES = 3  # of false positives, and of false negatives, of a topic
 _TERMS = 12  # of largest weight

@@ -1,28 +1,33 @@
 """A tagger and a corpus → a report of how good it is, as one HTML file, and labels that are probably wrong."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat.documents import Corpus, Document, _shortened
+from textcat.documents import _shortened
 from textcat.errors import TextcatError
 from textcat.evaluation import significance, top
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import TopEvaluation
 from textcat.files import _write_atomically
-from textcat.model.tagger import Tagger
 from textcat.progress import Stages
 from textcat.report import figures
 from textcat.report.changes import _changes
 from textcat.report.contents import Measured, _contents, _example
 from textcat.report.figures import _rounded
 from textcat.report.page import _page, _table, _text
+
+if TYPE_CHECKING:
+    from textcat.documents import Corpus, Document
+    from textcat.model.tagger import Tagger
 
 _N_SUSPECTS = 60  # that the page shows; a file has all
 _TITLE = 90  # characters of a document by which it is shown
