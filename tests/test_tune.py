@@ -12,10 +12,9 @@ from textcat.errors import TextcatError
 from textcat.evaluation.top import evaluate_top
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
-from textcat.training.held_out import _measure_held_out, _sample
 from textcat.training.selection import _best
 from textcat.training.train import _hold_out
-from textcat.training.tune import _Range, _study, read_space, to_toml
+from textcat.training.tune import _measure_held_out, _Range, _sample, _study, read_space, to_toml
 
 SPACE = """
 [features]
@@ -201,7 +200,7 @@ def test_a_study_with_shortlists_gives_what_training_without_the_held_out_docume
 
 
 def test_of_a_large_corpus_a_sample_is_trained_on_and_no_other_text_is_read(corpus, monkeypatch):
-    monkeypatch.setattr("textcat.training.held_out._MOST_TRAINED", 60)
+    monkeypatch.setattr("textcat.training.tune._MOST_TRAINED", 60)
     monkeypatch.setattr("textcat.training.train._N_HELD_OUT", 10)
     sample, part = _sample(corpus, seed=0)
     assert (len(sample.train), len(part.trained), len(part.held_out)) == (70, 60, 10)
