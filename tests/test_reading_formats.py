@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from textcat.reading import formats
 from textcat.reading.batches import _read_batches
-from textcat.reading.formats import delimited, mbox, reuters
+from textcat.reading.formats import delimited, mail, reuters
 from textcat.reading.records import Batch, Block, InputSettings, LabelSettings, Record, Rejection, _RefusedError
 from textcat.reading.sources import _find
 from textcat.reading.streams import COMPRESSIONS
@@ -693,4 +693,4 @@ def test_all_formats_are_named_once():
         "mbox",
         "reuters",
     }
-    assert mbox._MessageCutter().cut(b"") == reuters._StoryCutter().cut(b"") == 0
+    assert mail._MessageCutter().cut(b"") == reuters._StoryCutter().cut(b"") == 0

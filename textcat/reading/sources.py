@@ -21,7 +21,7 @@ from textcat.reading import streams
 from textcat.reading.containers import _Entry, folder_entries, hidden, open_file, walk
 from textcat.reading.formats import DOCUMENTS, FORMATS, annif
 from textcat.reading.formats.delimited import SEPARATORS
-from textcat.reading.formats.mbox import SEPARATOR
+from textcat.reading.formats.mail import SEPARATOR
 from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS

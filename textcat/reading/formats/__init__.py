@@ -1,4 +1,4 @@
-"""One module per format: how its files are cut between records, and how the records of what was cut are read."""
+"""One module per format or kind: how its files are cut between records, and how records of what was cut are read."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,10 @@ from textcat.reading.formats import (
     annif,
     delimited,
     docx,
-    eml,
     html,
     jsonl,
+    mail,
     markdown,
-    mbox,
     parquet,
     pdf,
     rcv1,
@@ -28,11 +27,11 @@ FORMATS = {
     "rcv1": rcv1.FORMAT,
     "text": text.WHOLE,
     "lines": text.LINES,
-    "mbox": mbox.FORMAT,
+    "mbox": mail.MBOX,
     "json": jsonl.ARRAY,
     "annif": annif.FORMAT,
     "html": html.FORMAT,
-    "eml": eml.FORMAT,
+    "eml": mail.FILE,
     "markdown": markdown.FORMAT,
     "docx": docx.FORMAT,
     "pdf": pdf.FORMAT,

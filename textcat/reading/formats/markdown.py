@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textcat.reading.formats.documents import _lines_of, _parser, _Said, _whole
-from textcat.reading.formats.mbox import _without_tags
+from textcat.reading.formats.mail import _without_tags
 from textcat.reading.records import InputSettings, _Format, _Span
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Mail in an mbox, a document a message: where to cut between messages, and their records."""
+"""Mail: an mbox, a document a message, and where to cut between them; and a message in a file of its own (.eml)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,8 +6,10 @@ from contextlib import suppress
 from functools import partial
 from html import unescape
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from textcat.reading.formats.documents import _Documents, _parser, _Said, _whole
+from textcat.reading.formats.html import _page
 from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span, is_encoding
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 #: The line before a message: "From ", an address, and a date with its time.
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
+_HEADED = re.compile(rb"(?:From [^\n]*\n)?[!-9;-~]{1,998}[ \t]*:")
 _START = b"\nFrom "
 _LONGEST_SEPARATOR = 1000  # bytes, with the blank line before it
 # Python takes more than twice the time for headers twice as long.
@@ -84,22 +87,21 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
             'does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": mend the file'
         )
     data = _QUOTED_FROM.sub(rb"\1", span.data[separator.end() :])
-    name, title, body, topics, date = _message(span, data, settings, _without_tags)
-    return _Content(name, settings._titled(title, [body]), topics, date)
+    name, said = _message(span, data, settings, _without_tags)
+    return _Content(name, settings._titled(said.title, [said.body]), said.topics, said.date)
 
 
-class _Mail(NamedTuple):
-    """What a message says: its id, title and body, and with labels its topics and date."""
-
-    id: str
-    title: str
-    body: str
-    topics: tuple[str, ...] = ()
-    date: str = ""
+def _file(span: _Span, settings: InputSettings) -> _Said:
+    """Return what a message in a file of its own says: as in an mbox, but that its HTML is parsed."""
+    if not _HEADED.match(span.data):
+        raise UnreadableError("begins with no header, so it is no mail: mend it, or leave it out")
+    return _message(span, span.data, settings, lambda text: _page(text).body)[1]
 
 
-def _message(span: _Span, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]) -> _Mail:
-    """Return what a message says whose bytes are `data`; the span is what is blamed."""
+def _message(
+    span: _Span, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]
+) -> tuple[str, _Said]:
+    """Return the id of a message whose bytes are `data`, and what it says; the span is what is blamed."""
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
     for header in _HEADER.finditer(span.data):
@@ -114,10 +116,10 @@ def _message(span: _Span, data: bytes, settings: InputSettings, text_of_html: Ca
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8", text_of_html)
         name = _header(message, "Message-ID")
         if settings.labels is None:
-            return _Mail(name, title, body)
+            return name, _Said(title, body)
         # Unless a header is named that holds them, such as X-Gmail-Labels, the place of the file tells the topics.
         topics = "" if settings.is_default("topics_field") else _header(message, settings.topics_field)
-        return _Mail(name, title, body, settings.topics_in(topics), _header(message, "Date"))
+        return name, _Said(title, body, settings.topics_in(topics), _header(message, "Date"))
     except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts
@@ -181,4 +183,5 @@ def _end_of_markup(text: str, start: int) -> int:
     return found.end() if found else len(text)
 
 
-FORMAT = _Format(_spans, lambda _, settings: partial(_content, settings), "Message {}", lambda *_: _MessageCutter())
+FILE = _Documents(_whole, partial(_parser, _file))
+MBOX = _Format(_spans, lambda _, settings: partial(_content, settings), "Message {}", lambda *_: _MessageCutter())
