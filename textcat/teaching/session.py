@@ -498,8 +498,7 @@ class Session:
         -------
         Explanation
         """
-        from textcat.model.explain import _explain
-        from textcat.teaching.evidence import in_words
+        from textcat.model.explain import _explain, _in_words
 
         document = Document("", self.pool.document(self._checked_position(position)))
         tagger = self._tagger(topic, self._ranker.factors[position])
@@ -507,7 +506,7 @@ class Session:
             explanation = _explain(tagger, document, [topic], None)[0]
         features = self.pool.features
         own = tuple(f"{zone}:" for zone in document.zones) if features.apart is True else features._own_prefixes()
-        return in_words(explanation, own, n)
+        return _in_words(explanation, own, n)
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the terms of largest weight for a topic, with their weights.
