@@ -2,14 +2,14 @@
 
 import typer
 
-from textcat.cli import corpora, explain, learn, report, serve, simulate, tag, teach, train
+from textcat.cli import corpora, explain, measure, serve, simulate, tag, teach, train
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
 
 # In this order `textcat --help` lists them.
 for _command in (
-    *(train.train, learn.learn, train.evaluate, train.compare, report.report),
+    *(train.train, train.learn, measure.evaluate, measure.compare, measure.report),
     *(tag.tag, explain.explain, tag.topics, tag.show),
     *(serve.serve, teach.teach, simulate.simulate),
     *(train.tune, train.recipes, corpora.reproduce),

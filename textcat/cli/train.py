@@ -1,19 +1,17 @@
-"""Commands that train and measure models: `train`, `evaluate`, `compare`, `tune`, and `recipes`, what they train by."""
+"""Commands that train: `train`, `learn` and `tune`; and `recipes`, what they train by."""
 
 import pickle
-from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option, echo
 
 from textcat.cli import common
-from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
-    from textcat.model.tagger import Tagger
+    from textcat.documents import Document
     from textcat.progress import Stages
     from textcat.recipe import Recipe
     from textcat.training.examples import CorpusStream, _CountedCorpus
@@ -125,95 +123,54 @@ def _counted_while_read(
 
 
 @common.with_options(read=common.corpus_reader)
-def evaluate(
-    model: common.ModelFolder,
+def learn(
+    model: Annotated[Path, Argument(help="Folder of a model that was trained with --keep counts.")],
     read: common.CorpusReader,
-    corpus: common.OwnCorpus = None,
-    topics: common.PerTopic = False,
-    band: common.Bands = None,
-    as_json: common.AsJson = False,
-    as_csv: Annotated[bool, Option("--csv", help="Print a row per topic as CSV.")] = False,
-    markdown: common.AsMarkdown = False,
-    latex: common.AsLatex = False,
-    trec: Annotated[Path | None, Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
-    labelled_only: common.LabelledOnly = False,
-    bootstrap: Annotated[
-        int, Option(min=0, help="Resamples of the documents for 95 % intervals, such as 1000; 0: no intervals.")
-    ] = 0,
-    report: common.ReportFile = None,
-) -> None:
-    """Measure how well a model ranks a corpus' test documents."""
-    from textcat.cli import _tables
-    from textcat.evaluation import export, significance, top
-    from textcat.files import _write_atomically
-    from textcat.model import storage
-
-    form = common._form_of(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
-    tagger, stages = storage.load(model), common.new_stages()
-    documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-    evaluation: Any = tagger.evaluate(documents, bands=band, stages=stages)
-    of_tops = isinstance(evaluation, top.TopEvaluation)
-    if trec:
-        if of_tops or evaluation.scores is None:
-            which = f"of {len(tagger.topics):,} topics" if of_tops else f"on {evaluation.measured_on}"
-            raise TextcatError(f"Of the evaluation {which} no scores were kept.")
-        ids = [document.id for document in documents.test]
-        for name, lines in export._trec_files(evaluation.scores, evaluation.relevant, ids, tagger.topics).items():
-            _write_atomically(trec / name, lines)
-    if bootstrap:
-        with_intervals = top._with_intervals if of_tops else significance._with_intervals
-        evaluation = with_intervals(evaluation, n_resamples=bootstrap)
-    if report:
-        from textcat.report.write import write_report
-
-        write_report(report, tagger, documents, bands=band, resamples=bootstrap or 1000, stages=stages)
-    if (evaluation.values if of_tops else evaluation.scores) is None and not form:
-        common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
-    _tables.quality(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
-
-
-@common.with_options(read=common.corpus_reader)
-def compare(
-    models: Annotated[list[Path], Argument(help="Folders of two or more trained models.")],
-    read: common.CorpusReader,
-    corpus: Annotated[
-        str | None,
-        Option(help="The corpus.", show_default="that of the first model", autocompletion=common.complete_corpus),
+    new: Annotated[
+        list[str] | None,
+        Argument(help="New documents, and corrections of known ones: files, folders or archives, or names of corpora."),
     ] = None,
-    topics: common.PerTopic = False,
-    band: common.Bands = None,
+    unlearn: Annotated[
+        list[str] | None,
+        Option(help="Ids of documents to remove, comma-separated, or a file of one per line. May be repeated."),
+    ] = None,
+    out: Annotated[
+        Path | None, Option(help="Folder to write the new model to.", show_default="MODEL, in place of the old one")
+    ] = None,
+    complete: Annotated[
+        bool, Option("--complete", help="Take documents that were known before for negatives of new topics.")
+    ] = False,
+    undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
+    jobs: common.Jobs = -1,
+    topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
     as_json: common.AsJson = False,
-    markdown: common.AsMarkdown = False,
-    latex: common.AsLatex = False,
-    labelled_only: common.LabelledOnly = False,
-    bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
-    report: common.ReportFile = None,
 ) -> None:
-    """Compare models with the first of them on a corpus' test documents, by tests of significance."""
+    """Add documents, topics and corrections to a model, or remove documents, as if it were trained from scratch."""
     from textcat.cli import _tables
-    from textcat.evaluation import significance, top
-    from textcat.model import storage
+    from textcat.training.learn import learn, undo_learn
 
-    if not 2 <= len(models) <= 26:
-        raise BadParameter("give 2 to 26 models: they are named by letters")
-    form = common._form_of(json=as_json, markdown=markdown, latex=latex)
-    if report and len(models) != 2:
-        raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
-    taggers, stages = [storage.load(model) for model in models], common.new_stages()
-    first = taggers[0]
-    for tagger, model in zip(taggers, models, strict=True):
-        if tagger.topics != first.topics:
-            raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
-    documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
-    evaluations: Any = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
-    compare_all = top.compare_tops if isinstance(evaluations[0], top.TopEvaluation) else significance._compare
-    compared = compare_all(evaluations, n_resamples=bootstrap)
-    if report:
-        from textcat.report.write import write_report
+    if undo:
+        if new or unlearn or out or complete:
+            raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
+        _tables.undone(common.console(), undo_learn(model), as_json=as_json)
+        return
+    stages = common.new_stages()
+    documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
+    ids = [id_ for given in unlearn or [] for id_ in _ids(given)]
+    learnt = learn(model, documents, ids, out=out, complete=complete, n_jobs=jobs, stages=stages)
+    _tables.learnt(common.console(), learnt, stages, per_topic=topics, as_json=as_json)
 
-        of: dict[str, Any] = {"before": first, "names": common._names_of(*models), "resamples": bootstrap}
-        write_report(report, taggers[1], documents, bands=band, stages=stages, **of)
-    _tables.comparison(common.console(), compared, models, documents.name, form=form, per_topic=topics)
+
+def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "list[Document]":
+    opened = read(corpus, stages)
+    return [*opened.train, *(replace(document, split="test") for document in opened.test)]
+
+
+def _ids(given: str) -> list[str]:
+    """Return the ids of a file, one a line, or those between commas."""
+    if Path(given).is_file():
+        return [line.strip() for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [id_.strip() for id_ in given.split(",") if id_.strip()]
 
 
 @common.with_options(read=common.corpus_to_train_on)
@@ -273,31 +230,3 @@ def recipes(
         _tables.recipes(common.console(), [read_recipe(one) for one in shipped_recipes()], as_json=as_json)
     else:
         _tables.recipe(common.console(), read_recipe(name), as_json=as_json)
-
-
-def _test_corpus(
-    read: common.CorpusReader, corpus: str | None, tagger: "Tagger", stages: "Stages", *, labelled_only: bool
-) -> "Corpus":
-    """Open the corpus to measure on, by default the one that the tagger was trained on."""
-    from dataclasses import replace
-
-    documents = read(corpus or _origin(tagger), stages)
-    if not labelled_only:
-        return documents
-    labelled = [document for document in documents.test if not set(tagger.topics).isdisjoint(document.topics)]
-    return replace(documents, test=labelled or documents.test)  # evaluation refuses a corpus without any
-
-
-def _origin(tagger: "Tagger") -> Mapping[str, Any]:
-    """Return how the corpus of a tagger was opened."""
-    from textcat.corpus.catalogue import cards
-
-    where = tagger.origin.get("name_or_path", tagger.corpus)
-    if not tagger.origin and (where in cards() or Path(where).exists()):
-        return {"name_or_path": where}  # models of earlier versions say no more than a name
-    if not tagger.origin or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
-        raise TextcatError(
-            f"The model was trained on {tagger.corpus!r}, which is no known corpus: name the corpus to evaluate on."
-            + (f" There is no file or folder {where}." if tagger.origin else "")
-        )
-    return tagger.origin

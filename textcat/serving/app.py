@@ -15,11 +15,12 @@ from fastapi import APIRouter, FastAPI, Path, Query
 from pydantic import TypeAdapter, ValidationError
 
 import textcat
-from textcat.serving import _annif, _kserve, _texts
 from textcat.serving import _schemas as s
+from textcat.serving import _texts
 from textcat.serving._front import Call, Front, Limits, Log, Rates
 from textcat.serving._lean import check_documents, problems, router
 from textcat.serving._metrics import Metrics
+from textcat.serving._others import annif_routes, kserve_routes
 from textcat.serving._problems import ClientGoneError, Problem, of_validation
 from textcat.serving.keys import Keys
 from textcat.serving.store import Served, Store
@@ -188,7 +189,7 @@ class Service(Application):
         self.store, self.labels, self._seconds = store, dict(labels or {}), check_seconds
         store.on_batch = self.metrics.batches.observe
         store.on_load = self._on_load
-        self.add(_tagging(self), _models(self), _annif.routes(self), _kserve.routes(self), site(self, "index.html"))
+        self.add(_tagging(self), _models(self), annif_routes(self), kserve_routes(self), site(self, "index.html"))
 
     def _on_load(self, name: str, outcome: str, what: str) -> None:
         self.metrics.loaded(name, outcome)

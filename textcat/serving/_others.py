@@ -1,4 +1,4 @@
-"""Annif's routes, so that its clients can be pointed here: a project is a model."""
+"""Routes of other servers, for clients that are pointed here: Annif's, where a model is a project, and KServe's."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 from fastapi import APIRouter, Path, Query
 
+import textcat
 from textcat.serving import _schemas as s
 from textcat.serving._front import Call
 from textcat.serving._lean import check_documents, form_body, form_of, problems, router
+from textcat.serving._problems import Problem
 
 if TYPE_CHECKING:
     from textcat.serving._work import Choice, Tags
     from textcat.serving.app import Service
     from textcat.serving.store import Served
 
-Project = Annotated[str, Path(description="The name of a model.")]
+Name = Annotated[str, Path(description="The name of a model.")]
 
 
-def routes(service: Service) -> APIRouter:
-    """Return the routes below /v1."""
+def annif_routes(service: Service) -> APIRouter:
+    """Return Annif's routes, which are below /v1."""
     annif, store, labels = router("annif"), service.store, service.labels
 
     def choice(query: s.SuggestQuery, served: Served) -> Choice:
@@ -44,7 +46,7 @@ def routes(service: Service) -> APIRouter:
         return {"projects": [_project(served) for served in store.models.values()]}
 
     @annif.get("/v1/projects/{project}", response_model=s.AnnifProject, responses=problems())
-    async def project(project: Project, call: Call) -> dict[str, Any]:
+    async def project(project: Name, call: Call) -> dict[str, Any]:
         """Return a model as a project of Annif's."""
         return _project(call.of(store[project]))
 
@@ -54,7 +56,7 @@ def routes(service: Service) -> APIRouter:
         openapi_extra=form_body(s.SuggestForm),
         responses=problems(body=True),
     )
-    async def suggest(project: Project, call: Call) -> bytes:
+    async def suggest(project: Name, call: Call) -> bytes:
         """Suggest subjects for a text, as Annif does: a form with `text`, `limit` and `threshold`."""
         form: s.SuggestForm = await form_of(call, s.SuggestForm)
         served: Served = call.of(store[project], 1)
@@ -64,7 +66,7 @@ def routes(service: Service) -> APIRouter:
         "/v1/projects/{project}/suggest-batch", response_model=list[s.AnnifBatchRow], responses=problems(body=True)
     )
     async def suggest_batch(
-        project: Project, query: Annotated[s.SuggestQuery, Query()], body: s.AnnifBatch, call: Call
+        project: Name, query: Annotated[s.SuggestQuery, Query()], body: s.AnnifBatch, call: Call
     ) -> None:
         """Suggest subjects for texts, as Annif does; the version is in the header `X-Model-Version`."""
         check_documents(len(body.documents), service.limits)
@@ -92,3 +94,47 @@ def _project(served: Served) -> dict[str, Any]:
         "modification_time": datetime.fromtimestamp(served.loaded, timezone.utc).isoformat(),
         **served.named,
     }
+
+
+def kserve_routes(service: Service) -> APIRouter:
+    """Return those routes below /v2 of the open inference protocol that say who is there and whether it is well."""
+    kserve, store = router("kserve"), service.store
+
+    @kserve.get("/v2", response_model=s.KServeServer, responses=problems())
+    async def server() -> dict[str, Any]:
+        """Return what the server is."""
+        return {"name": "textcat", "version": textcat.__version__, "extensions": []}
+
+    @kserve.get("/v2/health/live", response_model=s.KServeLive, responses=problems())
+    async def live() -> dict[str, Any]:
+        """Say that the server runs."""
+        return {"live": True}
+
+    @kserve.get("/v2/health/ready", response_model=s.KServeReady, responses=problems())
+    async def ready() -> dict[str, Any]:
+        """Say that requests can be answered."""
+        if len(store.models) < len(store.folders):
+            raise Problem(503, "The models are being loaded: try again in a second.", {"Retry-After": "1"})
+        return {"ready": True}
+
+    @kserve.get("/v2/models/{name}", response_model=s.KServeModel, responses=problems())
+    async def model(name: Name, call: Call) -> dict[str, Any]:
+        """Return what a model takes and gives."""
+        served = call.of(store[name])
+        rows = {"datatype": "BYTES", "shape": [-1]}
+        return {
+            **served.named,
+            "name": served.name,
+            "versions": [served.version],
+            "platform": "textcat",
+            "inputs": [{"name": "text", **rows}],
+            "outputs": [{"name": "topic", **rows}, {"name": "probability", "datatype": "FP64", "shape": [-1]}],
+        }
+
+    @kserve.get("/v2/models/{name}/ready", response_model=s.KServeModelReady, responses=problems())
+    async def model_ready(name: Name, call: Call) -> dict[str, Any]:
+        """Say that a model can be asked."""
+        served = call.of(store[name])
+        return {"name": served.name, "ready": True, **served.named}
+
+    return kserve
