@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -50,45 +51,77 @@ def finna_titles() -> Path:
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium, without a window."""
+    """Chromium, without a window, and by their options the pages that tests have left: to open one anew takes long."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = os.environ.get("TEXTCAT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not path:
         pytest.skip("Chromium is absent: it is neither on the path nor named by TEXTCAT_CHROMIUM")
     with api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
+        yield chromium, defaultdict(list)
         chromium.close()
 
 
 @pytest.fixture
 def new_page(browser):
-    """Open a page in a context of its own, and its address; nothing may go wrong that the test has not provoked.
+    """Open an address in a page that keeps nothing of other tests; nothing may go wrong that the test has not provoked.
 
     The list `new_page.asked` has the addresses that were asked, from the first page on.
     """
-    asked, wrong, contexts = [], [], []
+    chromium, idle = browser
+    asked, wrong, opened = [], [], []
 
     def open_(address, *, provoked=False, **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(15_000)
-        context.on("request", lambda request: asked.append(request.url))
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-        if not provoked:
-            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        pages = idle[repr(options)]
+        context = {"viewport": {"width": 1280, "height": 900}, **options}
+        page = pages.pop() if pages else chromium.new_context(**context).new_page()
+        page.set_default_timeout(15_000)
+        heard = [
+            (page.context, "request", lambda request: asked.append(request.url)),
+            (page, "pageerror", lambda error: wrong.append(str(error))),
+            (page, "dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss())),
+            (page, "console", lambda message: None if provoked else wrong.append(message.text)),
+        ]
+        for source, event, hear in heard:
+            source.on(event, hear)
+        opened.append((page, pages, heard))
         page.goto(address)
         return page
 
     open_.asked = asked
     yield open_
-    for context in contexts:
-        for page in context.pages:
-            page.unroute_all(behavior="wait")  # else a test after this one gets the error of an answer that was cut off
-        context.close()
+    for page, pages, heard in opened:
+        page.unroute_all(behavior="wait")  # else a test after this one gets the error of an answer that was cut off
+        page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        page.mouse.move(0, 0)
+        page.goto("about:blank")
+        for source, event, hear in heard:
+            source.remove_listener(event, hear)
+        pages.append(page)
     assert not wrong
+
+
+@pytest.fixture
+def look():
+    """Look at a page: it is not too wide, and axe-core finds nothing that shuts anybody out, by some of its rules."""
+    path = Path(os.environ.get("TEXTCAT_AXE") or Path(__file__).parent.parent / "node_modules/axe-core/axe.min.js")
+
+    def look_(page, view="", **options):
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        if path.is_file():
+            if page.evaluate("!window.axe"):
+                page.evaluate(path.read_text(encoding="utf-8"))
+            passed, *violations = page.evaluate(
+                """options => axe.run({resultTypes: ["violations"], ...options}).then(({passes, violations}) =>
+                [passes.length, ...violations.map(({id, nodes}) => [id, nodes[0].html])])""",
+                options,
+            )
+            assert passed
+            assert not violations, view
+
+    yield look_
+    if not path.is_file():
+        pytest.skip("only widths are looked at: axe-core is not there, TEXTCAT_AXE may name its axe.min.js")
 
 
 @pytest.fixture(scope="session")
