@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+import warnings
 import zipfile
 from dataclasses import replace
 from mmap import mmap
@@ -198,6 +199,18 @@ def test_what_is_no_pool_and_holds_no_document_is_told_in_a_sentence(tmp_path, a
         build_pool(archive, tmp_path / "pool", recipe="teech")
     with pytest.raises(TextcatError, match=r"lie in each other"):
         build_pool(tmp_path, tmp_path / "pool")
+
+
+def test_a_language_without_spaces_is_told(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "石油工人工会投票罢工 oil"}\n{"text": "黄金价格在伦敦下跌"}\n', encoding="utf-8")
+    with pytest.warns(
+        UserWarning, match=r"86% of the characters of the documents .* lang = 'zh' in \[tokens\], given by --rec"
+    ):
+        build_pool(path, tmp_path / "pool", jobs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        build_pool(path, tmp_path / "pool", jobs=1)
 
 
 def test_many_documents_have_rows_of_words_alone(tmp_path, corpus, documents, monkeypatch, caplog):

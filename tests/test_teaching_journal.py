@@ -73,7 +73,7 @@ def test_a_session_that_is_opened_again_ranks_to_the_bit_as_before_and_asks_the_
 
 
 @pytest.mark.parametrize("kept", [1, 10, -1, -2])
-def test_a_torn_last_line_is_dropped(tmp_path, kept):
+def test_a_torn_last_line_is_dropped_and_told(tmp_path, kept, caplog):
     pool = small_pool()
     with Session.create(tmp_path, pool) as session:
         session.add_topic("strike")
@@ -84,6 +84,7 @@ def test_a_torn_last_line_is_dropped(tmp_path, kept):
     path.write_bytes(b"\n".join([*whole, last[:kept]]))
     with Session.open(tmp_path, pool) as session:
         assert len(session._journal.lines) == n - 1
+        assert "a line that is not whole" in caplog.text
         teach(session, "strike", 1)
     with Session.open(tmp_path, pool) as session:
         assert len(session._journal.lines) == n

@@ -298,7 +298,17 @@ def test_errors_are_told_and_an_answer_that_was_not_kept_can_be_given_again(visi
     _says(page, "#error", "The server does not answer")
     assert _title(page) == title
     page.unroute("**/answer")
-    _answer(page, "y")
+    with page.expect_request("**/answer") as sent:
+        _answer(page, "y")
+    assert len(wheat.judgements("wheat")) == 1
+    assert not page.locator("#error").text_content()  # it is mended
+    assert sent.value.headers["if-match"] == wheat.tag
+    page.route("**/answer", lambda route: route.continue_(headers={**route.request.headers, "if-match": "another"}))
+    page.keyboard.press("y")
+    _says(page, "#error", "This page is old: Another session is taught here now")
+    page.click("#error button:text('Load the page anew')")
+    page.wait_for_selector("#reading:not(.old) #document-title:not(:empty)")
+    assert not page.locator("#error").text_content()
     assert len(wheat.judgements("wheat")) == 1
     problem = {"title": "Unauthorized", "status": 401, "detail": "A key is needed."}
     body = json.dumps(problem)

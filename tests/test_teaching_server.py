@@ -231,6 +231,9 @@ def test_a_list_of_documents_waits_to_be_looked_at(service):
     assert get(service, "").json()["queues"] == [{"name": "odd", "topic": "wheat", "documents": 2}]
     rows = get(service, "/queue", name="odd").json()["documents"]
     assert [(row["position"], row["labelled"]) for row in rows] == [(3, True), (5, False)]
+    post(service, "/answer", topic="wheat", position=3, answer="no", person="Ada", source="list")
+    for person, own in (("Ada", ["no", None]), ("Eve", [None, None])):
+        assert [row["answer"] for row in get(service, "/queue", name="odd", person=person).json()["documents"]] == own
     assert_problem(get(service, "/queue", name="none"), 404, "none")
 
 
@@ -364,6 +367,18 @@ def test_no_page_of_another_site_can_ask_or_answer(service, session):
     assert get(named, "", host="teach.example:80").status_code == 200
     head = {"origin": own, "sec-fetch-site": "same-origin"}
     (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": head}))
+    assert answer.status_code == 200
+
+
+def test_a_page_of_another_session_changes_nothing(service, session, pool):
+    """It may have been left open, and another session be served at its address since."""
+    tag = get(service, "").json()["session"]
+    assert tag == session.tag != Session.create(None, pool, seed=1).tag
+    body = {"topic": "wheat", "position": 0, "answer": "yes"}
+    (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": {"if-match": "other"}}))
+    assert_problem(answer, 412, "load it anew")
+    assert not session.judgements("wheat")
+    (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": {"if-match": tag}}))
     assert answer.status_code == 200
 
 

@@ -102,6 +102,12 @@ def test_what_cannot_begin_a_topic_is_told(session):
         session.add_topic("other", random=2)
     with pytest.raises(TextcatError, match="needs a name"):
         session.add_topic(" ")
+    with pytest.raises(TextcatError, match="has 301 characters, and 300 are the most"):
+        session.add_topic("x" * 301)
+    session.add_topic("x" * 300)
+    for name, person, description in (("\udcff", "", ""), ("other", "\udcff", ""), ("other", "", "é\udcff")):
+        with pytest.raises(TextcatError, match="is no Unicode text"):
+            session.add_topic(name, description, person=person)
     with pytest.raises(TextcatError, match=r"no topic 'strikes'.*Did you mean 'strike'"):
         session.next("strikes")
 
@@ -219,6 +225,8 @@ def test_what_is_no_answer_is_told(session):
         session.answer("strike", 120, "yes")
     with pytest.raises(TextcatError, match="No source 'guess'"):
         session.answer("strike", 0, "yes", source="guess")
+    with pytest.raises(TextcatError, match="is no Unicode text"):
+        session.answer("strike", 0, "yes", note="\udcff")
     assert not session.judgements("strike")
 
 

@@ -27,6 +27,7 @@ _PROBLEMS = {
     405: "The path cannot be asked by this method.",
     408: "The body has come too slowly.",
     409: "It does not fit what there is: `detail` says why.",
+    412: "Another session is served than `If-Match` names.",
     413: "The body, or what it is inflated to, is too large; or there are too many documents.",
     415: "The body is of another type, or encoding.",
     421: "The request names another host.",

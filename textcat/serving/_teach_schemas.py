@@ -5,9 +5,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from textcat.serving._schemas import _Sent, _whole
+from textcat.teaching.judgements import LONGEST_NAME
 
 Answer: TypeAlias = Literal["yes", "no", "skip"]
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=300, examples=["strikes in the energy sector"])]
+Name: TypeAlias = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_NAME, examples=["strikes in the energy sector"])
+]
 Person: TypeAlias = Annotated[
     str, Field(max_length=100, description="Who asks or answers; with keys, the name of the key counts instead.")
 ]
@@ -79,7 +82,7 @@ class DocumentQuery(_Query):
     """Which document, and for which topic it is judged."""
 
     position: int = Field(ge=0, le=_MOST)
-    topic: str = Field("", max_length=300)
+    topic: str = Field("", max_length=LONGEST_NAME)
 
 
 class EvidenceQuery(OfTopic):
@@ -93,7 +96,7 @@ class SearchQuery(_Query):
     """What is looked for."""
 
     query: str = Field(max_length=1000)
-    topic: str = Field("", max_length=300, description="Answers are those to this topic,")
+    topic: str = Field("", max_length=LONGEST_NAME, description="Answers are those to this topic,")
     person: str = Field("", max_length=100, description="by this person.")
     offset: int = Field(0, ge=0, le=_MOST)
     limit: int = Field(20, ge=1, le=200)
@@ -118,14 +121,15 @@ class ProgressQuery(OfTopic):
 class QueueQuery(_Query):
     """Which list of documents."""
 
-    name: str = Field(max_length=300)
+    name: str = Field(max_length=1000)
+    person: Person = ""
 
 
 class ExportQuery(_Query):
     """What is exported."""
 
     what: Literal["labels", "corpus", "model", "audit"]
-    topic: str = Field("", max_length=300, description="That alone; else all of them.")
+    topic: str = Field("", max_length=LONGEST_NAME, description="That alone; else all of them.")
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -161,6 +165,7 @@ class QueueRow(BaseModel):
 class SessionAnswer(BaseModel):
     """What is taught from, and what."""
 
+    session: str = Field(description="Tells the session from others: sent as `If-Match`, others answer 412.")
     documents: int
     person: str | None = Field(description="The name of the key, where keys are asked for.")
     people: list[str]
@@ -320,6 +325,7 @@ class QueueEntry(BaseModel):
     id: str
     title: str
     labelled: bool | None = Field(description="Whether it bore the topic's label where the list was made.")
+    answer: Answer | None = Field(description="The person's own.")
 
 
 class QueueAnswer(BaseModel):

@@ -96,7 +96,7 @@ class Teaching(Application):
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return what all requests go through: `Front`, and before it a look at who sent the page that asks."""
-        return _Guard(self._hosts, self.router, self.metrics, self.log, self.limits, self._keys)
+        return _Guard(self._hosts, self.session.tag, self.router, self.metrics, self.log, self.limits, self._keys)
 
     async def _change(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call what changes the session, or asks for a question, after all such calls before."""
@@ -119,11 +119,14 @@ class Teaching(Application):
 
 
 class _Guard(Front):
-    """Lets no page of another site ask: a name that was bent to this machine, and requests that cross sites."""
+    """Lets no page of another site ask: a name that was bent to this machine, and requests that cross sites.
 
-    def __init__(self, hosts: tuple[str, ...], *arguments: Any) -> None:
+    Nor may a page that was left open, and is of another session than is served now at the same address.
+    """
+
+    def __init__(self, hosts: tuple[str, ...], tag: str, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._hosts = frozenset(host.casefold() for host in hosts)
+        self._hosts, self._tag = frozenset(host.casefold() for host in hosts), tag.encode()
 
     def _admit(self, call: Call) -> None:
         host = call.head.get(b"host", b"").decode("latin-1")
@@ -136,6 +139,8 @@ class _Guard(Front):
             crosses |= origin is not None and origin.decode("latin-1").partition("://")[2] != host
         if crosses and call.scope["path"].startswith("/api/"):
             raise Problem(403, "A page of another site asks: only the server's own page may, and programs.")
+        if call.head.get(b"if-match", self._tag) != self._tag:
+            raise Problem(412, "Another session is taught here now than the one that the page shows: load it anew.")
         super()._admit(call)
 
 
@@ -163,7 +168,7 @@ async def _check_json(call: Call) -> None:
 
 def _teaching(service: Teaching) -> APIRouter:
     routes, session = router("teach"), service.session
-    changing = problems(403, 409, 421, 507, body=True)
+    changing = problems(403, 409, 412, 421, 507, body=True)
 
     @routes.post("/api/v1/teach/topics", response_model=s.NextAnswer, responses=changing)
     async def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
@@ -177,7 +182,7 @@ def _teaching(service: Teaching) -> APIRouter:
 
         return await service._change(add)
 
-    @routes.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=problems(403, 409, 421, 422))
+    @routes.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=problems(403, 409, 412, 421, 422))
     async def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
         """Return the document that is to be judged next."""
         return await service._change(_next, session, query.topic, _person(call, query.person))
@@ -239,12 +244,16 @@ def _teaching(service: Teaching) -> APIRouter:
 
 def _reading(service: Teaching) -> APIRouter:
     routes, session = router("teach"), service.session
-    of_query = problems(403, 409, 421, 422)
+    of_query = problems(403, 409, 412, 421, 422)
 
-    @routes.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 421))
+    @routes.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 412, 421))
     async def about(call: Call) -> dict[str, Any]:
         """Return the topics that are taught, and how many documents there are."""
-        return {"person": call.key or None, **await service._look(_about, session, service.queues)}
+        return {
+            "session": session.tag,
+            "person": call.key or None,
+            **await service._look(_about, session, service.queues),
+        }
 
     @routes.get("/api/v1/teach/document", response_model=s.DocumentAnswer, responses=of_query)
     async def document(query: Annotated[s.DocumentQuery, Query()]) -> dict[str, Any]:
@@ -313,9 +322,9 @@ def _reading(service: Teaching) -> APIRouter:
         return await service._look(read)
 
     @routes.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=of_query)
-    async def queue(query: Annotated[s.QueueQuery, Query()]) -> dict[str, Any]:
+    async def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]:
         """Return a list of documents that wait to be looked at."""
-        return await service._look(_queue, session, service.queues, query.name)
+        return await service._look(_queue, session, service.queues, query.name, _person(call, query.person))
 
     @routes.get("/api/v1/teach/export", response_model=None, responses={**of_query, **_DOWNLOAD})
     async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
@@ -488,10 +497,15 @@ def _agreement(session: Session, topic: str) -> dict[str, Any]:
     }
 
 
-def _queue(session: Session, given: Sequence[Queue], wanted: str) -> dict[str, Any]:
+def _queue(session: Session, given: Sequence[Queue], wanted: str, person: str) -> dict[str, Any]:
     for queue in given:
         if queue.name == wanted:
-            documents = [{**_named(session, position), "labelled": labelled} for position, labelled in queue.documents]
+            with session._lock:
+                own = [session._own(queue.topic, position, person) or None for position, _ in queue.documents]
+            documents = [
+                {**_named(session, position), "labelled": labelled, "answer": answer}
+                for (position, labelled), answer in zip(queue.documents, own, strict=True)
+            ]
             return {"name": queue.name, "topic": queue.topic, "documents": documents}
     raise Problem(404, f"There is no list {wanted!r:.80}: GET /api/v1/teach names those that there are.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
@@ -11,6 +12,8 @@ from typing import Any
 from textcat import files
 from textcat.errors import TextcatError
 from textcat.files import UNFINISHED
+
+log = logging.getLogger(__name__)
 
 JOURNAL, LOCK = "session.jsonl", ".lock"
 _MARK, _FORMAT = "textcat session", 1
@@ -103,6 +106,11 @@ class SessionJournal:
                 journal = cls(folder, header, lines)
                 if not read_only:
                     if read.length < (folder / JOURNAL).stat().st_size:
+                        log.warning(
+                            "%s ends with a line that is not whole, as a crash leaves one: it is dropped. See whether "
+                            "the last answer is there, and give it again if not.",
+                            folder / JOURNAL,
+                        )
                         files._cut(folder / JOURNAL, read.length)
                     journal._begin_to_write(read.length)
             except BaseException:

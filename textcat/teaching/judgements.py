@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
+LONGEST_NAME = 300  # characters of a topic's: it stands in headings and addresses
 ANSWERS = ("yes", "no", "skip")
 # Why a document was judged: it was asked; found by a search; its answer was changed, or given, in a list; it is one of
 # those that the topic began with; two persons disagreed, and somebody has settled it.

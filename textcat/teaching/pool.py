@@ -18,7 +18,7 @@ import orjson
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from textcat.documents import Corpus
+from textcat.documents import Corpus, Document
 from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import Documents, _zones
 from textcat.progress import Stages
@@ -37,6 +37,7 @@ from textcat.teaching._index import (
     write_index,
 )
 from textcat.teaching.embeddings import N_TEXT, N_TITLE, embeddings_of
+from textcat.training.train import _N_SAMPLED, _warn_if_unsegmented
 
 log = logging.getLogger(__name__)
 
@@ -238,12 +239,17 @@ def build_pool(
         if not archive.n_documents:
             why = rejected if archive.n_rejected else "the inputs are empty"
             raise PoolError(f"There is no document to teach by; {why}.")
-        if not (folder / INDEX).is_dir():
+        if new := not (folder / INDEX).is_dir():
             write_index(archive, recipe, stages)
         shutil.rmtree(folder / PIECES, ignore_errors=True)  # also those that a run which was killed here has left
     if archive.n_rejected:
         log.warning("%s", rejected)
-    return open_pool(folder)
+    pool = open_pool(folder)
+    if new:
+        sample = [Document("", pool.document(i)) for i in range(0, len(pool), max(1, len(pool) // _N_SAMPLED))]
+        remedy = "Begin with a recipe that names their language: lang = {code!r} in [tokens], given by --recipe"
+        _warn_if_unsegmented(sample, recipe, remedy)
+    return pool
 
 
 def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:

@@ -19,7 +19,7 @@ from textcat.errors import TextcatError, _did_you_mean
 from textcat.teaching import prior
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.journal import SessionJournal
-from textcat.teaching.judgements import ANSWERS, SOURCES, Agreement, Judgement, Judgements, TopicState
+from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES, Agreement, Judgement, Judgements, TopicState
 from textcat.teaching.pool import Pool, open_pool
 from textcat.teaching.progress import Progress, history_of, progress_of
 from textcat.teaching.ranker import Examples, Ranker, RankerSettings, Weights
@@ -229,6 +229,12 @@ class Session:
         """Where the journal lies; None in memory."""
         return self._journal.folder
 
+    @property
+    def tag(self) -> str:
+        """What tells the session from others: a sum of where it lies, and of what it was begun with."""
+        known = self.folder and str(self.folder.resolve()), sorted(self._journal.header.items())
+        return f"{zlib.crc32(repr(known).encode('utf-8', 'surrogateescape')):08x}"
+
     # --- topics -------------------------------------------------------------------------------------------------------
 
     def topics(self) -> list[str]:
@@ -280,6 +286,11 @@ class Session:
         with self._lock:
             if not name.strip():
                 raise TextcatError("A topic needs a name: give one.")
+            if len(name) > LONGEST_NAME:
+                raise TextcatError(
+                    f"The name of the topic {name:.20}… has {len(name):,} characters, and {LONGEST_NAME} are the most: "
+                    "say the rest in its description."
+                )
             if name in self._judgements.topics:
                 raise TextcatError(f"The session has a topic {name!r} already: go on with it, or name another one.")
             about: dict[str, Any] = {"description": description, "query": query}
@@ -673,6 +684,12 @@ class Session:
         return topics[name]
 
     def _write(self, entry: Mapping[str, Any]) -> None:
+        notes = (each["note"] for each in entry.get("answers", ()))
+        for text in (entry.get("topic"), entry["person"], *entry.get("about", {}).values(), *notes):
+            if isinstance(text, str) and not text.isascii() and text != text.encode("utf-8", "replace").decode():
+                raise TextcatError(
+                    f"{text!r:.80} is no Unicode text, which pages and exports could not show: write it anew."
+                )
         try:
             self._judgements.apply(self._journal.append({"at": round(time.time(), 3), **entry}))
         except BaseException:  # Ctrl-C may come between the two

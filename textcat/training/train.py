@@ -49,6 +49,7 @@ _UNSPACED = {
     "zh": re.compile("[\u3400-\u9fff]{5,}"),
 }
 _KANA = re.compile("[\u3040-\u30ff]")
+_NAME_IT = "Name their language, as with --lang {code} (in a recipe: lang = {code!r} in [tokens])"
 _N_SAMPLED = 500  # documents by which the script of a corpus is found
 
 
@@ -85,7 +86,7 @@ def train(
     return _train(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)[0]
 
 
-def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
+def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
     """Warn of a language that is written without spaces where the recipe's language takes whole sentences for words."""
     if (lang := recipe.tokens.get("lang", "en")) in _UNSPACED:
         return
@@ -97,9 +98,8 @@ def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
     share, code = max((sum(map(len, runs[code])) / max(n_characters, 1), code) for code in ("zh", "th", "ja"))
     if share > 0.2:
         warnings.warn(
-            f"{share:.0%} of the characters of the training documents stand in runs without spaces, as Chinese, "
-            f"Japanese and Thai are written; with the language {lang!r} each run is one term. Name their language, "
-            f"as with --lang {code} (in a recipe: lang = {code!r} in [tokens]).",
+            f"{share:.0%} of the characters of the documents stand in runs without spaces, as Chinese, Japanese and "
+            f"Thai are written; with the language {lang!r} each run is one term. {remedy.format(code=code)}.",
             stacklevel=3,
         )
 

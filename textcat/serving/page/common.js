@@ -39,10 +39,11 @@ export class Problem extends Error {
   }
 }
 
-export async function ask(path, { json, body, type, signal } = {}) {
+export async function ask(path, { json, body, type, signal, match } = {}) {
   const headers = { Accept: "application/json" };
   const key = stored();
   if (key) headers.Authorization = `Bearer ${key}`;
+  if (match) headers["If-Match"] = match; // or else the server refuses
   if (json) headers["Content-Type"] = "application/json";
   else if (body) headers["Content-Type"] = type || "application/octet-stream";
   let answer, content;

@@ -32,15 +32,22 @@ function kept(name, value) {
 
 // ---------------------------------------------------------------- the server, and messages
 
-const teach = (path, options) => ask(`teach${path}`, options);
+async function teach(path, options) {
+  const found = await ask(`teach${path}`, { ...options, match: state.about?.session });
+  if (state.lost || options?.json) $("error").replaceChildren(); // what was wrong is no longer
+  state.lost = false;
+  return found;
+}
 const get = (path, values) => teach(`/${path}?${new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null && value !== undefined))}`);
 const notice = (...content) => message($("notice"), false, node("p", {}, ...content));
 const say = (words) => { $("said").textContent = words; };
 
 function wrong(error, again = null) {
   if (error.name === "AbortError") return;
-  const parts = [node("p", {}, node("strong", {}, error.title ?? "The page made a mistake"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
+  const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page made a mistake"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
+  state.lost = error instanceof Problem && !error.status;
   if (error.status === 401) parts.push(keyForm());
+  else if (error.status === 412) parts.push(node("button", { type: "button", onclick: () => location.reload() }, "Load the page anew"));
   else if (again) parts.push(node("button", { type: "button", onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
   if (!(error instanceof Problem)) console.error(error);
   message($("error"), true, ...parts);
@@ -310,11 +317,15 @@ async function answer(word) {
 async function sending(action) {
   state.busy = true;
   $("reading").classList.add("old");
+  let told = false;
+  const slow = setTimeout(() => { told = true; notice("The server has not answered for five seconds. The page waits for it."); }, 5000);
   try {
     await action();
   } catch (error) {
     wrong(error);
   } finally {
+    clearTimeout(slow);
+    if (told) $("notice").replaceChildren();
     state.busy = false;
     $("reading").classList.remove("old");
   }
@@ -346,18 +357,16 @@ async function undo() {
   });
 }
 
-// Documents of a list, one after the other: those that nobody has judged since.
+// Documents of a list, one after the other: those that one has not judged since.
 async function nextOfList(after = null) {
   const name = state.list;
   if (name === DISAGREE) {
     const found = await get("agreement", { topic: state.topic });
     state.entries = found.disagreements;
   } else {
-    const found = await get("queue", { name });
+    const found = await get("queue", { name, person: state.person ?? "" });
     if (found.topic !== state.topic) return go({ view: "judge", topic: found.topic, list: name }, true);
-    const judged = await get("judgements", { topic: state.topic, limit: 1000, ...(state.person ? { person: state.person } : {}) });
-    const done = new Set(judged.judgements.map(({ position }) => position));
-    state.entries = found.documents.filter(({ position }) => !done.has(position));
+    state.entries = found.documents.filter((each) => !each.answer);
   }
   if (after === null) state.passed.clear();
   else state.passed.add(after);
