@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from textcat.corpus import catalogue
-from textcat.corpus.cards import card, cards, read_card, tree_digest
+from textcat.corpus.cards import _read_card, card, cards, tree_digest
 from textcat.corpus.catalogue import _fetch, _locate, _reopen_corpus, open_corpus
 from textcat.errors import TextcatError
 from textcat.progress import _bar_on
@@ -154,7 +154,7 @@ def test_an_unknown_name_is_told_with_the_nearest_one():
 )
 def test_a_wrong_card_is_told(write_card, text, message):
     with pytest.raises(TextcatError, match=message):
-        read_card(write_card(text))
+        _read_card(write_card(text))
 
 
 def test_a_card_that_is_missing_or_no_text_is_told(tmp_path):
@@ -179,7 +179,7 @@ def test_the_tree_digest_is_what_sha256sum_prints_and_does_not_hang_on_order_or_
 
 
 def test_the_search_order_is_argument_environment_card_cache(tmp_path, cache, write_card, monkeypatch):
-    it = read_card(write_card())
+    it = _read_card(write_card())
     assert _locate(it) is None
     monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path / "environment"))
     for folder in (cache, it.folder, tmp_path / "environment", tmp_path / "argument"):
@@ -193,7 +193,7 @@ def test_a_corpus_opens_by_card_path_and_data_path(tmp_path, write_card):
     (path.parent / "tin.tar.gz").write_bytes(ARCHIVE)
     (tmp_path / "unpacked").mkdir()
     (tmp_path / "unpacked" / "tin.sgm.gz").write_bytes(gzip.compress(SGML))
-    for source in (path, str(path), read_card(path), path.parent / "tin.tar.gz", tmp_path / "unpacked"):
+    for source in (path, str(path), _read_card(path), path.parent / "tin.tar.gz", tmp_path / "unpacked"):
         corpus = open_corpus(source)
         assert ([d.id for d in corpus.train], [d.id for d in corpus.test], corpus.topics) == (["1"], ["2"], ("tin",))
 
@@ -295,7 +295,7 @@ class Progress:
 
 def test_a_download_is_verified_kept_and_not_repeated(cache, server, write_card, caplog):
     caplog.set_level("INFO")
-    it = replace(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), licence="For tin men.")
+    it = replace(_read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), licence="For tin men.")
     progress = Progress()
     path = _fetch(it, progress)
     assert path == cache / "tin.tar.gz"
@@ -316,18 +316,18 @@ def test_a_single_file_can_be_downloaded(server, write_card):
     text = (
         f'reader = "reuters"\nfiles = ["tin.sgm"]\nurls = ["{server.url}/tin.sgm"]\nsha256 = {{ "tin.sgm" = "{SUM}" }}'
     )
-    assert _fetch(read_card(write_card(text))).read_bytes() == SGML
+    assert _fetch(_read_card(write_card(text))).read_bytes() == SGML
 
 
 def test_a_damaged_file_in_the_cache_is_fetched_again(cache, server, write_card):
     cache.mkdir()
     (cache / "tin.tar.gz").write_bytes(ARCHIVE[:50])
-    it = read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
+    it = _read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
     assert _fetch(it).read_bytes() == ARCHIVE
 
 
 def test_a_dead_mirror_and_a_missing_file_are_passed_over(server, write_card):
-    it = read_card(write_card(urls=[DEAD, f"{server.url}/gone", f"{server.url}/tin.tar.gz"]))
+    it = _read_card(write_card(urls=[DEAD, f"{server.url}/gone", f"{server.url}/tin.tar.gz"]))
     assert _fetch(it).read_bytes() == ARCHIVE
     assert server.hits == ["/gone", "/tin.tar.gz"]
 
@@ -335,7 +335,7 @@ def test_a_dead_mirror_and_a_missing_file_are_passed_over(server, write_card):
 @pytest.mark.parametrize("tells_length", [True, False])
 def test_a_truncated_download_does_not_stay(cache, server, write_card, tells_length):
     server.cut, server.tells_length = 40, tells_length
-    it = read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
+    it = _read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
     with pytest.raises(TextcatError, match=r"could not be downloaded .*(broke off|cut off).* TEXTCAT_CORPORA"):
         _fetch(it)
     assert os.listdir(cache) == []
@@ -346,7 +346,7 @@ def test_a_truncated_download_does_not_stay(cache, server, write_card, tells_len
 def test_a_download_with_a_wrong_checksum_does_not_stay(cache, server, write_card):
     server.files["/tin.tar.gz"] = tar_bytes(**{"tin.sgm": SGML + b"\n"})
     with pytest.raises(TextcatError, match="cut off or not the one the card describes"):
-        _fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
+        _fetch(_read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
     assert os.listdir(cache) == []
 
 
@@ -354,7 +354,7 @@ def test_a_failed_download_leaves_the_old_file_alone(cache, write_card):
     cache.mkdir()
     (cache / "tin.tar.gz").write_bytes(b"old")
     with pytest.raises(TextcatError):
-        _fetch(read_card(write_card(urls=[DEAD])))
+        _fetch(_read_card(write_card(urls=[DEAD])))
     assert (cache / "tin.tar.gz").read_bytes() == b"old"
 
 
@@ -369,9 +369,9 @@ def test_being_offline_is_told_with_the_remedy(write_card):
 
 def test_a_card_without_urls_or_with_a_strange_one_is_told(write_card):
     with pytest.raises(TextcatError, match="names no URL"):
-        _fetch(read_card(write_card()))
+        _fetch(_read_card(write_card()))
     with pytest.raises(TextcatError, match="gopher://x/tin: "):
-        _fetch(read_card(write_card(urls=["gopher://x/tin"])))
+        _fetch(_read_card(write_card(urls=["gopher://x/tin"])))
 
 
 def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write_card):
@@ -379,7 +379,7 @@ def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write
         (cache / f".partial-{name}").mkdir(parents=True)
         when = time.time() - age * 24 * 3600
         os.utime(cache / f".partial-{name}", (when, when))
-    _fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
+    _fetch(_read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
     assert sorted(os.listdir(cache)) == [".partial-new", "tin.tar.gz"]
 
 
@@ -388,7 +388,7 @@ def test_the_bar_shows_the_bytes(server, write_card, tells_length):
     server.tells_length = tells_length
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     with _bar_on(console, "tin", shows="bytes") as bar:
-        _fetch(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), bar)
+        _fetch(_read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), bar)
         assert bar.total == (len(ARCHIVE) if tells_length else 0)
     assert "tin" in console.file.getvalue()
 

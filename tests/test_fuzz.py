@@ -18,7 +18,7 @@ from fuzzing.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from textcat.corpus.cards import read_card
+from textcat.corpus.cards import _read_card
 from textcat.errors import TextcatError
 from textcat.files import journal_line, read_journal
 from textcat.model.storage import load
@@ -83,7 +83,7 @@ def test_halves_of_surrogate_pairs_do_not_pass_as_names_of_zones():
     assert record.zones == {"ti\ufffdtle": "Tin"}
 
 
-@pytest.mark.parametrize("read", [read_card, read_recipe])
+@pytest.mark.parametrize("read", [_read_card, read_recipe])
 @pytest.mark.parametrize("value", [DEEP, LONG])
 def test_toml_that_its_parser_gives_up_on_is_refused(read, value, tmp_path):
     path = tmp_path / "a.toml"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import textcat
 from textcat import cli
 from textcat.corpus import catalogue
-from textcat.corpus.cards import card, read_card
+from textcat.corpus.cards import _read_card, card
 from textcat.corpus.catalogue import _fetch, open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import streams
@@ -466,7 +466,7 @@ def test_a_card_of_the_users_own_chooses_other_days(tmp_path):
     write(tmp_path, {"rcv1.zip": zip_of(day_zips())})
     options = '{ train = "1996-08-25 to 1996-08-25", test = "1996-08-26 to 1996-08-27" }'
     (tmp_path / "mine.toml").write_text(f'reader = "rcv1"\nfiles = ["rcv1.zip"]\noptions = {options}\n')
-    corpus = open_corpus(read_card(tmp_path / "mine.toml"))
+    corpus = open_corpus(_read_card(tmp_path / "mine.toml"))
     assert (len(corpus.train), len(corpus.test)) == (2, 4)
 
 

@@ -190,14 +190,14 @@ def test_the_ranker_is_trained_after_as_many_answers_as_the_steps_say():
     done = simulate.simulate(ranker, labels, steps="1:5,4:20,10", whole=True)
     assert ranker.trained == [2, 3, 4, 5, 9, 13, 17, 21, 31]
     assert (done.n_trained, done.n_asked) == (9, 40)
-    sizes = simulate.batch_sizes()
+    sizes = simulate._batch_sizes()
     assert [sizes(n) for n in (0, 99, 100, 499, 500, 10**6)] == [1, 1, 5, 5, 10, 10]
 
 
 @pytest.mark.parametrize("steps", ["", "0", "1:5", "1:5,2:5,3", "1:9,2:5,3", "a", "1:5,2,3"])
 def test_steps_that_mean_nothing_are_told(steps):
     with pytest.raises(TextcatError, match="are not as in '1:100,5:500,10'"):
-        simulate.batch_sizes(steps)
+        simulate._batch_sizes(steps)
 
 
 def test_a_run_ends_with_the_last_relevant_document_unless_something_watches():

@@ -23,7 +23,7 @@ from textcat import cli
 from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.margin import primal, rules
-from textcat.margin.primal import allocator, remapped
+from textcat.margin.primal import _remapped, allocator
 from textcat.margin.problems import Problem
 from textcat.margin.solve import solve
 
@@ -400,10 +400,10 @@ def test_advice_that_the_system_may_not_take_changes_nothing(tmp_path, monkeypat
     monkeypatch.setattr("platform.release", lambda: release)
     monkeypatch.setattr("textcat.margin.primal._LARGE", 0)
     rows = write_rows(tmp_path / "rows", [X])
-    again = remapped(rows.data)
+    again = _remapped(rows.data)
     assert again is not rows.data
     assert again.tolist() == X.data.tolist()
-    assert remapped(X.data) is X.data
+    assert _remapped(X.data) is X.data
     array = allocator(str(tmp_path))(70_000, np.float32)
     array[:] = 1
     assert array.sum() == 70_000

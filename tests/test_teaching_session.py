@@ -12,7 +12,7 @@ from teaching_work import SUBJECTS, documents, small_pool, subject_of, teach
 
 import textcat
 from textcat import Document, TextcatError
-from textcat.teaching.judgements import cohens_kappa
+from textcat.teaching.judgements import _cohens_kappa
 from textcat.teaching.pool import Pool
 from textcat.teaching.session import Session
 
@@ -383,7 +383,7 @@ def test_a_disagreement_counts_as_yes_until_it_is_settled(session):
 def test_kappa_is_that_of_scikit_learn(pairs):
     from sklearn.metrics import cohen_kappa_score
 
-    kappa = cohens_kappa(pairs)
+    kappa = _cohens_kappa(pairs)
     if kappa is None:
         assert len({answer for pair in pairs for answer in pair}) == 1
     else:

@@ -23,7 +23,7 @@ from sklearn.utils import get_tags
 from textcat.errors import TextcatError
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, Tokens
-from textcat.features.vectorizer import Vectorizer, row_bytes
+from textcat.features.vectorizer import Vectorizer, _row_bytes
 from textcat.features.zones import _hashes_of, _ngram_names, _vocabulary_of
 
 Zones = namedtuple("Zones", "zones")
@@ -189,7 +189,7 @@ def test_bm25_saturates_and_feels_length():
 def test_the_bytes_of_the_rows_are_told(caplog):
     with caplog.at_level(logging.INFO, "textcat"):
         X = TfIdf(TOKENS).fit_transform(TRAIN)
-    assert row_bytes(X) == 8 * X.nnz + X.indptr.itemsize * (len(TRAIN) + 1)
+    assert _row_bytes(X) == 8 * X.nnz + X.indptr.itemsize * (len(TRAIN) + 1)
     assert f"{len(TRAIN)} rows of {X.shape[1]} columns take 0.0 MB" in caplog.text
 
 

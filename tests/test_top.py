@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score, ndcg_score
 
 from textcat.errors import TextcatError
 from textcat.evaluation import top as top_module
-from textcat.evaluation.top import TopEvaluation, best_topics, compare_tops, evaluate_top
+from textcat.evaluation.top import TopEvaluation, compare_tops, evaluate_top
 
 MEASURES = ("precision", "recall", "pair_recall", "ndcg", "f1", "psp")
 
@@ -233,30 +233,13 @@ def test_what_does_not_fit_the_topics_is_refused():
         evaluate_top(top, np.ones((1, 2)), *known, ks=[2], spec="FEW")
 
 
-@given(st.integers(1, 8), st.integers(0, 5), st.integers(1, 10), st.data())
-def test_the_best_topics_are_the_first_of_a_stable_sort(n_topics, n_documents, k, data):
-    values = st.lists(st.sampled_from([-1.5, 0.0, 0.25, 2.0]), min_size=n_topics, max_size=n_topics)
-    scores = np.array([data.draw(values) for _ in range(n_documents)], np.float32).reshape(-1, n_topics)
-    expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    np.testing.assert_array_equal(best_topics(scores, k), expected)
-
-
-def test_the_best_topics_are_found_some_documents_at_a_time(monkeypatch):
-    scores = np.random.default_rng(0).random((20, 9))
-    expected = best_topics(scores, 4)
-    monkeypatch.setattr(top_module, "_SCORES", 30)
-    np.testing.assert_array_equal(best_topics(scores, 4), expected)
-    scores[3, 3] = np.nan
-    with pytest.raises(ValueError, match="1 scores are nan"):
-        best_topics(scores, 4)
-
-
 def example(seed=0, n_documents=300, n_topics=40, skill=0.0, **options):
     """A ranking that is the better, the more skill; the same documents whatever its skill."""
     random = np.random.default_rng(7)
     relevant, sizes = random.random((n_documents, n_topics)) < 0.06, np.resize([0, 3, 10, 50, 120], n_topics)
     scores = np.random.default_rng(seed).random((n_documents, n_topics)) + skill * relevant
-    return evaluate_top(best_topics(scores, 10), relevant, names(n_topics), sizes, 2000, **options)
+    top = np.argsort(-scores, axis=1)[:, :10]
+    return evaluate_top(top, relevant, names(n_topics), sizes, 2000, **options)
 
 
 def test_intervals_hold_what_was_measured_and_are_those_of_documents_drawn():

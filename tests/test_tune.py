@@ -14,7 +14,7 @@ from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
 from textcat.training.selection import _best
 from textcat.training.train import _hold_out
-from textcat.training.tune import _measure_held_out, _Range, _sample, _study, read_space, to_toml
+from textcat.training.tune import _measure_held_out, _Range, _read_space, _sample, _study, to_toml
 
 SPACE = """
 [features]
@@ -46,7 +46,7 @@ def run(corpus, folder, space=None, sampler="grid", n_trials=4, stages=None, sta
 
 
 def test_a_space_is_read_as_lists_and_ranges(space_file):
-    varied = read_space(space_file(SPACE)).varied
+    varied = _read_space(space_file(SPACE)).varied
     assert varied == {
         ("features", "sublinear_tf"): [True, False],
         ("learner", "tau_neg"): _Range(-1.0, 1.0),
@@ -55,7 +55,7 @@ def test_a_space_is_read_as_lists_and_ranges(space_file):
 
 
 def test_a_grid_has_every_combination_and_its_recipes_work(space_file):
-    space = read_space(space_file("[features]\nmin_df = [1, 2]\n[learner]\ntau_pos = [1.0, 5.0, 'prevalence']\n"))
+    space = _read_space(space_file("[features]\nmin_df = [1, 2]\n[learner]\ntau_pos = [1.0, 5.0, 'prevalence']\n"))
     found = space.grid(Recipe("mine", learner={"name": "paum"}))
     assert len(found) == 6
     assert len({json.dumps([recipe.features, recipe.learner]) for recipe in found}) == 6
@@ -65,7 +65,7 @@ def test_a_grid_has_every_combination_and_its_recipes_work(space_file):
 
 
 def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space_file):
-    space = read_space(space_file(SPACE))
+    space = _read_space(space_file(SPACE))
     drawn = space.sample(Recipe("mine"), 50, seed=1)
     assert drawn == space.sample(Recipe("mine"), 50, seed=1) != space.sample(Recipe("mine"), 50, seed=2)
     for recipe in drawn:
@@ -91,7 +91,7 @@ def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space
 )
 def test_a_file_that_is_no_space_is_told_in_a_sentence(space_file, text, said):
     with pytest.raises(TextcatError) as told:
-        read_space(space_file(text))
+        _read_space(space_file(text))
     assert said in str(told.value)
 
 

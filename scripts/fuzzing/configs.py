@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from textcat.corpus.cards import read_card
+from textcat.corpus.cards import _read_card
 from textcat.corpus.descriptions import _read_descriptions
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.errors import TextcatError
@@ -22,7 +22,7 @@ _VOCABULARIES = (".tsv", ".csv")
 
 
 def _card(path: Path) -> None:
-    card = read_card(path)
+    card = _read_card(path)
     for name in ("a/1.jsonl", "2286newsML.xml", "19960820/1.xml", "train/tin/1", "reut2-000.sgm"):
         card.wanted(name)
 

@@ -68,11 +68,11 @@ class _Figure(str):
 
 
 def show(console: Console, rows: Sequence[Mapping[str, Any]], *, needed: int | None = None) -> None:
-    """Print rows that have the same keys, which are the headers; see `show_columns`."""
-    show_columns(console, [(title, [row[title] for row in rows]) for title in rows[0]] if rows else [], needed=needed)
+    """Print rows that have the same keys, which are the headers; see `_show_columns`."""
+    _show_columns(console, [(title, [row[title] for row in rows]) for title in rows[0]] if rows else [], needed=needed)
 
 
-def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]], *, needed: int | None = None) -> None:
+def _show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]], *, needed: int | None = None) -> None:
     """Print a table; no cell is cut off, on a terminal, in a pipe or in a file.
 
     Columns that hold words stand left. Where a line has no room for all of them, the last are left out, and named, but
@@ -185,7 +185,7 @@ def training(
         _say(console, f"Corpus {tagger.corpus}{why}: {measured},\n")
     quality(console, evaluation, per_topic=per_topic)
     console.print()
-    show(console, stage_rows(stages.seconds, peak_memory()))
+    show(console, _stage_rows(stages.seconds, peak_memory()))
     console.print()
     if unevaluated:
         _say(console, unevaluated)
@@ -226,7 +226,7 @@ def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool,
     if evaluation is not None:
         _say(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
     console.print()
-    show(console, stage_rows(stages.seconds, peak_memory()))
+    show(console, _stage_rows(stages.seconds, peak_memory()))
     _say(console, f"\nModel: {learnt.folder}")
 
 
@@ -253,24 +253,24 @@ def quality(
     """Print an evaluation: as tables, also in Markdown or LaTeX, or as JSON or CSV for programs."""
     if form in ("markdown", "latex"):
         if isinstance(evaluation, TopEvaluation):
-            tables: list[Any] = [top_rows(evaluation)]
+            tables: list[Any] = [_top_rows(evaluation)]
         else:
-            tables = [topic_rows(evaluation)] * per_topic + [band_rows(evaluation, every_measure=every_measure)]
+            tables = [_topic_rows(evaluation)] * per_topic + [_band_rows(evaluation, every_measure=every_measure)]
         console.file.write(export._written_tables(tables, form))  # type: ignore[arg-type]
         return
     if form:
         console.file.write(export._to_json(evaluation) if form == "json" else export._to_csv(evaluation))
         return
     if isinstance(evaluation, TopEvaluation):
-        show(console, top_rows(evaluation))
+        show(console, _top_rows(evaluation))
         notes = _notes(evaluation) + ["There is no table per topic of a model of many topics."] * per_topic
         if notes:
             _say(console, "\n" + "\n".join(notes))
         return
     if per_topic:
-        show(console, topic_rows(evaluation), needed=7)
+        show(console, _topic_rows(evaluation), needed=7)
         console.print()
-    show(console, band_rows(evaluation, every_measure=every_measure))
+    show(console, _band_rows(evaluation, every_measure=every_measure))
     if evaluation.confusion is not None:
         accuracy = _figure(evaluation.accuracy, undefined="not defined: no document has a topic")
         _say(console, f"\naccuracy {accuracy}, over the documents that have a topic")
@@ -278,7 +278,7 @@ def quality(
         show(console, wrong[:_LARGEST])
 
 
-def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[dict[str, str]]:
+def _band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[dict[str, str]]:
     """Return the averages with a column per band, as Table 2 of Li et al. (2002) has them; sparsity only if known.
 
     Under a measure stands its interval, if it has been asked for. A line with the topics left out for lack of a test
@@ -300,8 +300,8 @@ def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[di
     return rows
 
 
-def top_rows(evaluation: TopEvaluation) -> list[dict[str, str]]:
-    """Return the measures of documents' first topics with a column per band; intervals stand as in `band_rows`."""
+def _top_rows(evaluation: TopEvaluation) -> list[dict[str, str]]:
+    """Return the measures of documents' first topics with a column per band; intervals stand as in `_band_rows`."""
     rows: list[dict[str, str]] = []
 
     def add(title: str, cell: Callable[[TopQuality], str]) -> None:
@@ -329,7 +329,7 @@ def _notes(evaluation: TopEvaluation) -> list[str]:
     return [text.format(n, evaluation.test_documents) for text, n in notes.items() if n]
 
 
-def topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+def _topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
     facts, rows = _printed_facts(export.fact_names(evaluation)), []
     for row in evaluation.topics:
@@ -340,7 +340,7 @@ def topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     return _largest_first(_named(titles, rows))
 
 
-def stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
+def _stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
     """Return the seconds each stage took, their sum, and the peak memory."""
     cells = {stage: f"{taken:.2f}" for stage, taken in (*seconds.items(), ("total", sum(seconds.values())))}
     if peak_memory is not None:
@@ -369,7 +369,7 @@ def comparison(
     if form:
         tables: list[Any] = [_named(("model", "folder"), zip(names, folders, strict=True))]
         tables += (measure_rows(compared, names, other) for other in range(1, len(names)))
-        tables.append(difference_rows(compared, names, None if per_topic else _LARGEST))
+        tables.append(_difference_rows(compared, names, None if per_topic else _LARGEST))
         console.file.write(export._written_tables(tables, form))  # type: ignore[arg-type]
         return
     _facts(console, dict(zip(names, folders, strict=True)))
@@ -381,7 +381,7 @@ def comparison(
     if not compared.topics:
         _say(console, f"{resamples} No p-value is corrected for the number of comparisons.")
         return
-    show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
+    show(console, _difference_rows(compared, names, None if per_topic else _LARGEST))
     _say(
         console,
         f"\nMAP: macro-averaged precision. {resamples} p topics: the signs of the topics' differences drawn by\n"
@@ -402,7 +402,7 @@ def measure_rows(compared: Comparison, names: Sequence[str], other: int = 1) -> 
     return _named(("band", "measure", *titles), rows)
 
 
-def difference_rows(compared: Comparison, names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
+def _difference_rows(compared: Comparison, names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
     """Return the average precision of the n topics (by default all) that differ most between the models."""
     rows = []
     for row in compared.topics[:n]:
@@ -500,9 +500,9 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
     if (measured := manifest.get("evaluation")) and measured["bands"]:
         _say(console, f"\nMeasured after training, on {measured['test_documents']} {measured['measured_on']}:\n")
         if "ks" in measured:
-            show(console, top_rows(TopEvaluation.from_dict(measured)))
+            show(console, _top_rows(TopEvaluation.from_dict(measured)))
         else:
-            show(console, band_rows(Evaluation.from_dict({**measured, "topics": []})))
+            show(console, _band_rows(Evaluation.from_dict({**measured, "topics": []})))
 
 
 def _settings(values: Mapping[str, Any], between: str = "=") -> str:
@@ -605,7 +605,7 @@ def study(
     if len(rows) > _MOST_TRIALS:
         console.print(f"... and {len(rows) - _MOST_TRIALS} more", style="dim")
     console.print()
-    show(console, stage_rows(stages.seconds, peak_memory()))
+    show(console, _stage_rows(stages.seconds, peak_memory()))
     measure, band = chosen.judged_by
     goal = f"the best over {band}" if _TUNED[measure] == "MAP" else f"the best by {_TUNED[measure]}"
     if any(map(_is_yardstick, trials)):
@@ -662,7 +662,7 @@ def reproductions(console: Console, results: Iterable[Result], out: Path | None,
             continue
         _say(console, f"{result.experiment.name}: {result.experiment.title}\n")
         labels, *figures = columns(result.rows)
-        show_columns(console, [labels, *((head, list(map(_Figure, cells))) for head, cells in figures)])
+        _show_columns(console, [labels, *((head, list(map(_Figure, cells))) for head, cells in figures)])
         for number, note in enumerate(notes(result.rows), start=1):
             _say(console, f"({number}) {note}")
         kept = f"; {result.n_kept} of {len(result.experiment.tasks)} tasks had been run before" if result.n_kept else ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from textcat.training.examples import CorpusStream, _CountedCorpus
 
 
-def changed_recipe(
+def _changed_recipe(
     recipe: Annotated[
         str | None,
         Option(
@@ -48,7 +48,7 @@ def changed_recipe(
     return chosen
 
 
-@common.with_options(recipe=changed_recipe, read=common.corpus_to_train_on, scheduler=common.scheduler_address)
+@common.with_options(recipe=_changed_recipe, read=common.corpus_to_train_on, scheduler=common.scheduler_address)
 def train(
     corpus: common.CorpusName,
     recipe: "Recipe",

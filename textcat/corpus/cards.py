@@ -134,7 +134,7 @@ _TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in 
 
 def cards() -> dict[str, Card]:
     """Return the cards that come with textcat, by name."""
-    return {name: read_card(path) for name, path in _shipped_cards().items()}
+    return {name: _read_card(path) for name, path in _shipped_cards().items()}
 
 
 def card(name_or_path: str | Path) -> Card:
@@ -143,19 +143,19 @@ def card(name_or_path: str | Path) -> Card:
     A name that is not known raises a TextcatError, as does what is no card.
     """
     if str(name_or_path).endswith(".toml"):
-        return read_card(Path(name_or_path))
+        return _read_card(Path(name_or_path))
     known = _shipped_cards()
     if str(name_or_path) not in known:
         hint = _did_you_mean(str(name_or_path), known)
         raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{hint}")
-    return read_card(known[str(name_or_path)])
+    return _read_card(known[str(name_or_path)])
 
 
 def _shipped_cards() -> dict[str, Path]:
     return dict(sorted((path.stem, path) for path in shipped("corpora").glob("*.toml")))
 
 
-def read_card(path: Path) -> Card:
+def _read_card(path: Path) -> Card:
     """Read a card; raise a TextcatError if it is missing, no TOML, or a key is unknown, missing or of a wrong type."""
     entries = _read_toml(path, "card")
     for key, value in entries.items():

@@ -57,7 +57,6 @@ RESAMPLED = ("precision@1", "precision@3", "precision@5", "ndcg@10")  # what int
 _MEASURES = ("precision", "recall", "pair_recall", "ndcg", "f1", "psp")
 _SUMMED = ("precision", "recall", "ndcg", "f1", "found", "gain", "best gain")
 _DOCUMENTS = 4096  # measured at the same time
-_SCORES = 1 << 24  # ranked at the same time: 64 MB
 
 
 @dataclass(frozen=True)
@@ -241,39 +240,6 @@ def evaluate_top(
         values=values[in_order],
     )
     return _with_intervals(evaluation, n_resamples=resamples, seed=seed) if resamples else evaluation
-
-
-def best_topics(scores: ArrayLike, k: int) -> NDArray[np.intp]:
-    """Return the k topics of highest score of each document, or all if there are fewer.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_documents, n_topics)
-        A ValueError says so if one is nan.
-    k : int
-
-    Returns
-    -------
-    top : ndarray of shape (n_documents, k), int
-        The best first; of equal scores, the topic that stands first.
-    """
-    values = np.asarray(scores)
-    k = min(k, values.shape[1])
-    if not k:
-        return np.zeros((len(values), 0), np.intp)
-    per_block = max(_SCORES // values.shape[1], 1)
-    blocks = [_best_topics(values[start : start + per_block], k) for start in range(0, len(values), per_block)]
-    return np.concatenate(blocks) if blocks else np.zeros((0, k), np.intp)
-
-
-def _best_topics(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
-    if np.isnan(scores).any():
-        raise ValueError(f"{np.isnan(scores).sum()} scores are nan: topics without a score cannot be ranked.")
-    least = np.partition(scores, scores.shape[1] - k, axis=1)[:, [scores.shape[1] - k]]
-    document, topic = np.nonzero(scores >= least)  # k of each document, and what is equal to the last of them
-    order = np.lexsort((topic, -scores[document, topic], document))
-    starts = np.searchsorted(document, np.arange(len(scores)))
-    return topic[order][starts[:, np.newaxis] + np.arange(k)]
 
 
 def compare_tops(evaluations: Sequence[TopEvaluation], *, n_resamples: int = 1000, seed: int = 0) -> "Comparison":

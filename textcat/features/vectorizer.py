@@ -236,7 +236,7 @@ class Vectorizer:
         for array in (indices, data):  # made shorter where they lie: nothing else refers to them
             array.resize(indptr[-1], refcheck=False)
         arrays = Rows(indptr, indices, data)
-        log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), row_bytes(arrays) / 1e6)
+        log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), _row_bytes(arrays) / 1e6)
         return arrays
 
     def _matrix(self, arrays: Rows) -> csr_matrix:
@@ -267,6 +267,6 @@ class Vectorizer:
         return state
 
 
-def row_bytes(X: csr_matrix | Rows) -> int:
+def _row_bytes(X: csr_matrix | Rows) -> int:
     """Return the bytes of memory that rows take."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)

@@ -53,7 +53,7 @@ def read_rows(X: Any) -> _Csr:
     if max(X.shape) > np.iinfo(np.int32).max:
         raise ValueError(f"X may have at most 2**31 - 1 rows and features, got shape {X.shape}")
     if on_disk:
-        indptr, indices, data = map(remapped, (X.indptr, X.indices, X.data))
+        indptr, indices, data = map(_remapped, (X.indptr, X.indices, X.data))
         return _Csr(indptr, indices, data, X.shape[1], str(X.folder))
     X.check_format(full_check=True)
     if not X.has_canonical_format:  # columns in order and each but once, for the sums and the lengths of rows
@@ -138,7 +138,7 @@ def allocator(folder: str | None) -> Allocator:
     return empty
 
 
-def remapped(array: np.ndarray) -> np.ndarray:
+def _remapped(array: np.ndarray) -> np.ndarray:
     """Return a second map of a mapped array's file, to be read in large pieces; the array itself stays as it is."""
     if not isinstance(array, np.memmap) or array.filename is None or not len(array):
         return array

@@ -168,7 +168,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
     for rounding in _ROUNDINGS:
         found = Without([], least=True)
         for weights, c in _rivals(tagger, left, column):
-            words, least = least_words(left, weights, c - rounding, len(found.words) - 1 if found.words else None)
+            words, least = _least_words(left, weights, c - rounding, len(found.words) - 1 if found.words else None)
             found = Without(words or found.words, found.least and least)
         chosen = np.array([word in found.words for word in left.words], np.float64)
         if not found.words or not tagger.decide(tagger._product(left.row(chosen)))[0, column]:
@@ -195,7 +195,7 @@ def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[
             yield weights, float(a[other] * bias[other] + b[other] - a[column] * bias[column] - b[column])
 
 
-def least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
+def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
     """Return the least set of words without which ``F(W) ≤ 0``; none if there is none, or none of at most so many.
 
     Parameters

@@ -41,7 +41,7 @@ _ALWAYS = (400, 401, 404, 405, 429, 500, 503)
 _OF_BODIES = (408, 413, 415, 422)
 
 
-class LeanRoute(APIRoute):
+class _LeanRoute(APIRoute):
     """A route whose endpoint takes its path's parameters, and of these what it names.
 
     `call`, the request; `query`, a model of the query; `body`, what the JSON of the body is. It returns what orjson
@@ -116,7 +116,7 @@ def problems(*statuses: int, body: bool = False) -> dict[int | str, dict[str, An
 
 def router(*tags: str) -> APIRouter:
     """Return an empty group of lean routes."""
-    return APIRouter(route_class=LeanRoute, tags=list(tags), redirect_slashes=False)
+    return APIRouter(route_class=_LeanRoute, tags=list(tags), redirect_slashes=False)
 
 
 def check_documents(n: int, limits: Limits) -> None:

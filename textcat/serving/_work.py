@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 Choice: TypeAlias = tuple[int | None, float | None, bool]  # `top`, `min_probability` and `everything` of a request
 Tags: TypeAlias = list[dict[str, Any]]
-DEFAULT: Choice = (None, None, False)
 _MOST_DOCUMENTS = 128  # that are tagged before other requests have their turn,
 _MOST_CHARACTERS = 200_000  # and the characters of all but the first: some milliseconds
 _MOST_TAGS = 1 << 18  # of the documents that are tagged together

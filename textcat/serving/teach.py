@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
+from textcat.documents import _shortened
 from textcat.errors import TextcatError
 from textcat.serving import _teach_schemas as s
 from textcat.serving._front import JSON, Call, Front, Limits, Log
@@ -389,11 +390,6 @@ def _document(session: Session, position: int) -> dict[str, Any]:
 
 def _heading(zones: Mapping[str, str]) -> str:
     return _shortened(zones.get("title", "").strip() or " ".join(zones.values()), _TITLE)
-
-
-def _shortened(text: str, most: int) -> str:
-    text = " ".join(text[: 4 * most].split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _named(session: Session, position: int) -> dict[str, Any]:

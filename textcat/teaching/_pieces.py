@@ -134,7 +134,7 @@ class Pieces:
     def __len__(self) -> int:
         return len(self._paths)
 
-    def fit(self, features: "TfIdf", advance: Advance = lambda n: None) -> "Facts":
+    def fit(self, features: "TfIdf", advance: Advance = lambda n: None) -> "_Facts":
         """Fit features to all documents, as `TfIdf.fit` does, and return what else the pieces say of them."""
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
@@ -166,7 +166,7 @@ class Pieces:
         idf = np.array([features._idf_of(n, self.n_documents) for n in distinct.tolist()], np.float64)[positions]
         averages = {zone: n / n_texts for zone, (n, n_texts) in lengths.items()}
         features._keep(vocabulary, idf, self.n_documents, averages)
-        return Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
+        return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: Vectorizer, k: int) -> Rows:
         """Return the rows of a piece, by its number, once features have been fitted to all; from any thread."""
@@ -177,7 +177,7 @@ class Pieces:
         return own._rows(parts, counts, text_lengths(counts.ends, counts.counts))
 
 
-class Facts(NamedTuple):
+class _Facts(NamedTuple):
     """What is known of documents besides their rows."""
 
     sizes: NDArray[np.int32]

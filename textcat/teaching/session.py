@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ from scipy.sparse import vstack
 
 from textcat.documents import Document
 from textcat.errors import TextcatError, _did_you_mean
-from textcat.teaching import prior
+from textcat.teaching import export, prior
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES, Agreement, Judgement, Judgements, TopicState
@@ -607,72 +607,10 @@ class Session:
 
     # --- exports ------------------------------------------------------------------------------------------------------
 
-    def export_labels(self, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-        """Write a line of JSON for each document judged: see `textcat.teaching.export.write_labels`.
-
-        Parameters
-        ----------
-        out : path
-        topics : sequence of str, optional
-
-        Returns
-        -------
-        Path
-        """
-        from textcat.teaching.export import write_labels
-
-        return write_labels(self, out, topics)
-
-    def export_corpus(self, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-        """Write a corpus that `textcat train` takes: see `textcat.teaching.export.write_corpus`.
-
-        Parameters
-        ----------
-        out : path
-        topics : sequence of str, optional
-
-        Returns
-        -------
-        Path
-        """
-        from textcat.teaching.export import write_corpus
-
-        return write_corpus(self, out, topics)
-
-    def export_model(
-        self, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
-    ) -> Path:
-        """Write a trained model that `textcat tag` takes: see `textcat.teaching.export.write_model`.
-
-        Parameters
-        ----------
-        out : path
-        topics : sequence of str, optional
-        n_jobs : int, optional
-
-        Returns
-        -------
-        Path
-        """
-        from textcat.teaching.export import write_model
-
-        return write_model(self, out, topics, n_jobs=n_jobs)
-
-    def export_audit(self, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-        """Write all that was ever answered: see `textcat.teaching.export.write_audit`.
-
-        Parameters
-        ----------
-        out : path
-        topics : sequence of str, optional
-
-        Returns
-        -------
-        Path
-        """
-        from textcat.teaching.export import write_audit
-
-        return write_audit(self, out, topics)
+    export_labels = export.write_labels
+    export_corpus = export.write_corpus
+    export_model = export.write_model
+    export_audit = export.write_audit
 
     # --- what the others are made of ----------------------------------------------------------------------------------
 

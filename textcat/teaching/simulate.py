@@ -39,7 +39,7 @@ _SUPERVISED = 0.95  # of the average precision by full supervision
 _RULES_LOOK = 1.02  # how far apart the stopping rules are asked, at least
 
 
-class Ranks(Protocol):
+class _Ranks(Protocol):
     """What `simulate` needs of a ranker."""
 
     def train(self, positions: Any, labels: Any, examples: Examples | None = None) -> Any:
@@ -81,7 +81,7 @@ class Run(NamedTuple):
         return measures.found_at(self.answers)
 
 
-def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
+def _batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
     """Return how many documents are asked before the next training, as a function of the number of answers.
 
     ``"1:100,5:500,10"`` is 1 while there are fewer than 100 answers, 5 while fewer than 500, then 10.
@@ -96,7 +96,7 @@ def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
 
 
 def simulate(
-    ranker: Ranks,
+    ranker: _Ranks,
     labels: ArrayLike,
     *,
     strategy: str = "highest",
@@ -125,7 +125,7 @@ def simulate(
     seed : int
         Of what is drawn. The run is the same to the bit for the same arguments.
     steps : str
-        As `batch_sizes` has it.
+        As `_batch_sizes` has it.
     whole : bool
         Ask and train on after the last relevant document is found.
     watch : callable, optional
@@ -137,7 +137,7 @@ def simulate(
     Run
     """
     labels = np.asarray(labels, bool)
-    n, size, generator = len(labels), batch_sizes(steps), np.random.default_rng(seed)
+    n, size, generator = len(labels), _batch_sizes(steps), np.random.default_rng(seed)
     if start not in STARTS:
         raise TextcatError(f"A simulation starts from {', '.join(STARTS)}, not from {start!r}.")
     if not 0 < labels.sum() < n:
@@ -181,7 +181,7 @@ def simulate(
     return Run(order, labels[order], at_random, asked_by, k, n_trained)
 
 
-def supervised(ranker: Ranks, labels: ArrayLike, run: Run, examples: Examples | None = None) -> int:
+def supervised(ranker: _Ranks, labels: ArrayLike, run: Run, examples: Examples | None = None) -> int:
     """Return after how many answers the ranker is as good as one that was taught all labels, or nearly so.
 
     Good is the average precision by 5-fold cross-validation: of each fold's documents, ranked after training on the
@@ -324,7 +324,7 @@ class Way(NamedTuple):
     target: float = 0.95  # the recall that they stop at,
     confidence: float = 0.95
     supervised: bool = False  # whether to look for what reaches full supervision's quality, which takes longer
-    make: Callable[..., Ranks] = partial(Ranker, n_threads=1)  # called with rows, settings= and seed=
+    make: Callable[..., _Ranks] = partial(Ranker, n_threads=1)  # called with rows, settings= and seed=
 
 
 class Result(NamedTuple):

@@ -14,7 +14,7 @@ from textcat.errors import TextcatError
 STRATEGIES = {"highest": 0.0, "mixture": 0.2, "uncertain": 1.0}
 
 
-def read_strategy(strategy: str) -> tuple[float, float]:
+def _read_strategy(strategy: str) -> tuple[float, float]:
     """Return the share of uncertain documents and that of documents at random, of "mixture:0.05" and the like.
 
     Raises
@@ -59,7 +59,7 @@ def choose(
     (int, str) or None
         The reason is "highest score", "uncertain" or "at random".
     """
-    uncertain, at_random = read_strategy(strategy)
+    uncertain, at_random = _read_strategy(strategy)
     if uncertain in (0, 1) and not at_random:
         return _extreme(scores, is_open, uncertain == 1)
     digest = blake2b("\0".join(map(str, (*rng_key, n_answers))).encode(), digest_size=24).digest()

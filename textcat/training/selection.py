@@ -103,7 +103,7 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
     return [recipe.changed(**margins) for margins in _MARGINS]
 
 
-def is_the_papers(recipe: Recipe) -> bool:
+def _is_the_papers(recipe: Recipe) -> bool:
     """Check whether a recipe has the margins that Li et al. (2002) chose, the yardstick of the study of margins."""
     learner = recipe.learner
     return learner.get("name", "paum") == "paum" and (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
@@ -481,4 +481,4 @@ def _best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
 
 
 def _is_yardstick(trial: Trial) -> bool:
-    return _MAP in trial.measures and is_the_papers(trial.recipe)
+    return _MAP in trial.measures and _is_the_papers(trial.recipe)

@@ -95,7 +95,7 @@ class _Space:
         return self.recipe(start, [suggest(".".join(name), values) for name, values in self.varied.items()])
 
 
-def read_space(path: Path) -> _Space:
+def _read_space(path: Path) -> _Space:
     """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``."""
     entries, known = _read_toml(path, "space"), ", ".join(_SECTIONS)
     varied: dict[tuple[str, str], Sequence[Any] | _Range] = {}
@@ -204,7 +204,7 @@ def _study(
             f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'judged'), and "
             "recipes are compared on documents that were judged for all: leave the field out, or such documents."
         )
-    space = None if space_file is None else read_space(space_file)
+    space = None if space_file is None else _read_space(space_file)
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")
     listed = _have_shortlists(start, space)
