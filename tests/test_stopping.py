@@ -11,6 +11,7 @@ from scipy import stats
 
 from textcat.errors import TextcatError
 from textcat.teaching import stopping
+from textcat.teaching._ranking import hypergeometric_tail
 from textcat.teaching.stopping import RULES, History, estimate, may_stop
 
 BOUNDS = sorted(stopping._SURE)
@@ -95,8 +96,8 @@ def test_after_as_many_answers_no_as_it_says_one_may_stop_and_not_one_sooner(his
 )
 def test_the_hypergeometric_tail_is_that_of_scipy(numbers):
     n, marked, s, k = numbers
-    ours = stopping._hypergeometric_tail(*(np.array([float(number)]) for number in (k, n, marked, s)))
-    assert ours[0] == pytest.approx(stats.hypergeom.cdf(k, n, marked, s), abs=1e-10)
+    ours = hypergeometric_tail(k, n, marked, s)
+    assert ours == pytest.approx(stats.hypergeom.cdf(k, n, marked, s), abs=1e-10)
 
 
 @settings(max_examples=60, deadline=None)
@@ -106,6 +107,12 @@ def test_the_hypergeometric_rule_is_the_p_value_of_the_paper(history, target):
     if 0 < course.r <= stopping._STRETCHES - 1 and course.n < course.N:
         p = 1 - stopping._SURE["hypergeometric"](course)(course.r / target - course.r)
         assert p == pytest.approx(p_of_buscarpy(history.answers, history.n_documents, target), abs=1e-9)
+
+
+def test_who_is_exactly_as_sure_as_is_asked_for_may_stop():
+    # One more among 666: half of the others must be seen. One among 20, and 19/20 are asked for: all but one.
+    for n_documents, confidence, more in ((667, 0.5, 333), (21, 0.95, 19)):
+        assert estimate(History([True], [False], n_documents), "hypergeometric", 0.95, confidence).more == more
 
 
 def test_of_many_finds_only_promising_stretches_are_looked_at_and_the_p_value_stays():

@@ -1,6 +1,8 @@
-"""Compiled: train one linear ranker on a few rows of a large matrix, and multiply all of its rows by the weights."""
+"""Compiled: train one linear ranker on a few rows of a large matrix, multiply all of its rows by the weights, and say
+how likely it is to find as few as were found.
+"""
 
-from libc.math cimport fabs
+from libc.math cimport exp, fabs, fmax, fmin, lgamma
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
@@ -134,3 +136,29 @@ def solve(
             if worst <= tol:
                 break
     return b, np.asarray(alphas), epochs, times
+
+
+cdef double log_binomial(double n, double k) noexcept nogil:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def hypergeometric_tail(double k, double N, double marked, double s):
+    """Return P(X <= k) for X marked ones among s that are drawn, without replacement, from N.
+
+    From the term at k, or the one above it, the others follow by their ratios; those on the side where they fall are
+    summed.
+    """
+    cdef bint below = k < (s + 1) * (marked + 1) / (N + 2)  # k is left of the mode
+    cdef double x = k if below else k + 1, least = fmax(0, s - (N - marked)), most = fmin(s, marked), term, total
+    if not least <= x <= most:
+        return 0.0 if below else 1.0
+    term = total = exp(log_binomial(marked, x) + log_binomial(N - marked, s - x) - log_binomial(N, s))
+    while term > total * 1e-17 and (x > least if below else x < most):
+        if below:
+            term *= x * (N - marked - s + x) / ((marked - x + 1) * (s - x + 1))
+            x -= 1
+        else:
+            term *= (marked - x) * (s - x) / ((x + 1) * (N - marked - s + x + 1))
+            x += 1
+        total += term
+    return fmin(total, 1) if below else fmax(1 - total, 0)

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc, betainc, gammaincc, gammaln, ndtr
+from scipy.special import bdtr, bdtrc, betainc, gammaincc, ndtr
 
 from textcat.errors import TextcatError
+from textcat.teaching._ranking import hypergeometric_tail
 
 DEFAULT_RULE = "learned"
 
@@ -270,46 +271,19 @@ def _sure_hypergeometric(course: _Course) -> _Sure:
         best = np.argpartition(z, _STRETCHES)[:_STRETCHES]
         s, k, open_then = s[best], k[best], open_then[best]
 
+    stretches = list(zip(k.tolist(), open_then.tolist(), s.tolist(), strict=True))
+
     def sure(m: float) -> float:
-        marked = k + _whole(m) + 1
-        return 1.0 if (marked > open_then).any() else 1 - float(_hypergeometric_tail(k, open_then, marked, s).min())
+        others = _whole(m) + 1
+        if any(k + others > open_then for k, open_then, _ in stretches):
+            return 1.0
+        p = min(hypergeometric_tail(k, open_then, k + others, s) for k, open_then, s in stretches)
+        return 1 - round(p, 12)  # what is exactly as sure as is asked for is not to depend on the last bit
 
     return sure
 
 
 _STRETCHES = 16
-
-
-def _hypergeometric_tail(
-    k: NDArray[np.float64], N: NDArray[np.float64], marked: NDArray[np.float64], s: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return P(X <= k) for X marked ones among s that are drawn, without replacement, from N.
-
-    From the term at k the others follow by their ratios; those on the side where they fall are summed.
-    """
-    below = k < (s + 1) * (marked + 1) / (N + 2)  # k is left of the mode
-    first = np.where(below, k, k + 1)
-
-    def log_binomial(n: NDArray[np.float64], j: NDArray[np.float64]) -> NDArray[np.float64]:
-        return gammaln(n + 1) - gammaln(j + 1) - gammaln(n - j + 1)
-
-    with np.errstate(all="ignore"):
-        top = log_binomial(marked, first) + log_binomial(N - marked, s - first) - log_binomial(N, s)
-        inside = (first <= np.minimum(s, marked)) & (first >= np.maximum(0, s - (N - marked)))
-        deviation = np.sqrt(s * marked / N * (1 - marked / N) * (N - s) / np.maximum(N - 1, 1))
-        left = np.where(below, first, np.minimum(s, marked) - first)
-        terms = int(np.minimum(left, 20 + 9 * deviation).max(initial=0))  # the others do not change the sum
-        j = np.arange(terms, dtype=float)[:, np.newaxis]
-        down, up = first - j, first + j
-        ratios = np.where(
-            below,
-            down * (N - marked - s + down) / ((marked - down + 1) * (s - down + 1)),
-            (marked - up) * (s - up) / ((up + 1) * (N - marked - s + up + 1)),
-        )
-        ratios = np.where(np.isfinite(ratios) & (ratios > 0), ratios, 0)
-        sums = np.exp(np.where(inside, top, -np.inf)) * (1 + np.cumprod(ratios, axis=0).sum(axis=0))
-    # Where the first term is outside, the sum is empty: P is 0 below what can be, and 1 above.
-    return np.clip(np.where(below, sums, 1 - sums), 0.0, 1.0)
 
 
 def _sure_sample(course: _Course) -> _Sure:
