@@ -113,6 +113,12 @@ def test_sentences_are_those_of_the_naive_twin(model, weights):
     assert model.sentences([]).shape == (0, 384)
 
 
+def test_layers_are_activated_by_the_normal_distribution():
+    x = np.linspace(-9, 9, 1801, dtype=np.float32)
+    naive = [each * (1 + erf(each / sqrt(2))) / 2 for each in x.tolist()]
+    assert embeddings._activated(x) == pytest.approx(naive, abs=1e-6)
+
+
 def test_bags_count_pieces_by_tf_and_idf(model, weights):
     table = weights["embeddings.word_embeddings.weight"].astype(float)
     found = model.bags(["cat cat mat", "cat rain", ""])

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf
 
 from textcat.errors import TextcatError, install_hint
 from textcat.files import sha256_of_file, user_cache
@@ -30,6 +29,7 @@ _SHA256 = {
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _PIECES_OF_A_TITLE = 48  # the rest of a longer one is not read
 _AT_ONCE = 32  # titles, in the order of the documents
+_ROWS_IN_CACHE = 64  # at a time, where many small steps follow each other
 N_TITLE = N_TEXT = 64  # numbers of each vector that are left of 384: those in which the documents differ most
 _TITLE, _TEXT = 0.04, 0.05  # what the likeness of two titles counts, and of two texts, beside that of two rows
 
@@ -78,6 +78,18 @@ def _reduced(vectors: NDArray[Any], n: int) -> Array:
     axes = axes[:, : -n - 1 : -1]
     axes = axes * np.where(axes[np.abs(axes).argmax(0), np.arange(n)] < 0, -1, 1)  # eigh leaves the sign open
     return _unit(x @ axes).astype(np.float32)
+
+
+def _activated(x: Array) -> Array:
+    """Return x Φ(x), Φ by 7.1.26 of Abramowitz and Stegun (1964): within 1e-6, and sooner than by erf."""
+    t = 1 / (1 + np.float32(0.3275911 * 0.5**0.5) * np.abs(x))
+    tail = np.full_like(t, 1.061405429)
+    for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        tail *= t
+        tail += np.float32(factor)
+    tail *= t
+    tail *= np.exp(x * x * np.float32(-0.5))
+    return np.asarray(np.maximum(x, 0) - np.abs(x) * tail * np.float32(0.5))
 
 
 class _MiniLM:
@@ -137,7 +149,8 @@ class _MiniLM:
                 seen[first:end] = (looks @ c).transpose(1, 0, 2).reshape(end - first, _WIDTH)
             x = self._normed(x + self._linear(seen, f"{name}attention.output.dense"), f"{name}attention.output")
             h = self._linear(x, f"{name}intermediate.dense")
-            h *= (1 + erf(h * np.float32(0.5**0.5))) * np.float32(0.5)
+            for first in range(0, len(h), _ROWS_IN_CACHE):
+                h[first : first + _ROWS_IN_CACHE] = _activated(h[first : first + _ROWS_IN_CACHE])
             x = self._normed(x + self._linear(h, f"{name}output.dense"), f"{name}output")
         return np.asarray(np.add.reduceat(x, ends - sizes) / sizes[:, None].astype(np.float32))
 
