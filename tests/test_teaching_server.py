@@ -438,3 +438,10 @@ def test_all_routes_are_described(service):
     for path, operations in schema["paths"].items():
         for operation in operations.values():
             assert {"401", "403", "421", "500"} <= operation["responses"].keys(), path
+
+
+def test_the_longest_name_of_a_topic_is_that_of_sessions():
+    from textcat.serving import _teach_schemas
+    from textcat.teaching import judgements
+
+    assert _teach_schemas.LONGEST_NAME == judgements.LONGEST_NAME
