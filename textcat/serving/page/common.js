@@ -2,7 +2,7 @@
 
 const STRENGTHS = [0.06, 0.15, 0.35, 0.65]; // from which part of the strongest contribution on a mark is darker: m0 to m4
 
-// ---------------------------------------------------------------- nodes
+// ---------------- nodes
 
 export function node(name, props = {}, ...children) {
   const made = name === "svg" || SVG.has(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
@@ -19,7 +19,7 @@ export function node(name, props = {}, ...children) {
 const SVG = new Set(["path", "line", "circle", "g"]);
 export const bdi = (text) => node("bdi", {}, text);
 
-// ---------------------------------------------------------------- numbers
+// ---------------- numbers
 
 export const counted = new Intl.NumberFormat("en");
 export const count = (n, one, many = `${one}s`) => `${counted.format(n)} ${n === 1 ? one : many}`;
@@ -30,7 +30,7 @@ export const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
 export const bytes = (n) => (n < 10_000 ? `${counted.format(n)} bytes` : n < 1e6 ? `${Math.round(n / 1000)} kB` : `${(n / 1e6).toFixed(1).replace(".0", "")} MB`);
 export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 
-// ---------------------------------------------------------------- the server
+// ---------------- the server
 
 export class Problem extends Error {
   constructor(title, detail, status = 0, wait = null) {
@@ -78,14 +78,14 @@ export function stored(key) {
   }
 }
 
-// ---------------------------------------------------------------- messages
+// ---------------- messages
 
 export function message(place, wrong, ...content) {
   const close = node("button", { type: "button", onclick: () => place.replaceChildren() }, "Dismiss");
   place.replaceChildren(node("div", { class: wrong ? "message wrong" : "message" }, ...content, close));
 }
 
-// ---------------------------------------------------------------- evidence in a text
+// ---------------- evidence in a text
 
 // The server counts characters, JavaScript counts half of some twice: where each character begins.
 export function places(text) {
@@ -123,7 +123,7 @@ export function pieces(reasons, holds, text) {
   }));
 }
 
-// ---------------------------------------------------------------- figures
+// ---------------- figures
 
 export function label(x, y, words, anchor) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", "text");
