@@ -350,8 +350,9 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 # Signs of the same length, so that places in a text stay what they are: new lines and tabs do no harm.
-_SIGNS = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | dict.fromkeys((11, 12, 13, 0x85), 32)
-_SIGNS = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD) | _SIGNS
+_SIGNS = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
+_SIGNS |= {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
+_SIGNS |= dict.fromkeys((11, 12, 13, 0x85), 32)  # other ends of lines
 
 
 def harmless(text: str) -> str:

@@ -110,7 +110,7 @@ def teach(
         _export(folder, export, out, topic, jobs)
         return
     # What would fail behind the reading of a large archive fails before it.
-    page = None if terminal else _page(host, keys)
+    known = None if terminal else _checked_keys(host, keys)
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
     chosen = {"strategy": strategy, "random": random}
@@ -126,8 +126,8 @@ def teach(
             ask(opened, topic or opened.topics()[-1:], person or _user())
         else:
             queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
-            assert page is not None
-            _serve(page, opened, host, port, queues, browser=not no_browser)
+            assert known is not None
+            _serve(known, opened, host, port, queues, browser=not no_browser)
     typer.echo(f"textcat: every answer is kept; `textcat teach {folder}` goes on.", err=True)
 
 
@@ -273,7 +273,7 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
     typer.echo(f"textcat: wrote {out}", err=True)
 
 
-def _page(host: str, keys: Path | None) -> "Keys":
+def _checked_keys(host: str, keys: Path | None) -> "Keys":
     """Return the keys that open the page, if there is all that serving it needs."""
     try:
         import fastapi  # noqa: F401

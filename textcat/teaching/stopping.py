@@ -382,5 +382,3 @@ _DRAWN = {"chao", "quantile", "sample"}  # what they look at does not change wit
 
 #: The names of the rules.
 RULES = tuple(sorted([*_SURE, *_STOPS]))
-#: Those whose guarantee needs no model.
-GUARANTEED = ("quantile", "sample")
