@@ -183,7 +183,14 @@ def test_single_keys_are_enough_in_a_terminal_and_ctrl_c_says_how_to_go_on(tmp_p
     terminal, theirs = pty.openpty()
     command = [*COMMAND, "teach", *map(str, BEGIN)]
     process = subprocess.Popen(
-        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment()
+        command,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+        # Whoever runs the tests may ignore Ctrl-C, as a shell does for what it runs in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     os.close(theirs)
     try:
