@@ -190,6 +190,22 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
     assert (run.err, textcat.load("best").shortlist) == ("", None)
 
 
+def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_settings_asked_for(run):
+    texts = {"person": ("Who is he?", "Who was she?"), "place": ("Where is it?", "Where was it?")}
+    lines = [{"text": text, "topics": [topic]} for topic, both in texts.items() for text in both]
+    Path("questions.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    said = "textcat: texts of 12 characters on average: trained by the recipe {}; --recipe names another.\n"
+    run("train", "questions.jsonl", "--out", "short")
+    assert run.err == said.format("short")
+    short = textcat.load("short")
+    assert short.recipe == textcat.read_recipe("short").as_dict()
+    assert "who" in dict(short.terms("person", 50))
+    run("train", "questions.jsonl", "--out", "other", "--learner", "pam", "--set", "tags.strategy=zero")
+    assert run.err == said.format("short-pam")
+    asked_for = textcat.read_recipe("short").changed("pam").with_settings(["tags.strategy=zero"])
+    assert textcat.load("other").recipe == asked_for.as_dict()
+
+
 def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
     run("train", "newswire")
     assert (run.code, run.err) == (0, "")
@@ -237,7 +253,7 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
 
 
 def test_a_corpus_without_a_test_part_is_cross_validated(run, model, own):
-    run("train", own, "--out", "m")
+    run("train", own, "--recipe", "best", "--out", "m")
     assert (run.code, run.err) == (0, "")
     measured_on, _, names, averages = run.out.splitlines()[:4]
     assert measured_on == "Corpus own has no test documents: by cross-validation on its 6 training documents,"

@@ -13,11 +13,14 @@ from textcat.evaluation.top import MANY_TOPICS
 from textcat.files import _has_type, _parse_value, _read_toml, describe_type, shipped
 
 if TYPE_CHECKING:
+    from textcat.documents import Corpus
     from textcat.features.tfidf import TfIdf
     from textcat.features.tokens import Tokens
     from textcat.margin.learners import MarginClassifier
 
 _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
+SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
+_N_SAMPLED = 1000  # documents by which texts are found to be short
 _SECTIONS = ("tokens", "features", "topics", "learner", "tags")
 
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
@@ -106,7 +109,8 @@ class Recipe:
     title: str = ""
     topics: dict[str, Any] = field(default_factory=dict)
     tags: dict[str, Any] = field(default_factory=dict)
-    many: "Recipe | None" = field(default=None, compare=False)  # to take its place where there are many topics
+    many: "Recipe | None" = field(default=None, compare=False)  # to take its place where there are many topics,
+    short: "Recipe | None" = field(default=None, compare=False)  # or where texts are short
 
     def __repr__(self) -> str:
         sections = (f"{name}={getattr(self, name)!r}" for name in _SECTIONS if getattr(self, name))
@@ -131,7 +135,8 @@ class Recipe:
             shared = _parameters_of(new).keys() - {parameter.name for parameter in new._rule.PARAMETERS}
             settings = {"name": learner} | {name: value for name, value in self.learner.items() if name in shared}
             name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
-            return replace(self, name=name, title=title, learner=settings).changed(**parameters)
+            short = self.short and self.short.changed(learner)
+            return replace(self, name=name, title=title, learner=settings, short=short).changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
         return replace(self, learner={**self.learner, **changes})
 
@@ -162,8 +167,9 @@ class Recipe:
                 recipe = recipe.changed(value)
             else:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
-        if recipe.many is not None:
-            recipe = replace(recipe, many=recipe.many.with_settings(assignments))
+        for place in ("many", "short"):
+            if (other := getattr(recipe, place)) is not None:
+                recipe = replace(recipe, **{place: other.with_settings(assignments)})
         if pairs:  # what cannot be followed is refused now
             recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
         return recipe
@@ -225,9 +231,15 @@ class Recipe:
         """How many times each topic's description is a positive example of it."""
         return int(self._make("topics").descriptions)
 
-    def for_topics(self, n: int) -> "Recipe":
-        """Return the recipe for so many topics: from 1,000 on, that which takes the default's place."""
-        return self.many if self.many is not None and n >= MANY_TOPICS else self
+    def for_corpus(self, corpus: "Corpus") -> tuple["Recipe", str]:
+        """Return what takes the default's place, and why: from 1,000 topics on, or else where texts are short."""
+        if self.many is not None and len(corpus.topics) >= MANY_TOPICS:
+            return self.many, f"{len(corpus.topics):,} topics"
+        sample = corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)]
+        length = sum(len(text) for document in sample for text in document.zones.values()) / max(len(sample), 1)
+        if self.short is not None and length < SHORT_TEXT:
+            return self.short, f"texts of {length:.0f} characters on average"
+        return self, ""
 
     @property
     def shortlist(self) -> int:
@@ -303,8 +315,8 @@ def recipes() -> dict[str, Path]:
 
 
 def default_recipe() -> Recipe:
-    """Return the recipe of those who name none: best, or subjects where there are many topics."""
-    return replace(read_recipe("best"), many=read_recipe("subjects"))
+    """Return the recipe of those who name none: best, or subjects where topics are many, or short where texts are."""
+    return replace(read_recipe("best"), many=read_recipe("subjects"), short=read_recipe("short"))
 
 
 def read_recipe(name_or_path: str | Path) -> Recipe:

@@ -22,7 +22,7 @@ def _changed_recipe(
         str | None,
         Option(
             help="Name of a shipped recipe, or path of a recipe file.",
-            show_default="best; subjects from 1,000 topics on",
+            show_default="best; short for short texts, subjects from 1,000 topics on",
             autocompletion=common.complete_recipe,
         ),
     ] = None,
@@ -36,11 +36,13 @@ def _changed_recipe(
     ] = None,
 ) -> "Recipe":
     """Return a recipe with the changes that options ask for."""
+    from dataclasses import replace
+
     from textcat.recipe import default_recipe, read_recipe
 
-    if recipe is None and not learner and not settings:
-        return default_recipe().with_settings([f"tokens.lang={lang}"] if lang else ())
-    chosen = read_recipe(recipe or "best").changed(learner)
+    chosen = default_recipe() if recipe is None else read_recipe(recipe)
+    if learner or settings:
+        chosen = replace(chosen, many=None).changed(learner)  # settings for few topics are none for thousands
     chosen = chosen.with_settings([*(settings or ()), *([f"tokens.lang={lang}"] if lang else ())])
     kappa = any(setting.partition("=")[0].strip() == "learner.kappa" for setting in settings or ())
     if kappa and chosen.learner.get("tau_pos", "prevalence") != "prevalence":
@@ -83,12 +85,9 @@ def train(
     documents = counted.corpus if counted else read(corpus, stages)
     from textcat.training.train import _train_and_evaluate
 
-    if (other := recipe.for_topics(len(documents.topics))) is not recipe:
-        recipe = other
-        echo(
-            f"textcat: {len(documents.topics):,} topics: trained by the recipe {recipe.name}; --recipe names another.",
-            err=True,
-        )
+    recipe, why = recipe.for_corpus(documents)
+    if why:
+        echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
     with on_cluster(scheduler):
