@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import other_corpora
+import whole_way
 from machine import Conditions
 
 from textcat.documents import Corpus
@@ -17,16 +18,15 @@ from textcat.recipe import read_recipe
 from textcat.training.examples import _CountedCorpus
 from textcat.training.selection import _folds, _held_out_scores, _out_of_fold_scores
 
-RECIPES = ("best", "paum")
 JUDGED, SEED, BINS = 4, 0, 20
 
 
 def measured(corpus: Corpus, rounds: int) -> str:
     """Write the table of thresholds; rounds are not needed, as times are those of the processor."""
-    conditions = Conditions(" and ".join(RECIPES))
+    conditions = Conditions("the one named")
     with tempfile.TemporaryDirectory() as name:
         corpora = [corpus, *other_corpora.open_others(Path(name), quick=corpus.name == "newswire")]
-        rows = [row for each in corpora for recipe in RECIPES for row in _rows(each, recipe)]
+        rows = [row for each in corpora for recipe in whole_way.recipes_for(each) for row in _rows(each, recipe)]
     return f"""## (f) Thresholds
 
 On training documents alone: one of {JUDGED}, drawn by seed {SEED}, is judged by thresholds and probabilities that are

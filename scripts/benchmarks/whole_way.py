@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from measuring import Task, Timing, interleaved, whole_process
 from textcat.documents import Corpus
 from textcat.evaluation.ranking import Evaluation
 from textcat.model import storage
+from textcat.recipe import default_recipe
 
 RECIPES = ("best", "paum")
 BACKENDS = ("loky", "threading")
@@ -82,17 +83,22 @@ under loky, scikit-learn's two workers come on top.
 {conditions.table(rows)}"""
 
 
+def recipes_for(corpus: Corpus) -> list[str]:
+    """Name the recipe that `textcat train` takes for a corpus where none is named, and the two of every table."""
+    return list(dict.fromkeys([default_recipe().for_corpus(corpus)[0].name, *RECIPES]))
+
+
 def named(recipe: str) -> str:
     """Name the training by a recipe."""
     return f"textcat train, recipe {recipe}"
 
 
-def textcats(corpus: str, folder: Path) -> dict[str, Way]:
+def textcats(corpus: str, folder: Path, recipes: Iterable[str] = RECIPES) -> dict[str, Way]:
     """Return the training by each recipe."""
     command = [Path(sys.executable).with_name("textcat"), "train", corpus]
     return {
         named(recipe): Way([*command, "--recipe", recipe, "--out", folder / recipe], folder / recipe)
-        for recipe in RECIPES
+        for recipe in recipes
     }
 
 
