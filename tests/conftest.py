@@ -85,6 +85,7 @@ def new_page(browser):
         for source, event, hear in heard:
             source.on(event, hear)
         opened.append((page, pages, heard))
+        page.route("**/nowhere", lambda route: route.abort())  # else the first route set later comes too late
         page.goto(address)
         return page
 

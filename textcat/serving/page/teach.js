@@ -323,6 +323,7 @@ async function sending(action) {
     await action();
   } catch (error) {
     wrong(error);
+    state.lost = false; // that the server answers again does not mean that this was kept
   } finally {
     clearTimeout(slow);
     if (told) $("notice").replaceChildren();
