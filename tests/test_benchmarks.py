@@ -228,8 +228,8 @@ def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, mo
     import titles
 
     page, keep = tmp_path / "many-topics-benchmark.md", tmp_path / "kept"
-    words = ["--documents", "1000", "--runs", "1", "--keep", str(keep), "--out", str(page)]
-    for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("run", run_here)):
+    words = ["--documents", "600", "--runs", "1", "--keep", str(keep), "--out", str(page)]
+    for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("LEAST_DOCUMENTS", 600), ("run", run_here)):
         monkeypatch.setattr(many_topics, name, value)
     many_topics.main(words)
     written = page.read_text()
@@ -244,16 +244,16 @@ def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, mo
     ]
     assert ("| Omikuji, Bonsai-like | ALL |" in written) == bool(many_topics.peers())
     assert ("| Annif, tfidf | ALL |" in written) == bool(many_topics.many_topics_annif.python())
-    kept, corpus = keep / "1000", many_topics.Space(keep, 1000, 1).corpus
+    kept, corpus = keep / "600", many_topics.Space(keep, 600, 1).corpus
     with titles.opened(finna_titles) as file:
-        first = [line.split("\t")[0] for line in islice(file, 1100)]
+        first = [line.split("\t")[0] for line in islice(file, 660)]
     assert [each.zones["title"] for each in (*corpus.train, *corpus.test)] == first
     # What the page has is what the model's own evaluation has.
-    evaluation = many_topics._evaluated(many_topics.Space(keep, 1000, 1), "textcat")
+    evaluation = many_topics._evaluated(many_topics.Space(keep, 600, 1), "textcat")
     own = textcat.load(kept / "textcat").evaluation
     assert evaluation.overall.ndcg == pytest.approx(own.overall.ndcg)
     assert [row.psp for row in evaluation.bands] == [pytest.approx(row.psp) for row in own.bands]
-    steps = many_topics._steps(many_topics.Space(keep, 1000, 1), (200, 20))  # those of one size: the model has a test
+    steps = many_topics._steps(many_topics.Space(keep, 600, 1), (200, 20))  # those of one size: the model has a test
     assert steps["seconds"].keys() >= {name for name, _ in many_topics.STEPS.values()}
     for name in ("run", "measured"):
         monkeypatch.setattr(many_topics, name, None)  # nothing is measured twice

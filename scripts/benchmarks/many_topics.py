@@ -47,6 +47,7 @@ BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
 MEASURES = (("P@1", "precision@1"), ("P@3", "precision@3"), ("P@5", "precision@5"), ("nDCG@10", "ndcg@10"))
 MORE_MEASURES = (("recall@10", "recall@10"), ("PSP@5", "psp@5"))
 RESAMPLES = 1000
+LEAST_DOCUMENTS = 1000
 TAGGED_BY_PEER = 5_000  # titles; those, too, that Annif's systems are measured on
 HIDDEN, LEAST_TESTED = 300, 5  # topics, and the test documents that each of them has; of a sample, 1
 SIZES = (100, 1_000, 5_000, 25_062)  # topics
@@ -82,8 +83,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.quick:
         options.documents, options.runs = 3_000, 1
-    if options.runs < 1 or (options.documents is not None and options.documents < 1000):
-        parser.error("--runs must be at least 1, and --documents 1000")
+    if options.runs < 1 or (options.documents is not None and options.documents < LEAST_DOCUMENTS):
+        parser.error(f"--runs must be at least 1, and --documents {LEAST_DOCUMENTS}")
     if not options.only or set(options.only) - set(PARTS):
         parser.error(f"--only takes letters out of {''.join(PARTS)}")
     if titles.located() is None:
