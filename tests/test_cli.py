@@ -197,6 +197,7 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     said = "textcat: texts of 12 characters on average: trained by the recipe {}; --recipe names another.\n"
     run("train", "questions.jsonl", "--out", "short")
     assert run.err == said.format("short")
+    assert "Every training document has exactly one topic: with --set tags.strategy=single" in run.out
     short = textcat.load("short")
     assert short.recipe == textcat.read_recipe("short").as_dict()
     assert "who" in dict(short.terms("person", 50))

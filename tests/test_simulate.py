@@ -325,6 +325,10 @@ def test_settings_of_the_ranker_are_read_as_a_recipe_s():
         simulate.ranker_settings(["ration=4"])
     with pytest.raises(TextcatError, match="ratio cannot be 'much': give a number"):
         simulate.ranker_settings(["ranker.ratio=much"])
+    with pytest.raises(TextcatError, match=r"The ranker's C cannot be -1.*must be a number above 0"):
+        simulate.ranker_settings(["C=-1"])
+    with pytest.raises(TextcatError, match=r"The ranker's growth cannot be nan: it must be 0 or"):
+        simulate.ranker_settings(["growth=nan"])
 
 
 def test_the_cases_of_a_corpus_are_its_topics_over_all_its_documents():
@@ -393,6 +397,7 @@ def test_the_command_tells_what_it_cannot_do(run, review, tmp_path):
     )
     assert "are not as in" in run("simulate", review, "--steps", "x").err
     assert "--rule is one of" in run("simulate", review, "--rule", "fifty").err
+    assert "review.jsonl cannot be a folder of results: there is a file" in run("simulate", review, "--out", review).err
     (tmp_path / "all.jsonl").write_text('{"text": "a b", "topics": ["t"]}\n{"text": "c d", "topics": ["t"]}\n')
     assert "nothing to simulate" in run("simulate", tmp_path / "all.jsonl").err
     assert run.code == 1

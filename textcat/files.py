@@ -462,7 +462,10 @@ class KeptResults(dict[str, dict[str, Any]]):
         self._path = path
         if path is None:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise TextcatError(f"{path.parent} cannot be a folder of results: there is a file. Name another.") from None
         for data in path.read_bytes().split(b"\n") if path.exists() else []:
             line = _parse_line(data, may_lack_checksum=True)  # as lines of earlier versions do
             if line is not None and "key" in line:

@@ -191,6 +191,11 @@ def training(
         _say(console, unevaluated)
     if late:
         _say(console, f"Did not converge: {', '.join(late)}.")
+    if not tagger.single and len(tagger.topics) > 1 and all(len(each.topics) == 1 for each in corpus.train):
+        _say(
+            console,
+            "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",
+        )
     _say(console, f"Model: {folder}")
 
 

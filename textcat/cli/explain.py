@@ -23,11 +23,12 @@ _PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width">
 <style>
-:root { color-scheme: light dark; }
+:root { color-scheme: light dark; background: Canvas; color: CanvasText; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
 .zone { white-space: pre-wrap; overflow-wrap: anywhere; margin: .5rem 0; }
 .zone[data-zone=title] { font-weight: bold; }
-table { border-collapse: collapse; } td, th { padding: 0 .8rem 0 0; text-align: left; }
+table { border-collapse: collapse; }
+td, th { padding: 0 .8rem 0 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 mark { color: inherit; border-radius: .2em; }
 mark.for { background: rgb(0 150 80 / calc(.1 + .08 * var(--s))); }
 mark.against { background: rgb(220 50 50 / calc(.1 + .08 * var(--s))); text-decoration: underline dotted; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,6 +100,13 @@ class RankerSettings:
     presumed_weight: float = 1.0
     tol: float = 0.03
     max_epochs: int = 1000
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            positive = name in ("C", "ratio", "presumed_weight", "tol")
+            if not (0 < value < math.inf or (value == 0 and not positive)):
+                least = "a number above 0" if positive else "0 or a number above it"
+                raise TextcatError(f"The ranker's {name} cannot be {value!r}: it must be {least}.")
 
 
 #: With embeddings, errors cost more: what was measured on systematic reviews.
