@@ -74,6 +74,18 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
             assert topic.average_precision == pytest.approx(quality, abs=1e-6)
 
 
+def test_without_a_recipe_the_corpus_decides(corpus):
+    assert textcat.train(corpus).recipe == textcat.read_recipe("best").as_dict()
+    words = [
+        ("Who is he?", "person"),
+        ("Who was she?", "person"),
+        ("Where is it?", "place"),
+        ("Where was it?", "place"),
+    ]
+    short = Corpus.from_records({"text": text, "topics": [topic]} for text, topic in words)
+    assert textcat.Tagger.fit(short).recipe == textcat.read_recipe("short").as_dict()
+
+
 def test_one_job_and_many_give_the_same(corpus):
     one, many = (_train_and_evaluate(corpus, PLAIN, n_jobs=n_jobs).evaluation for n_jobs in (1, 3))
     assert one == many

@@ -93,7 +93,7 @@ class Tagger:
     def fit(
         cls,
         corpus: Corpus,
-        recipe: "Recipe",
+        recipe: "Recipe | None" = None,
         *,
         n_jobs: int | None = None,
         store: str | os.PathLike[str] | None = None,

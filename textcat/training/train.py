@@ -28,7 +28,7 @@ from textcat.model.kept import _title_of, kept_examples, what_to_keep
 from textcat.model.known import Known, _without_texts
 from textcat.model.tagger import Tagger, _csr_weights
 from textcat.progress import Advance, Stages
-from textcat.recipe import Recipe
+from textcat.recipe import Recipe, default_recipe
 from textcat.training.examples import Examples, _CountedCorpus
 from textcat.training.selection import _folds, _held_out_scores
 
@@ -55,7 +55,7 @@ _N_SAMPLED = 500  # documents by which the script of a corpus is found
 
 def train(
     corpus: Corpus,
-    recipe: Recipe,
+    recipe: Recipe | None = None,
     *,
     n_jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -66,8 +66,11 @@ def train(
 
     Parameters
     ----------
-    corpus, recipe : Corpus, Recipe
-        A TextcatError says so if the corpus has no topic, or the recipe cannot be followed.
+    corpus : Corpus
+        With no topic it is a TextcatError.
+    recipe : Recipe, optional
+        By default that of the command line: `short` for texts of less than 300 characters on average, `subjects` from
+        1,000 topics on, otherwise `best`. One that cannot be followed is a TextcatError.
     n_jobs : int, optional
         Blocks of topics trained at the same time; the result is the same to the bit.
     store : path, optional
@@ -83,6 +86,8 @@ def train(
     -------
     Tagger
     """
+    if recipe is None:
+        recipe, _ = default_recipe().for_corpus(corpus)
     return _train(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)[0]
 
 
