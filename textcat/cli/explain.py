@@ -29,6 +29,7 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto
 .zone[data-zone=title] { font-weight: bold; }
 table { border-collapse: collapse; }
 td, th { padding: 0 .8rem 0 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+td:last-child { white-space: nowrap; }
 mark { color: inherit; border-radius: .2em; }
 mark.for { background: rgb(0 150 80 / calc(.1 + .08 * var(--s))); }
 mark.against { background: rgb(220 50 50 / calc(.1 + .08 * var(--s))); text-decoration: underline dotted; }
