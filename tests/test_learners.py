@@ -284,6 +284,15 @@ def test_common_topics_get_a_smaller_margin_than_rare_ones_by_default():
     assert np.all(learner.tau_pos_[learner.prevalence_.argsort()] == np.sort(learner.tau_pos_)[::-1])
 
 
+def test_a_bias_from_prevalence_is_of_the_size_that_each_topic_would_be_given_alone():
+    X, Y = rows(), indicator()
+    learner = PAUM(1, 50, rho="prevalence").fit(X, Y)
+    for k, c in enumerate(learner.prevalence_):
+        alone = PAUM(1, 50, rho=1 / math.sqrt(1 + 200 * c)).fit(X, Y[:, k])
+        assert learner.coef_[k].tolist() == alone.coef_[0].tolist()
+        assert learner.intercept_[k] == alone.intercept_[0]
+
+
 @pytest.mark.parametrize(
     ("name", "learner", "rule"),
     [

@@ -26,6 +26,7 @@ from textcat.margin.solve import solve
 
 _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
+_PER_PREVALENCE = 200
 
 
 def _prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
@@ -35,6 +36,16 @@ def _prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) 
     4). κ = 0 gives ``S/2`` to every topic; κ < 0 gives common topics a smaller margin, hence fewer support rows.
     """
     return scale * expit(kappa * np.asarray(prevalence, float))
+
+
+def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
+    """Return the size of the constant coordinate, adapted to the fraction c that a topic's positive rows are of all.
+
+    Formula: ``ρ = (1 + 200 c)^(-1/2)``: 1 for the rarest topics, .3 where one row in twenty is positive. Updates of a
+    common topic raise and lower the bias so often that with ρ = 1 it takes its size from their order
+    (docs/best-study.md has measurements).
+    """
+    return 1 / np.sqrt(1 + _PER_PREVALENCE * np.asarray(prevalence, float))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -49,8 +60,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     lambda_ : float >= 0
         How much single documents may be let go, λ = Δ²: each gets a coordinate √λ of its own (the "λ trick"), by which
         any training set becomes separable.
-    rho : float >= 0 or "R"
-        Size of the constant coordinate whose weight makes the bias; 0: no bias; "R": the length of the longest row.
+    rho : float >= 0, "R" or "prevalence"
+        Size of the constant coordinate whose weight makes the bias; 0: no bias; "R": the length of the longest row;
+        "prevalence": one for each topic, by the fraction c of the documents that have it: ρ = (1 + 200 c)^(-1/2).
     max_epochs : int
         Stop training a topic after so many passes over the documents; if some topics have not converged by then, a
         ConvergenceWarning says of how many.
@@ -105,7 +117,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     _rule: ClassVar[type[rules.Rule]]
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "lambda_": [_NOT_NEGATIVE],
-        "rho": [_NOT_NEGATIVE, StrOptions({"R"})],
+        "rho": [_NOT_NEGATIVE, StrOptions({"R", "prevalence"})],
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
         "mini_epochs": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="left")],
@@ -212,10 +224,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             self.kernel,
         )
         starts = self.solutions_ if again else [None] * len(positives)
-        settings = self._settings(X)
-        self._rules = self.rules_for(self.prevalence_)
-        labelled = zip(positives, self._rules, not_used, starts, strict=True)
-        return [Problem(rows, rule, out, start=start, **settings) for rows, rule, out, start in labelled]
+        self._rules, settings = self.rules_for(self.prevalence_), self._settings(X, self.prevalence_)
+        labelled = zip(positives, self._rules, not_used, starts, settings, strict=True)
+        return [Problem(rows, rule, out, start=start, **of_topic) for rows, rule, out, start, of_topic in labelled]
 
     def _read_rows(self, X: Any) -> Any:
         if not is_on_disk(X):
@@ -225,10 +236,12 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = X.shape[1]
         return X
 
-    def _settings(self, X: Any) -> dict[str, Any]:
-        """Return what every topic's problem over the rows is set to, beside its rule."""
+    def _settings(self, X: Any, prevalence: np.ndarray) -> list[dict[str, Any]]:
+        """Return what each topic's problem over the rows is set to, apart from its rule, given its prevalence."""
         shared = {name: getattr(self, name) for name in ("lambda_", "max_epochs", "mini_epochs", "tol")}
-        return {**shared, "rho": self._rho(X)}
+        if self.rho == "prevalence":
+            return [{**shared, "rho": float(rho)} for rho in _prevalence_rho(prevalence)]
+        return [{**shared, "rho": self._rho(X)}] * len(prevalence)
 
     def _rho(self, X: Any) -> float:
         if self.rho != "R":

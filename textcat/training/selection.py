@@ -196,7 +196,7 @@ class _Topics:
         self._left_out = [NO_ROWS] * n_topics if examples.left_out is None else rows_by_column(examples.left_out)
         self._solutions = learner.solutions_
         self._rules = learner.rules_for(learner.prevalence_)
-        self._settings = learner._settings(self.rows)
+        self._settings = learner._settings(self.rows, learner.prevalence_)
         self._seed = learner.random_state
         self._work = local()
 
@@ -205,7 +205,7 @@ class _Topics:
         left_out, solution = self._left_out[topic], self._solutions[topic]
         sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
         of_whole = sums + sums.dtype.type(solution.bias)  # of all rows
-        if _is_near_minimum(self._rules[topic], self._settings["lambda_"]):
+        if _is_near_minimum(self._rules[topic], self._settings[topic]["lambda_"]):
             scores[:] = of_whole[: len(scores)] + self._changes(topic, of_whole)
         else:
             for without, documents in zip(self.without_folds(topic, of_whole), self._documents, strict=False):
@@ -229,7 +229,7 @@ class _Topics:
             lane = fold_of - first
             lane[(lane < 0) | (lane >= N_FOLDS)] = -1  # as rows in no fold are, whose number is -1
             parts = kept, lane[kept], label[kept], threshold, alpha[kept], scores[kept], order
-            limits = self._settings["lambda_"], self._settings["rho"], _PASSES, _OWN
+            limits = self._settings[topic]["lambda_"], self._settings[topic]["rho"], _PASSES, _OWN
             of_rows, of_folds = leave_out_folds(*self._arrays, *parts, *limits, self._work.lanes)
             here = np.flatnonzero(lane[: self._n_documents] >= 0)
             changes[here] = of_folds[lane[here]]
@@ -249,7 +249,7 @@ class _Topics:
                 np.flatnonzero(is_positive & (fold != judging)).astype(np.int32),
                 self._rules[topic],
                 np.flatnonzero(fold == judging).astype(np.int32),
-                **self._settings,
+                **self._settings[topic],
             )
             for judging in range(n_judging)
         ]
@@ -426,8 +426,8 @@ class _Fold:
             for k, positives, left_out, n_trained in topics
         ]
         prevalence = np.array([n_trained / max(1, n_rows - len(left_out)) for _, left_out, n_trained in parts])
-        settings = learner._settings(examples.rows)
-        for (positives, left_out, _), rule in zip(parts, learner.rules_for(prevalence), strict=True):
+        set_to = learner.rules_for(prevalence), learner._settings(examples.rows, prevalence)
+        for (positives, left_out, _), rule, settings in zip(parts, *set_to, strict=True):
             yield Problem(positives, rule, left_out, **settings)
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:

@@ -205,8 +205,8 @@ class _Topics:
         listed = self.listed(self.centroids, np.arange(n_documents))
         own = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
         self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *own)
-        self._rules = learner.rules_for(self.sizes / n_documents)
-        self._settings, self._seed = learner._settings(self.matrix), learner.random_state
+        prevalence, self._seed = self.sizes / n_documents, learner.random_state
+        self._rules, self._settings = learner.rules_for(prevalence), learner._settings(self.matrix, prevalence)
 
     def listed(self, centroids: sp.csr_array, documents: np.ndarray) -> np.ndarray:
         """Return the topics listed for documents, given by their numbers."""
@@ -225,12 +225,12 @@ class _Topics:
             positives, negatives = self._positives(topic), self._negatives(topic)
             if is_held_out is not None:
                 positives, negatives = (rows[~is_held_out[rows]] for rows in (positives, negatives))
-            return positives, negatives, self._rules[topic]
+            return positives, negatives, self._rules[topic], self._settings[topic]
 
         most = _ROWS * len(self._rules) // max(1, len(self._listed_for))
         size = max(1, min(_TOPICS, most, len(topics) // (2 * self._workers.jobs)))
         blocks = (list(map(problem, topics[start : start + size])) for start in range(0, len(topics), size))
-        task = partial(_train_block, self._settings, self._seed)
+        task = partial(_train_block, self._seed)
         for block in self._workers.in_order(task, blocks, self._shared):
             yield from block
 
@@ -241,7 +241,8 @@ class _Topics:
         return self._listed_for[self._starts[topic] : self._ends[topic]]
 
 
-_Listed = tuple[np.ndarray, np.ndarray, Rule]  # the positives and the negatives of a topic, and its rule
+# The positives and the negatives of a topic, its rule, and what else its problem is set to.
+_Listed = tuple[np.ndarray, np.ndarray, Rule, dict[str, Any]]
 
 
 def _matrix(rows: Any) -> sp.csr_matrix:
@@ -252,12 +253,12 @@ def _list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> 
     return Shortlist(centroids, size).topics(Rows.of(_matrix(opened(sent))[documents]))
 
 
-def _train_block(settings: dict[str, Any], seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
+def _train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
     """Train some topics, each over its own rows and the columns that they have."""
     rows = opened(sent)
     arrays, position = Rows.of(rows), np.full(rows.shape[1], -1, np.int32)
     rankers = []
-    for positives, negatives, rule in block:
+    for positives, negatives, rule, settings in block:
         chosen = np.sort(np.concatenate([positives, negatives]))
         indptr, indices, data, features = subset(*arrays, chosen, position)
         X = sp.csr_array((data, indices, indptr), shape=(len(chosen), len(features)))
