@@ -51,7 +51,7 @@ def test_it_asks_in_the_terminal_and_goes_on_where_it_ended(run):
     assert answers() == ["yes", "no", "skip"]
     assert "highest score, rank 1" in ended.out
     assert "Undone." in ended.out
-    assert "every answer is kept; `textcat teach news-session` goes on" in ended.err
+    assert "every answer is saved; `textcat teach news-session` resumes" in ended.err
     asked = re.findall(r"^(d\d+)  highest", ended.out, re.MULTILINE)
     assert len(set(asked)) == 5
     assert asked[-1] == asked[3]
@@ -65,7 +65,7 @@ def test_it_asks_in_the_terminal_and_goes_on_where_it_ended(run):
 def test_an_archive_that_is_named_again_goes_on_with_its_session(run):
     run(*BEGIN, keys="y\n")
     ended = run("news.jsonl", "--topic", "strike", "--topic", "gold", "--terminal", keys="yn\n")
-    assert "going on with news-session, whose 120 documents are kept there" in ended.err
+    assert "resuming news-session with the 120 documents it was started with" in ended.err
     assert answers() == ["yes", "yes"]
     assert answers(topic="gold") == ["no"]
 
@@ -111,10 +111,10 @@ def test_a_topic_begins_with_what_a_model_knows(run, newswire_model):
     ("arguments", "code", "sentence"),
     [
         (["news.jsonl", "--export", "labels"], 2, "--export KIND and --out FILE go together"),
-        (["news.jsonl", "--export", "tags", "--out", "x"], 2, "--export is one of labels, corpus, model, audit"),
-        (["news.jsonl", "--description", "x"], 2, "are of one topic: give one --topic"),
-        (["news.jsonl", "--topic", "t", "--model", "nowhere:x"], 2, "--model is FOLDER:TOPIC"),
-        (["news.jsonl", "-j", 1, "--terminal"], 1, "has no topic yet: name one by --topic"),
+        (["news.jsonl", "--export", "tags", "--out", "x"], 2, "--export takes one of labels, corpus, model, audit"),
+        (["news.jsonl", "--description", "x"], 2, "describe one topic: give one --topic"),
+        (["news.jsonl", "--topic", "t", "--model", "nowhere:x"], 2, "--model takes FOLDER:TOPIC"),
+        (["news.jsonl", "-j", 1, "--terminal"], 1, "has no topic yet: give one with --topic"),
         (["news.jsonl", "-j", 1, "--topic", "t", "--example", "x9", "--terminal"], 1, "No document has the id 'x9'"),
         (["news.jsonl", "-j", 1, "--topic", "t", "--strategy", "best", "--terminal"], 1, "No strategy 'best'"),
         (["absent.jsonl", "-j", 1, "--topic", "t"], 1, "absent.jsonl"),
@@ -154,7 +154,7 @@ def test_a_pool_that_is_gone_is_made_anew_of_the_same_archive_and_no_other(run):
     with open("news.jsonl", "a") as file:
         file.write('\n{"id": "new", "text": "new"}')
     ended = run("news.jsonl", "-j", 1, "--terminal")
-    assert (ended.code, "are not those that the session news-session was begun with" in ended.err) == (1, True)
+    assert (ended.code, "are not those that the session news-session was started with" in ended.err) == (1, True)
 
 
 def test_topics_and_documents_that_hold_commands_of_a_terminal_are_only_shown(run):
@@ -173,7 +173,7 @@ def test_a_page_needs_an_extra(run, monkeypatch):
     ended = run("news.jsonl", "-j", 1, "--topic", "strike")
     assert ended.code == 1
     assert (
-        "The page needs fastapi: pip install 'textcat-margin[serve]', or ask in the terminal by --terminal" in ended.err
+        "The page needs fastapi: pip install 'textcat-margin[serve]', or answer in the terminal with --terminal" in ended.err
     )
 
 
@@ -195,22 +195,22 @@ def test_single_keys_are_enough_in_a_terminal_and_ctrl_c_says_how_to_go_on(tmp_p
     os.close(theirs)
     try:
         for key in (b"y", b"n", "é".encode(), b"y"):  # one that is no answer is asked for again
-            read_until(process.stdout, b"q end) ")
+            read_until(process.stdout, b"q quit) ")
             os.write(terminal, key)
-        read_until(process.stdout, b"q end) ")
+        read_until(process.stdout, b"q quit) ")
         modes = termios.tcgetattr(terminal)
         modes[3] |= termios.ICANON  # as a shell does after Ctrl-Z
         termios.tcsetattr(terminal, termios.TCSANOW, modes)
-        read_until(process.stdout, b"q end) ")
+        read_until(process.stdout, b"q quit) ")
         os.write(terminal, b"n")
-        read_until(process.stdout, b"q end) ")
+        read_until(process.stdout, b"q quit) ")
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     finally:
         process.kill()
         os.close(terminal)
     assert process.returncode == 130
-    assert told.decode().endswith("interrupted; every answer is kept; `textcat teach news-session` goes on.\n")
+    assert told.decode().endswith("interrupted; every answer is saved; `textcat teach news-session` resumes.\n")
     assert answers(tmp_path / "news-session") == ["yes", "no", "yes", "no"]
 
 

@@ -376,8 +376,8 @@ def test_the_command_prints_narrow_tables_and_keeps_its_runs(run, review, tmp_pa
     assert "as if all" in run.out
     assert (out / "curves.svg").read_text().startswith("<?xml")
     assert len((out / "runs.jsonl").read_text().splitlines()) == 4
-    printed = run.out.split(" s of the processor")[0]
-    assert run(*command).out.split(" s of the processor")[0] == printed
+    printed = run.out.split(" s of processor time")[0]
+    assert run(*command).out.split(" s of processor time")[0] == printed
     assert len((out / "runs.jsonl").read_text().splitlines()) == 4
     summary = json.loads((out / "summary.json").read_text())
     told = json.loads(run(*command, "--json").out)
@@ -396,7 +396,7 @@ def test_the_command_tells_what_it_cannot_do(run, review, tmp_path):
         "textcat: The ranker has no setting 'c'; it has"
     )
     assert "are not as in" in run("simulate", review, "--steps", "x").err
-    assert "--rule is one of" in run("simulate", review, "--rule", "fifty").err
+    assert "--rule takes one of" in run("simulate", review, "--rule", "fifty").err
     assert "review.jsonl cannot be a folder of results: there is a file" in run("simulate", review, "--out", review).err
     (tmp_path / "all.jsonl").write_text('{"text": "a b", "topics": ["t"]}\n{"text": "c d", "topics": ["t"]}\n')
     assert "nothing to simulate" in run("simulate", tmp_path / "all.jsonl").err

@@ -1,4 +1,4 @@
-"""Ask for documents in a terminal: one key, or a line, an answer."""
+"""Ask about documents in a terminal: each answer is one key, or one line."""
 
 import os
 import sys
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from textcat.teaching.session import Question, Session
 
 _ANSWERS = {"y": "yes", "n": "no", "s": "skip"}
-_KEYS = "y yes, n no, s skip, u undo, / search, q end"
+_KEYS = "y yes, n no, s skip, u undo, / search, q quit"
 _SHOWN = 2000  # characters of a text
 _FOUND = 10
-_EVERY = 10  # answers, after which it is said how far one is
+_EVERY = 10  # answers between two reports of progress
 _WAIT = 0.2  # seconds
 
 
 def ask(session: "Session", topics: list[str], person: str) -> None:
-    """Ask until there is nothing left to ask, the input ends, or q is pressed.
+    """Ask until no question is left, the input ends, or q is pressed.
 
-    With several topics a document is asked for the first that has a question left; the answers of one line are for the
-    topics in their order: "yn" is yes for the first, and no for the second.
+    With several topics, questions are about the first topic that has any left, and one line can answer for several
+    topics, in the order in which the prompt names them: "yn" is yes for the first, and no for the second.
     """
     with _Keys(single=len(topics) == 1) as keys:
         _ask(session, topics, person, keys)
@@ -50,7 +50,7 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
             shown = None
         elif pressed == "u":
             undone = session.undo(person)
-            console.print("Nothing is left to undo." if undone is None else "Undone.")
+            console.print("There is nothing to undo." if undone is None else "Undone.")
         elif pressed and len(pressed) <= len(order) and set(pressed) <= _ANSWERS.keys():
             answer, *others = (_ANSWERS[key] for key in pressed)
             also = dict(zip(order[1:], others, strict=False))
@@ -60,14 +60,14 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
         else:
             console.print(f"Press one of: {_KEYS}.")
     else:
-        console.print("All documents are answered.")
+        console.print("No question is left.")
 
 
 def _as_text(session: "Session", question: "Question") -> "Text":
     from rich.text import Text
 
     why = f"{question.why}, rank {question.rank:,}, score {question.score:.3f}"
-    more = f", and {len(question.duplicates):,} nearly the same" if question.duplicates else ""
+    more = f", near-duplicates: {len(question.duplicates):,}" if question.duplicates else ""
     shown = Text.assemble("\n", (common.harmless(question.id), "bold"), f"  {why}{more}\n")
     strongest, reasons = 0.0, session.evidence(question.topic, question.position).reasons
     strongest = max((abs(each.contribution) for each in reasons), default=0.0)
@@ -85,15 +85,15 @@ def _as_text(session: "Session", question: "Question") -> "Text":
 def _how_far(session: "Session", topic: str) -> str:
     progress = session.progress(topic)
     found = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_groups:,}"
-    if progress.estimate is None or not progress.yes:  # nothing can be said yet
+    if progress.estimate is None or not progress.yes:  # nothing can be estimated yet
         return f"{topic}: {found}."
     low, high = progress.estimate.low, progress.estimate.high
-    more = f", some {progress.estimate.more:,} more answers" if progress.estimate.more else ""
+    more = f", about {progress.estimate.more:,} more answers needed" if progress.estimate.more else ""
     return f"{topic}: {found}; recall {low:.0%} to {high:.0%}{more}."
 
 
 def _search(session: "Session", topic: str, person: str, query: str | None, keys: "_Keys") -> None:
-    """Show what is found, and take answers such as "2y": the second document is one of the topic."""
+    """Show what is found, and take answers such as "2y": yes for the second document."""
     console = common.console()
     if not query or not query.strip():
         return
@@ -102,7 +102,7 @@ def _search(session: "Session", topic: str, person: str, query: str | None, keys
     for number, each in enumerate(results.documents, 1):
         text = " ".join(" ".join(each.zones.values()).split())
         _say(console, f"{number:2} {each.answer or '-':4} {each.id}  {text[:100]}")
-    while line := keys.line("number and y, n or s, such as 2y; Enter goes on: "):
+    while line := keys.line("number and y, n or s, such as 2y; Enter returns to the question: "):
         which, key = line[:-1].strip(), line[-1:]
         if which.isdecimal() and 0 < int(which) <= len(results.documents) and key in _ANSWERS:
             found = results.documents[int(which) - 1]
@@ -112,9 +112,9 @@ def _search(session: "Session", topic: str, person: str, query: str | None, keys
 
 
 class _Keys:
-    """Reads keys from a terminal, one at a time if a single one is an answer; else, and from a pipe, lines.
+    """Reads single keys from a terminal if each answer is one key; otherwise, and from a pipe, reads lines.
 
-    While a block lasts, keys are taken as they are pressed; behind it the terminal is as it was.
+    Inside the `with` block keys are taken as they are pressed; after it the terminal is as before.
     """
 
     def __init__(self, *, single: bool):
@@ -152,8 +152,8 @@ class _Keys:
     def _pressed(self, prompt: str) -> str:
         """Return a key, "" at the end of input.
 
-        Ctrl-C that comes when a wait is just about to begin is heard behind it: so no wait is long. After Ctrl-Z, the
-        shell has the terminal, and gives it back for lines.
+        Ctrl-C pressed just before a wait starts is only noticed after it, so waits are short. After Ctrl-Z, the shell
+        sets the terminal back to lines.
         """
         import termios
 

@@ -1,4 +1,4 @@
-"""The command `simulate`: labelled documents as the person who teaches a topic, to see what teaching would cost."""
+"""The command `simulate`: active learning on labelled documents, to see how many answers teaching would take."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textcat.progress import Stages
     from textcat.teaching.simulate import Result, Way
 
-_MOST_LINES = 20  # of topics that a table has unless it is asked for all
+_MOST_LINES = 20  # topics in a table, unless all are asked for
 
 
 @common.with_options(read=common.corpus_reader)
@@ -30,11 +30,11 @@ def simulate(
     strategy: Annotated[
         list[str] | None,
         Option(
-            help="highest, uncertain or mixture, maybe with random questions: highest:0.05. May be repeated.",
+            help="highest, uncertain or mixture, with a share of random questions: highest:0.05. May be repeated.",
             show_default="highest",
         ),
     ] = None,
-    start: Annotated[str, Option(help="What teaching begins with: example, description or random.")] = "example",
+    start: Annotated[str, Option(help="What teaching starts with: example, description or random.")] = "example",
     description: Annotated[
         str, Option(help="The topic in words, for --start description.", show_default="the corpus' own, or its names")
     ] = "",
@@ -45,16 +45,16 @@ def simulate(
         Option("--set", help="Change a setting of the recipe or of the ranker, as in ranker.C=0.2. May be repeated."),
     ] = None,
     steps: Annotated[
-        str, Option(help="Documents asked between trainings: 1 up to 100 answers, 5 up to 500, then 10.")
+        str, Option(help="Questions between trainings: 1 up to 100 answers, 5 up to 500, then 10.")
     ] = "1:100,5:500,10",
     rule: Annotated[
         list[str] | None,
         Option(help="Stopping rule to try, or none. May be repeated.", show_default="learned"),
     ] = None,
-    target: Annotated[float, Option(help="Recall at which the rules stop.")] = 0.95,
-    confidence: Annotated[float, Option(help="Confidence with which they reach it.")] = 0.95,
+    target: Annotated[float, Option(help="Recall at which the stopping rules stop.")] = 0.95,
+    confidence: Annotated[float, Option(help="Confidence of the stopping rules in this recall.")] = 0.95,
     supervised: Annotated[
-        bool, Option(help="Count the answers until the ranker is about as good as one that was taught all labels.")
+        bool, Option(help="Count the answers until the ranker is nearly as good as one trained on all labels.")
     ] = True,
     topics: common.PerTopic = False,
     jobs: Annotated[
@@ -62,13 +62,13 @@ def simulate(
     ] = -1,
     as_json: common.AsJson = False,
     out: Annotated[
-        Path | None, Option(help="Folder for runs, tables and a picture; runs that are there are not made again.")
+        Path | None, Option(help="Folder for runs, tables and a plot; runs that it has are not repeated.")
     ] = None,
 ) -> None:
-    """Simulate teaching on labelled documents, whose labels give the answers, to see what it costs.
+    """Simulate teaching on labelled documents, whose labels give the answers, to see how many answers it takes.
 
-    Each run asks for documents as `teach` does. The tables have means over seeds, with 95 % intervals: how far the
-    order is from the best one (loss), the work it saves, the answers it takes.
+    Each run asks about documents as `teach` does. The tables have means over seeds, with 95 % intervals: how far the
+    order is from the best one (loss), the work saved, the answers needed.
     """
     from textcat.recipe import read_recipe
     from textcat.teaching.simulate import Way, cases_of, ranker_settings, study
@@ -85,9 +85,11 @@ def simulate(
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
     for name in set(rules) - set(RULES):
-        raise BadParameter(f"--rule is one of {', '.join(RULES)}, or none, not {name!r}")
+        raise BadParameter(f"--rule takes one of {', '.join(RULES)}, or none, not {name!r}")
     if not cases:
-        raise TextcatError("No topic has both documents that belong to it and others: there is nothing to simulate.")
+        raise TextcatError(
+            "No topic has both relevant and other documents, so there is nothing to simulate: give labelled documents."
+        )
     how = Way("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
     ways = [how._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
     with stages._stage("simulate", len(cases) * len(ways) * seeds) as bar:
@@ -109,7 +111,7 @@ def _report(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Print what the runs came to, and write it to a folder if asked."""
+    """Print the results of the runs, and write them to a folder if asked."""
     from textcat.cli import _tables
     from textcat.evaluation.export import markdown_table
     from textcat.files import _write_atomically
@@ -130,7 +132,7 @@ def _report(
     seconds = sum(result.seconds for result in results)
     said = (
         f"{len(results)} runs: {n_topics} topic{'s' * (n_topics > 1)}, {n_seeds} seed{'s' * (n_seeds > 1)}; "
-        f"{seconds:.0f} s of the processor, {stages.seconds['simulate']:.0f} s. ± is half a 95 % interval over seeds."
+        f"{seconds:.0f} s of processor time, {stages.seconds['simulate']:.0f} s. ± is half a 95 % interval over seeds."
     )
     _tables._say(console, _tables._wrapped(console, said))
     if out is not None:
@@ -138,7 +140,7 @@ def _report(
 
 
 def _all_tables(results: "Sequence[Result]", ways: "Sequence[Way]", *, per_topic: bool) -> list[list[dict[str, Any]]]:
-    """Return the tables of how good the order is, of how many answers it takes, and of the rules of stopping."""
+    """Return the tables of the quality of the order, of the answers needed, and of the stopping rules."""
     from textcat.teaching.simulate import by_case
 
     grouped = by_case(results)
@@ -162,7 +164,7 @@ def _all_tables(results: "Sequence[Result]", ways: "Sequence[Way]", *, per_topic
 
 
 def _name_of(result: "Result", results: "Sequence[Result]") -> str:
-    """Return the shortest name that tells a topic from the others."""
+    """Return the shortest name that distinguishes a topic from the others."""
     corpora, topics = {r.corpus for r in results}, {r.topic for r in results}
     if len(topics) == 1:
         return result.corpus
@@ -198,7 +200,7 @@ def _mean_text(
 
 
 def _stop_rows(results: "Sequence[Result]", way: "Way", *, several: bool) -> list[dict[str, Any]]:
-    """Return, by rule, how often what it promises held, and how many answers it took for each that was needed."""
+    """Return for each rule how often the target recall was reached, and the answers compared with those needed."""
     import numpy as np
 
     from textcat.cli._tables import _Figure
@@ -226,7 +228,7 @@ def _stop_rows(results: "Sequence[Result]", way: "Way", *, several: bool) -> lis
 
 
 def _exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson (1934) of a fraction."""
+    """Return the interval of Clopper and Pearson (1934) for a fraction."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence) / 2
@@ -235,7 +237,7 @@ def _exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float,
 
 
 def _summary(results: "Sequence[Result]", ways: "Sequence[Way]") -> dict[str, Any]:
-    """Return all figures as JSON holds them."""
+    """Return all figures, for JSON."""
     from textcat.teaching.simulate import by_case, means
 
     runs = [
@@ -258,7 +260,7 @@ def _summary(results: "Sequence[Result]", ways: "Sequence[Way]") -> dict[str, An
 
 
 def _draw(path: Path, results: "Sequence[Result]") -> None:
-    """Draw recall against the share of documents that was asked: a line per strategy, and thin ones per topic."""
+    """Plot recall against the share of documents judged: a line per strategy, and thin ones per topic."""
     import numpy as np
 
     from textcat.papers.experiments import _drawing
@@ -276,5 +278,5 @@ def _draw(path: Path, results: "Sequence[Result]") -> None:
             if 1 < len(of_topics) <= _MOST_LINES:
                 axes.plot(100 * shares, 100 * np.transpose(of_topics), color=f"C{place}", linewidth=0.4, alpha=0.6)
             axes.plot(100 * shares, 100 * np.mean(of_topics, axis=0), color=f"C{place}", label=way)
-        axes.set(xlabel="documents asked [%]", ylabel="recall [%]", xlim=(0, 100), ylim=(0, 101))
+        axes.set(xlabel="documents judged [%]", ylabel="recall [%]", xlim=(0, 100), ylim=(0, 101))
         axes.legend(loc="lower right")

@@ -1,4 +1,4 @@
-"""The command `teach`: judge documents of an archive, on a page or in the terminal, and export what that came to."""
+"""The command `teach`: judge documents of an archive, on a page or in the terminal, and export the results."""
 
 import re
 import signal
@@ -39,13 +39,13 @@ def teach(
     example: Annotated[
         list[str] | None, Option(metavar="ID", help="Id of a document that has the new topic. May be repeated.")
     ] = None,
-    model: Annotated[str, Option(metavar="MODEL:TOPIC", help="Begin a new topic with what a model knows of one.")] = "",
+    model: Annotated[str, Option(metavar="MODEL:TOPIC", help="Start a new topic from a model's topic.")] = "",
     list_: Annotated[
         Path | None,
         Option(
             "--list",
             metavar="FILE",
-            help="Review the labels that `report --suspects` lists; --model FOLDER helps.",
+            help="Review labels listed by `report --suspects`; new topics start from --model FOLDER.",
         ),
     ] = None,
     session: Annotated[
@@ -55,7 +55,7 @@ def teach(
     strategy: Annotated[
         str,
         Option(
-            help="How documents are chosen: highest, uncertain or mixture.",
+            help="Query strategy: highest, uncertain or mixture.",
             show_default="the topic's, at first highest",
         ),
     ] = "",
@@ -64,31 +64,31 @@ def teach(
         Option(min=0, max=1, help="Share of questions drawn at random.", show_default="the topic's, at first .05"),
     ] = None,
     overlap: Annotated[
-        float, Option(min=0, max=1, help="In a new session, the share of documents that every person is asked about.")
+        float, Option(min=0, max=1, help="In a new session, the share of documents that every person is shown.")
     ] = 1.0,
     seed: Annotated[int, Option(min=0, help="Seed of the random questions of a new session.")] = 0,
     embeddings: Annotated[
         bool,
-        Option("--embeddings", help="In a new session, rank also by what texts mean (needs the extra `embeddings`)."),
+        Option("--embeddings", help="In a new session, rank by embeddings, too (needs the extra `embeddings`)."),
     ] = False,
     person: Annotated[str, Option(help="Who answers in the terminal.", show_default="the user's name")] = "",
     terminal: Annotated[bool, Option("--terminal", help="Ask in the terminal: y, n, s, u, / and q.")] = False,
-    export: Annotated[str, Option(help="Write labels, corpus, model or audit to --out, and ask nothing.")] = "",
-    out: Annotated[Path | None, Option(help="File or folder of --export.")] = None,
+    export: Annotated[str, Option(help="Write labels, corpus, model or audit to --out, then exit.")] = "",
+    out: Annotated[Path | None, Option(help="File or folder that --export writes.")] = None,
     host: Annotated[str, Option(help="Address that the page is served on.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="Its port; 0: a free one.")] = 8000,
+    port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0: a free one.")] = 8000,
     keys: Annotated[
-        Path | None, Option(help="File of API keys, as for serve: whoever opens the page needs one.")
+        Path | None, Option(help="File of API keys, as for serve; the page then needs one.")
     ] = None,
     no_browser: Annotated[bool, Option("--no-browser", help="Serve the page, but do not open it.")] = False,
     jobs: Annotated[
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that read; -1: one per core.")
     ] = -1,
 ) -> None:
-    """Teach topics to a ranker: answer yes or no to one document at a time, the most useful one first.
+    """Find the documents of a topic by active learning: answer yes or no to one document at a time.
 
-    After every answer all documents are ranked again. Each answer is saved at once: after Ctrl-C or a crash the same
-    command continues.
+    After every answer all documents are ranked again, and the most useful one is shown next. Each answer is saved at
+    once: after Ctrl-C or a crash the same command resumes.
     """
     from textcat.teaching.journal import is_session
     from textcat.teaching.session import DEFAULT_STRATEGY, _checked_choice
@@ -96,20 +96,20 @@ def teach(
     if bool(export) != (out is not None):
         raise BadParameter("--export KIND and --out FILE go together")
     if export and export not in _EXPORTS:
-        raise BadParameter(f"--export is one of {', '.join(_EXPORTS)}, not {export!r}")
+        raise BadParameter(f"--export takes one of {', '.join(_EXPORTS)}, not {export!r}")
     new: dict[str, Any] = {"description": description, "query": query, "examples": tuple(example or ())}
     if list_ and (terminal or export):
-        raise BadParameter("--list is looked through on the page: leave out --terminal and --export")
+        raise BadParameter("--list opens on the page: leave out --terminal and --export")
     if model and not (list_ and Path(model).is_dir()):
         new["model"] = _model_and_topic(model)
     if any(new.values()) and len(topic or ()) != 1:
-        raise BadParameter("--description, --query, --example and --model are of one topic: give one --topic")
+        raise BadParameter("--description, --query, --example and --model describe one topic: give one --topic")
     folder = session or _folder_of(inputs)
     if export:
         assert out is not None
         _export(folder, export, out, topic, jobs)
         return
-    # What would fail behind the reading of a large archive fails before it.
+    # What would fail after the reading of a large archive fails before it.
     known = None if terminal else _checked_keys(host, keys)
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
@@ -128,7 +128,7 @@ def teach(
             queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
             assert known is not None
             _serve(known, opened, host, port, queues, browser=not no_browser)
-    typer.echo(f"textcat: every answer is kept; `textcat teach {folder}` goes on.", err=True)
+    typer.echo(f"textcat: every answer is saved; `textcat teach {folder}` resumes.", err=True)
 
 
 def _folder_of(inputs: list[str]) -> Path:
@@ -140,14 +140,14 @@ def _folder_of(inputs: list[str]) -> Path:
         return first
     if (first / _POOL).is_dir():
         raise TextcatError(
-            f"{first} is no session yet, as its archive was not read to the end: give the archive again."
+            f"{first} has no session yet, because its archive was not read to the end: give the archive again."
         )
     name = re.sub(r"\W+", "-", first.name.split(".")[0]).strip("-")
     return Path(f"{name or 'archive'}-session")
 
 
 def _no_topic(folder: Path) -> TextcatError:
-    return TextcatError(f"The session {folder} has no topic yet: name one by --topic.")
+    return TextcatError(f"The session {folder} has no topic yet: give one with --topic.")
 
 
 def _model_and_topic(text: str) -> tuple[Path, str]:
@@ -157,7 +157,7 @@ def _model_and_topic(text: str) -> tuple[Path, str]:
         folder, topic = Path(":".join(parts[:n])), ":".join(parts[n:])
         if topic and folder.is_dir():
             return folder, topic
-    raise BadParameter(f"--model is FOLDER:TOPIC, with the folder of a trained model, not {text!r}")
+    raise BadParameter(f"--model takes FOLDER:TOPIC, with the folder of a trained model, not {text!r}")
 
 
 def _user() -> str:
@@ -177,8 +177,8 @@ def _kept(folder: Path) -> Iterator[None]:
         from textcat.teaching.journal import is_session
 
         if is_session(folder):
-            raise _Interrupted(f"every answer is kept; `textcat teach {folder}` goes on") from None
-        raise _Interrupted("the same command goes on where reading has ended") from None
+            raise _Interrupted(f"every answer is saved; `textcat teach {folder}` resumes") from None
+        raise _Interrupted("the same command resumes reading") from None
 
 
 @contextmanager
@@ -192,7 +192,7 @@ def _opened(
     jobs: int,
     embeddings: bool = False,
 ) -> "Iterator[Session]":
-    """Open the session, or begin it: read the archive first, or go on reading it, also if the pool was removed."""
+    """Open the session, or start it: read the archive first, or resume reading it, also if the pool was removed."""
     from textcat.teaching._index import INDEX, PoolError
     from textcat.teaching.journal import is_session
     from textcat.teaching.session import Session
@@ -216,8 +216,8 @@ def _opened(
         opened = Session.open(folder) if begun else Session.create(folder, pool, **new)
     elif not named:
         n = len(opened.pool)
-        what = f"going on with {folder}, whose {n:,} documents are kept there"
-        typer.echo(f"textcat: {what}; of what has changed in the archive since it knows nothing.", err=True)
+        what = f"resuming {folder} with the {n:,} documents it was started with"
+        typer.echo(f"textcat: {what}; changes of the archive since then are ignored.", err=True)
     with opened:
         yield opened
 
@@ -232,7 +232,7 @@ def _archive(inputs: list[str]) -> "list[str] | Corpus":
 
 
 def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
-    """Read lists, and begin the topics that the session does not have, with what a model knows of them."""
+    """Read lists, and start the topics that the session does not have, with the weights of a model."""
     from textcat.model import storage
     from textcat.teaching.queues import read_queues
 
@@ -245,7 +245,7 @@ def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
 
 
 def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dict[str, Any], person: str) -> None:
-    """Add a topic, or go on with one that began in the same way, maybe by another strategy."""
+    """Add a topic, or resume one that was started in the same way, maybe with another strategy."""
     chosen = {key: value for key, value in chosen.items() if value not in ("", None)}
     if name not in session.topics():
         session.add_topic(name, **new, **chosen, person=person)
@@ -257,8 +257,8 @@ def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dic
     given = new | {"examples": {*new["examples"]}, "model": folder and (str(folder), topic)}
     if any(value and value != began[key] for key, value in given.items()):
         raise TextcatError(
-            f"The session has a topic {name!r} already, which began otherwise than by this --description, --query, "
-            "--example or --model: leave them out to go on, or name another topic."
+            f"The session has a topic {name!r} already, which was started with another --description, --query, "
+            "--example or --model: leave them out to resume it, or name another topic."
         )
     if any(about[key] != value for key, value in chosen.items()):
         session.choose_by(name, **chosen)
@@ -274,14 +274,14 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
 
 
 def _checked_keys(host: str, keys: Path | None) -> "Keys":
-    """Return the keys that open the page, if there is all that serving it needs."""
+    """Return the keys that open the page; raise TextcatError if a package to serve it is missing."""
     try:
         import fastapi  # noqa: F401
 
         import textcat.serving.teach  # noqa: F401
     except ImportError as error:
         raise TextcatError(
-            f"The page needs {error.name}: {install_hint('serve')}, or ask in the terminal by --terminal."
+            f"The page needs {error.name}: {install_hint('serve')}, or answer in the terminal with --terminal."
         ) from error
     from textcat.serving._front import warn
     from textcat.serving.keys import Keys
@@ -289,7 +289,7 @@ def _checked_keys(host: str, keys: Path | None) -> "Keys":
 
     known = Keys(keys)
     if not known and not is_loopback(host):
-        warn(f"whoever can reach {host} can answer: give --keys FILE, or --host 127.0.0.1")
+        warn(f"anyone who can reach {host} can answer: give --keys FILE, or --host 127.0.0.1")
     return known
 
 
@@ -297,7 +297,7 @@ def _serve(known: "Keys", session: "Session", host: str, port: int, queues: "lis
     from textcat.serving import teach as page
 
     def told(url: str) -> None:
-        typer.echo(f"textcat: the page is at {url}; Ctrl-C ends.", err=True)
+        typer.echo(f"textcat: the page is at {url}; Ctrl-C stops it.", err=True)
 
     path = "#" + urlencode({"view": "judge", "topic": queues[0].topic, "list": queues[0].name}) if queues else ""
     how: dict[str, Any] = {"queues": queues, "keys": known, "open_browser": browser, "path": path, "on_start": told}
