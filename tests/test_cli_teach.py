@@ -172,9 +172,8 @@ def test_a_page_needs_an_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     ended = run("news.jsonl", "-j", 1, "--topic", "strike")
     assert ended.code == 1
-    assert (
-        "The page needs fastapi: pip install 'textcat-margin[serve]', or answer in the terminal with --terminal" in ended.err
-    )
+    sentence = "The page needs fastapi: pip install 'textcat-margin[serve]', or answer in the terminal with --terminal"
+    assert sentence in ended.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such terminal")

@@ -312,7 +312,16 @@ def test_with_complete_old_documents_are_negatives_of_a_new_topic(model):
 
 def test_a_topic_whose_negatives_nobody_judged_is_warned_of(model, caplog):
     textcat.learn(model, [document("n1", "dogwood"), document("n2", "dogwood")])
-    assert "No document was judged not to have the new topic 'dogwood'" in caplog.text
+    assert "The new topic 'dogwood' has no negative examples" in caplog.text
+
+
+def test_a_new_topic_spelt_almost_like_a_known_one_is_warned_of(model, caplog):
+    misspelt, others = [document("n1", "ceder")], [document("n2", "dogwood"), document("n3", "birch2")]
+    textcat.learn(model, misspelt + others)
+    assert caplog.text.count("spelt almost like") == 1
+    assert "'ceder' is spelt almost like the known topic 'cedar'" in caplog.text
+    textcat.learn(model, [document("n1", "cedar")])
+    assert "ceder" not in textcat.load(model).topics
 
 
 def test_a_topic_without_documents_is_gone(model):
@@ -348,14 +357,14 @@ def test_a_model_with_a_shortlist_learns_on(tmp_path):
     ("new", "unlearn", "told"),
     [
         ([], [], "There is nothing to learn: give documents, or ids to unlearn."),
-        ([], ["d11 "], "No document 'd11 ' is known to the model, so it cannot be unlearnt. Did you mean 'd11'?"),
-        ([], [f"d{i}" for i in range(12)], "Nothing would be left to train on"),
-        ([document("x", "ash"), document("x", "ash")], [], "Document 'x' is there twice"),
+        ([], ["d11 "], "The model has no document 'd11 ', so it cannot be unlearnt. Did you mean 'd11'?"),
+        ([], [f"d{i}" for i in range(12)], "No training document would be left"),
+        ([document("x", "ash"), document("x", "ash")], [], "Document 'x' is given twice"),
         ([document("d1", "ash")], ["d1"], "Document 'd1' is both to be learnt and unlearnt"),
-        ([Document("d1", {}, (), split="test")], [], "Document 'd1' is known as one of the train part"),
+        ([Document("d1", {}, (), split="test")], [], "Document 'd1' is in the train part of the model"),
         ([{"text": "ashwood", "topics": ["ash"]}], [], "Record 1 has no id"),
-        (["ashwood"], [], "'ashwood' is no document"),
-        ("ashwood", [], "A str is no list of documents"),
+        (["ashwood"], [], "'ashwood' is not a document"),
+        ("ashwood", [], "A str is not a list of documents"),
     ],
 )
 def test_what_cannot_be_learnt_is_refused_and_leaves_the_model_as_it_was(model, new, unlearn, told):

@@ -77,9 +77,7 @@ def teach(
     out: Annotated[Path | None, Option(help="File or folder that --export writes.")] = None,
     host: Annotated[str, Option(help="Address that the page is served on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0: a free one.")] = 8000,
-    keys: Annotated[
-        Path | None, Option(help="File of API keys, as for serve; the page then needs one.")
-    ] = None,
+    keys: Annotated[Path | None, Option(help="File of API keys, as for serve; the page then needs one.")] = None,
     no_browser: Annotated[bool, Option("--no-browser", help="Serve the page, but do not open it.")] = False,
     jobs: Annotated[
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that read; -1: one per core.")

@@ -1,4 +1,4 @@
-"""A trained model; documents to add, to correct or to forget → the model that training on all that is left gives."""
+"""A trained model; documents to add, correct or remove → the model that training on the resulting documents gives."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _DIGITS = 12  # of the manifest's sum
 
 
 class Learnt(NamedTuple):
-    """A model that has learnt on, and what has changed."""
+    """The new model, and what has changed."""
 
     tagger: Tagger
-    folder: Path  # that it was written to
+    folder: Path  # where it was written
     added: tuple[str, ...]  # the ids of documents
     corrected: tuple[str, ...]
     unlearnt: tuple[str, ...]
     sizes_before: dict[str, int]  # training documents of each topic
-    before: Evaluation | TopEvaluation | None  # what was measured then; `tagger.evaluation` is what is measured now
+    before: Evaluation | TopEvaluation | None  # of the old model; `tagger.evaluation` is that of the new one
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row per topic that there is now or was before: its training documents, and what was measured."""
+        """Return a row per topic of the old or new model: number of training documents, average precision and F1."""
         after = self.tagger.evaluation
         sizes = dict(zip(self.tagger.topics, self.tagger.train_sizes.tolist(), strict=True))
         of = [
@@ -78,13 +78,13 @@ def learn(
     n_jobs: int | None = None,
     stages: Stages | None = None,
 ) -> Learnt:
-    """Train a model on, with more documents or without some: what comes out is, to the bit, training from the start.
+    """Add documents to a model or remove some: the result is, to the bit, the model that training from scratch gives.
 
-    They are trained on in the order in which they came: those that were known, then the new ones. A document of a known
-    id is a correction, and takes the place of the one that it corrects; without a text it corrects the topics alone.
-    Documents with a `split` of "test" join the test documents. The topics that the model is then about are those it was
-    about, without those that have no training document any more, and those that the new documents bring. For a topic
-    that is new, documents that were known before are neither positive nor negative: nobody judged them for it.
+    Training uses the known documents, then the new ones, in the order in which they came. A document with a known id is
+    a correction, and replaces that document; without a text it corrects only the topics. Documents with a `split` of
+    "test" are added to the test documents. The new model has the topics of the old one, except those that have no
+    training document any more, and the topics of the new documents. For a new topic, the earlier documents are neither
+    positive nor negative examples, as nobody has judged them for it.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ def learn(
     documents : Corpus, or iterable of Document or dict
         A dict is read as in `Corpus.from_records`, and must have an id.
     unlearn : iterable of str
-        The ids of documents that are to be forgotten. Nothing of them stays in the folder, nor in what was kept to
-        undo the step before.
+        The ids of documents to remove. Nothing of them is left in the folder, nor is the copy kept that would undo the
+        step before.
     out : path, optional
-        Where to write the new model; by default it takes the place of the old one, which `undo_learn` brings back.
+        Where to write the new model; by default it replaces the old one, which `undo_learn` restores.
     complete : bool, default=False
-        For a topic that is new, take documents that were known before for negatives: they do not have it.
+        Use the earlier documents as negatives of new topics.
     n_jobs, stages
         As for `train`.
 
@@ -109,8 +109,8 @@ def learn(
     Raises
     ------
     TextcatError
-        If the folder is no model, keeps no counts, is damaged or just being changed; an id is not known, or given
-        twice; or nothing is left to train on.
+        If the folder is not a model, has no counts, is damaged or is being changed; an id is unknown or given twice; or
+        nothing is left to train on.
     """
     folder, stages = Path(model).expanduser().resolve(), stages or Stages()
     target = folder if out is None else Path(out).expanduser().resolve()
@@ -124,7 +124,9 @@ def learn(
         with stages._stage("tokens to rows", len(change.counted)):
             features, corpus = recipe.make_features(), change.corpus(known.corpus, complete=complete)
             counted = _CountedCorpus._of_kept(corpus, recipe, change.counts(known, features), features)
-        _warn_of_topics_without_negatives(corpus, set(corpus.topics) - {*known.corpus.topics})
+        new_topics = set(corpus.topics) - {*known.corpus.topics}
+        _warn_of_topics_without_negatives(corpus, new_topics)
+        _warn_of_similar_topics(new_topics, set(corpus.topics) - new_topics)
         options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "keep": f"{known.keep},{COUNTS}"}
         if known.is_measured:
             tagger = _train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
@@ -140,7 +142,7 @@ def learn(
 
 
 def undo_learn(model: str | os.PathLike[str]) -> Path:
-    """Bring back the model that was there before `learn`, every byte of it; this can be done once after each step.
+    """Restore the model as it was before the last `learn`, byte for byte; only one step can be undone.
 
     Parameters
     ----------
@@ -153,15 +155,16 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TextcatError
-        If nothing was kept: after `learn` has unlearnt documents, or since the model was trained or brought back.
+        If there is no earlier model: the last `learn` has unlearnt documents, or there was none since the model was
+        trained or restored.
     """
     folder = Path(model).expanduser().resolve()
     with _alone(folder):
         before = _place_before(folder, read_manifest(folder)[SUM])
         if not (before / MANIFEST).exists():
             raise TextcatError(
-                f"Of the model {folder} no earlier state is kept: it has not learnt on since it was trained or brought "
-                "back, or has unlearnt documents, of which nothing may be left."
+                f"Of the model {folder} no earlier state is kept: it has learnt nothing since it was trained or "
+                "restored, or has unlearnt documents, which cannot be undone."
             )
         storage.load(before, prepare=False)  # which looks at the checksums,
         storage.load_known(before)  # and at those of the rest
@@ -172,7 +175,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
 
 
 class _Change(NamedTuple):
-    """What becomes of the documents that a model knows; positions are those of training, then of test documents."""
+    """What changes in a model's documents; positions count the training documents, then the test documents."""
 
     gone: tuple[int, ...]
     corrected: dict[int, Document]
@@ -182,7 +185,7 @@ class _Change(NamedTuple):
 
     @classmethod
     def of(cls, corpus: Corpus, new: Sequence[Document], unlearn: Sequence[str]) -> _Change:
-        """Return the change that documents and ids make; TextcatError says what cannot be."""
+        """Return the change that documents and ids make; raise TextcatError if it is not possible."""
         old = [*corpus.train, *corpus.test]
         place = {document.id: i for i, document in enumerate(old)}
         new = [document for document in new if document.split != "unused"]
@@ -192,10 +195,10 @@ class _Change(NamedTuple):
         for id_ in unlearn:
             if id_ not in place:
                 raise TextcatError(
-                    f"No document {id_!r} is known to the model, so it cannot be unlearnt.{_did_you_mean(id_, place)}"
+                    f"The model has no document {id_!r}, so it cannot be unlearnt.{_did_you_mean(id_, place)}"
                 )
         if twice := [id_ for id_, n in Counter([*ids, *dict.fromkeys(unlearn)]).items() if n > 1]:
-            what = "both to be learnt and unlearnt" if twice[0] in unlearn else "there twice"
+            what = "both to be learnt and unlearnt" if twice[0] in unlearn else "given twice"
             raise TextcatError(f"Document {twice[0]!r} is {what}: give each document once.")
         n_train = len(corpus.train)
         corrected = {place[document.id]: document for document in new if document.id in place}
@@ -203,8 +206,8 @@ class _Change(NamedTuple):
             part = "train" if position < n_train else "test"
             if document.split not in ("", part):
                 raise TextcatError(
-                    f"Document {document.id!r} is known as one of the {part} part, and cannot become one of the "
-                    f"{document.split} part: unlearn it, then learn it anew."
+                    f"Document {document.id!r} is in the {part} part of the model, and cannot be moved to the "
+                    f"{document.split} part: unlearn it, then learn it again."
                 )
         added = [document for document in new if document.id not in place]
         parts = tuple(tuple(d for d in added if (d.split == "test") == is_test) for is_test in (False, True))
@@ -212,17 +215,17 @@ class _Change(NamedTuple):
 
     @property
     def counted(self) -> list[Document]:
-        """The documents whose texts are to be counted: a correction without a text is one of topics alone."""
+        """The documents whose terms are to be counted: all but corrections without a text, which change only topics."""
         return [*(d for d in self.corrected.values() if any(d.zones.values())), *self.added[0], *self.added[1]]
 
     def ids(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Return the ids of documents that are added, corrected, and gone."""
+        """Return the ids of added, corrected and removed documents."""
         of_added = (document.id for part in self.added for document in part)
         corrected = (document.id for document in self.corrected.values())
         return tuple(of_added), tuple(corrected), tuple(self.old[i].id for i in self.gone)
 
     def _staying(self) -> tuple[list[int], list[int]]:
-        """Return the positions of the documents that stay in each part."""
+        """Return the positions of the documents that are left of each part."""
         stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
@@ -240,7 +243,7 @@ class _Change(NamedTuple):
         return counts.select(np.array(order, np.int64))
 
     def corpus(self, before: Corpus, *, complete: bool) -> Corpus:
-        """Return the corpus of the documents as they are now, with no more of their zones than was kept, or is new."""
+        """Return the corpus of the documents as they are now, with their texts only if these were kept or are new."""
         known = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.judged or ())))}
         taught = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
         brought = {topic for document in taught for topic in document.topics}
@@ -260,12 +263,12 @@ class _Change(NamedTuple):
             [replace(d, date="", split="") if d.date or d.split else d for d in (*map(now, stay), *added)]
             for stay, added in zip(self._staying(), self.added, strict=True)
         ]
-        # Topics that only documents had which are forgotten: had these never been there, nobody were judged for them.
+        # Topics that only removed documents had: without these, no document would have been judged for them.
         left = {topic for part in staying for document in part for topic in document.topics}
         forgotten = {topic for i in self.gone for topic in self.old[i].topics} - left
         train, test = ([_without(document, forgotten) for document in part] for part in staying)
         if not train:
-            raise TextcatError("Nothing would be left to train on: unlearn fewer documents, or learn others, too.")
+            raise TextcatError("No training document would be left: unlearn fewer documents, or add others.")
         has, had = topic_counts(train), topic_counts(before.train)
         described = {*before.descriptions, *before.names} if before.topic_rule == "described" else set()
         stay = {topic for topic in before.topics if has[topic] or not had[topic] or topic in described}
@@ -277,28 +280,28 @@ class _Change(NamedTuple):
 
 
 def _without(document: Document, topics: set[str]) -> Document:
-    """Return a document that was not judged for topics, nor for all."""
+    """Return a document without some of the topics that it was judged for."""
     if document.judged is None or topics.isdisjoint(document.judged):
         return document
     return replace(document, judged=tuple(topic for topic in document.judged if topic not in topics))
 
 
 def _given(documents: Any) -> list[Document]:
-    """Return the documents that a caller has given."""
+    """Return the documents given by the caller."""
     if isinstance(documents, Corpus):
         return [*documents.train, *(replace(document, split="test") for document in documents.test)]
     if isinstance(documents, str | Mapping) or hasattr(documents, "zones") or hasattr(documents, "columns"):
         raise TextcatError(
-            f"A {type(documents).__name__} is no list of documents: give a list of documents or records."
+            f"A {type(documents).__name__} is not a list of documents: give a list of documents or records."
         )
     given = [*documents]
     if not any(isinstance(each, Mapping) for each in given):
         if wrong := [each for each in given if not isinstance(each, Document)]:
-            raise TextcatError(f"{wrong[0]!r:.60} is no document: give a Document, or a dict with an id and a text.")
+            raise TextcatError(f"{wrong[0]!r:.60} is not a document: give a Document, or a dict with an id and a text.")
         return given
     for number, record in enumerate(given, start=1):
         if isinstance(record, Mapping) and record.get("id") is None:
-            raise TextcatError(f"Record {number} has no id, by which it could be told from others: give it one.")
+            raise TextcatError(f"Record {number} has no id: give each record one, to tell it from others.")
     return _documents_of(given)
 
 
@@ -306,8 +309,8 @@ def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:
     of_model = manifest["versions"].get("spacy")
     if of_model != (here := installed_version("spacy")):
         log.warning(
-            "The terms of the model %s were counted by spaCy %s, and new documents are by %s, which may cut some words "
-            "in another way: train the model again to be sure of one way.",
+            "The terms of the model %s were counted by spaCy %s, and those of new documents by %s, which may split "
+            "some words differently: train the model again to have all terms by one version.",
             *(folder, of_model, here),
         )
 
@@ -317,38 +320,51 @@ def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
         judged = (d for d in corpus.train if topic not in d.topics and (d.judged is None or topic in d.judged))
         if next(judged, None) is None:
             log.warning(
-                "No document was judged not to have the new topic %r, so it is learnt from its own documents alone: "
-                "give documents without it, or take all known ones for such (--complete).",
+                "The new topic %r has no negative examples, so it is learnt from its own documents alone: "
+                "give documents without it, or use all earlier ones as negatives (--complete).",
                 topic,
+            )
+
+
+def _warn_of_similar_topics(new: set[str], known: set[str]) -> None:
+    from difflib import get_close_matches
+
+    for topic in sorted(new):
+        near = get_close_matches(topic, sorted(known), n=1, cutoff=0.8)
+        if near and not re.search(r"\d", topic):  # c21 is no misspelling of c22
+            log.warning(
+                "The new topic %r is spelt almost like the known topic %r: if it is misspelt, learn its documents "
+                "again with the right name.",
+                *(topic, near[0]),
             )
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let no other process let the same model learn; one that waited would learn on what is no longer there."""
+    """Lock the model against other processes that learn; one that waited would start from an outdated model."""
     try:
         import fcntl
 
         descriptor = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):  # no such system, or no such folder: whoever reads it says so
+    except (ImportError, OSError):  # no locks on this system, or no such folder, which is told when it is read
         yield
         return
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ModelError(f"The model {folder} is learning in another process: wait until that has ended.") from None
+            raise ModelError(f"The model {folder} is learning in another process: wait until it has ended.") from None
         yield
     finally:
         os.close(descriptor)
 
 
 def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool) -> None:
-    """Let a tagger take the place of the model in a folder, in one step; and keep the latter if that may be undone."""
+    """Replace the model in a folder by a tagger, atomically; keep the old model if this step can be undone."""
     with MODEL.replacing(folder) as sibling:
         storage._write(tagger, sibling)
         if read_manifest(folder)[SUM] != expected:
-            raise ModelError(f"The model {folder} was replaced while it learnt: begin anew.")
+            raise ModelError(f"The model {folder} was replaced while it learnt: run `textcat learn` again.")
         for earlier in folder.parent.glob(f"{escape(folder.name)}{_BEFORE}*"):
             if (earlier / MANIFEST).exists():
                 shutil.rmtree(earlier)
@@ -356,13 +372,13 @@ def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool
             with MODEL.replacing(_place_before(folder, read_manifest(sibling)[SUM])) as earlier:
                 _link_files(folder, earlier)
     pattern = rf"\.{re.escape(folder.name)}({_BEFORE}[0-9a-f]+)?\.[0-9a-f]{{8}}\.(part|old)"
-    for left in folder.parent.iterdir():  # by a process that was killed: what is to be unlearnt may be in there
+    for left in folder.parent.iterdir():  # by a killed process: it may contain documents to be unlearnt
         if re.fullmatch(pattern, left.name):
             shutil.rmtree(left, ignore_errors=True)
 
 
 def _place_before(folder: Path, manifest_sum: str) -> Path:
-    """Return where the model is kept that a model of this sum has taken the place of."""
+    """Return where the model is kept that was replaced by a model with this sum."""
     return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
 
 
