@@ -221,7 +221,7 @@ def test_the_model_is_read_from_a_named_folder_and_checked(files, monkeypatch, w
     table = embeddings._model.__wrapped__().table
     assert np.array_equal(table, weights["embeddings.word_embeddings.weight"])
     (files / "tokenizer.json").write_bytes(b"{ }")
-    with pytest.raises(TextcatError, match=r"tokenizer.json is not the file that was measured .* TEXTCAT_MINILM"):
+    with pytest.raises(TextcatError, match=r"tokenizer.json has a wrong checksum .* TEXTCAT_MINILM"):
         embeddings._model.__wrapped__()
     (files / "model.safetensors").unlink()
     with pytest.raises(TextcatError, match=r"model.safetensors cannot be read \(No such file"):
@@ -245,7 +245,7 @@ def test_the_model_is_fetched_once_and_what_cannot_be_fetched_is_told(files, tmp
     assert [url.rpartition("/")[2] for url in fetched] == ["model.safetensors", "tokenizer.json"]
     (cache / "all-MiniLM-L6-v2" / "model.safetensors").unlink()
     (files / "model.safetensors").write_bytes(b"of somebody else")
-    with pytest.raises(TextcatError, match=r"Cannot fetch https://huggingface.co/.*model.safetensors \(ValueError\)"):
+    with pytest.raises(TextcatError, match=r"Cannot download https://huggingface.co/.*model.safetensors \(ValueError\)"):
         embeddings._model.__wrapped__()
 
 

@@ -106,7 +106,7 @@ def test_what_cannot_begin_a_topic_is_told(session):
         session.add_topic("x" * 301)
     session.add_topic("x" * 300)
     for name, person, description in (("\udcff", "", ""), ("other", "\udcff", ""), ("other", "", "é\udcff")):
-        with pytest.raises(TextcatError, match="is no Unicode text"):
+        with pytest.raises(TextcatError, match="is not valid Unicode"):
             session.add_topic(name, description, person=person)
     with pytest.raises(TextcatError, match=r"no topic 'strikes'.*Did you mean 'strike'"):
         session.next("strikes")
@@ -225,7 +225,7 @@ def test_what_is_no_answer_is_told(session):
         session.answer("strike", 120, "yes")
     with pytest.raises(TextcatError, match="No source 'guess'"):
         session.answer("strike", 0, "yes", source="guess")
-    with pytest.raises(TextcatError, match="is no Unicode text"):
+    with pytest.raises(TextcatError, match="is not valid Unicode"):
         session.answer("strike", 0, "yes", note="\udcff")
     assert not session.judgements("strike")
 

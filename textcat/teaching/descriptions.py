@@ -1,4 +1,4 @@
-"""The words of a person → a row of a pool: those that the pool has, and what begins with them or is made of them."""
+"""A person's words → a row of a pool: words that the pool has, longer words that begin with them, parts of compounds."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from scipy.sparse import csr_matrix, vstack
 
 from textcat.documents import Document
 
-_SHORTEST = 3  # letters of a word that others are looked up for, and of the parts of a compound
-_MOST = 5  # terms that a word is continued by
-_COMMON = 0.01  # share of the documents: a word that more have needs no help, nor does "the"
-_WEIGHT = 0.5  # of all that continue a word, beside the word
+_SHORTEST = 3  # letters of a word that is expanded, and of the parts of a compound
+_MOST = 5  # longer terms that a word is expanded by
+_COMMON = 0.01  # share of the documents: a word that more documents have, such as "the", is not expanded
+_WEIGHT = 0.5  # of all the longer terms together, compared with the word
 
 
 class Descriptions:
-    """Rows of descriptions, queries and names of topics by the features of a pool.
+    """Rows of descriptions, queries and names of topics, by the features of a pool.
 
-    A description has few words, and people write them otherwise than documents do: "alum" for aluminium, "sunseed" for
-    sun seed. So a word that few documents have, or none, stands for the terms that begin with it, too: the five most
-    frequent ones; and one that none has, for the two words that it is made of.
+    A description has few words, and people write some of them differently from the documents: "alum" for aluminium,
+    "sunseed" for sun seed. So a word that few documents have, or none, also stands for the five most frequent terms
+    that begin with it; and a word that none has stands for the two words it is made of.
 
     Parameters
     ----------
     features : Vectorizer
-        Fitted; without a vocabulary, as with `hash_bits`, rows are those of `transform`.
+        Fitted; without a vocabulary, as with `hash_bits`, words are not expanded.
     """
 
     def __init__(self, features: Any) -> None:
@@ -38,7 +38,7 @@ class Descriptions:
         self._kept: dict[str, csr_matrix] = {}
 
     def rows(self, texts: Sequence[str]) -> csr_matrix:
-        """Return rows of length 1, or without an entry: shape (n_texts, n_terms), float32."""
+        """Return rows of length 1, or empty ones: shape (n_texts, n_terms), float32."""
         for text in set(texts) - self._kept.keys():
             self._kept[text] = self._row(text)
         none = csr_matrix((0, len(self._features.idf_)), dtype=np.float32)
@@ -59,17 +59,17 @@ class Descriptions:
         return csr_matrix((more / np.linalg.norm(more))[np.newaxis], dtype=np.float32)
 
     def _words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the columns of whole words: those of their characters are known of words that no document has, too."""
+        """Return the columns of whole words; n-grams of characters occur in words that no document has, too."""
         names = self._features._listed_names()
         return np.array([j for j in columns.tolist() if "~" not in names[j]], np.int32)
 
     def _idf_of_common(self) -> float:
-        """Return the idf of a word that just so many documents have that it needs no help."""
+        """Return the idf of a word that just enough documents have for it not to be expanded."""
         n, smooth = self._features.n_documents_, self._features.idf == "smooth"
         return float(1 + np.log((1 + n) / (1 + _COMMON * n)) if smooth else -np.log(_COMMON))
 
     def _related(self, word: str, known: NDArray[np.int32]) -> list[int]:
-        """Return the columns of terms that a word stands for besides those that are known to be it."""
+        """Return the columns of terms that a word stands for in addition to its own."""
         vocabulary, idf = self._features.vocabulary_, self._features.idf_
         if len(word) < _SHORTEST or (len(known) and idf[known].min() < self._idf_of_common()):
             return []

@@ -1,4 +1,4 @@
-"""Rows → groups of near-duplicates: documents nine tenths of whose terms are those of an earlier one."""
+"""Rows → groups of near-duplicates: documents that share nine tenths of their terms with an earlier one."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,28 +11,28 @@ from textcat.teaching._duplicates import leaders
 def near_duplicates(
     rows: csr_matrix, sizes: NDArray[np.int32], counted: NDArray[np.bool_], everywhere: int = 0
 ) -> NDArray[np.int32]:
-    """Find for each document the first of those that it nearly repeats.
+    """Find for each document the first document that it nearly duplicates.
 
     Documents are taken in their order. Each joins the first earlier leader with which it has a Jaccard coefficient
-    |A ∩ B| / |A ∪ B| of at least .9, where A and B are the sets of their terms; one that joins none is a leader itself.
+    |A ∩ B| / |A ∪ B| of at least .9, where A and B are the sets of their terms; if there is none, it becomes a leader.
     A document without any term is a leader that none joins. Work grows with the entries, not with the pairs: of more
-    than 8 leaders that share a part of their terms, but not nine tenths of all, only the first 8 are looked at.
+    than 8 leaders that share a part of their terms, but not nine tenths of all, only the first 8 are compared.
 
     Parameters
     ----------
     rows : csr_matrix of shape (n_documents, n_columns)
-        Whose columns ascend in each row; the values are not looked at.
+        With ascending columns in each row; the values are ignored.
     sizes : ndarray of shape (n_documents,), int32
-        How many distinct terms each document has, also those that no other has, which need no column.
+        The number of distinct terms of each document, including terms of this document alone, which need no column.
     counted : ndarray of shape (n_columns,), bool
-        The columns that are terms; others, such as those of pairs of words, are passed over.
+        The columns that are terms; others, such as pairs of words, are ignored.
     everywhere : int
-        How many terms all documents have, if these have no entries.
+        The number of terms that all documents have, if these terms have no entries.
 
     Returns
     -------
     ndarray of shape (n_documents,), int32
-        The position of each document's leader, its own if it is one.
+        The position of each document's leader; a leader's own position.
 
     Source: A. Arasu, V. Ganti, R. Kaushik, Efficient exact set-similarity joins, VLDB 2006 (PartEnum).
     """

@@ -1,7 +1,7 @@
-"""Embeddings of titles and texts: short vectors beside the terms of a pool, by a model that knows words by other texts.
+"""Embeddings of titles and texts by a pretrained model: short vectors that rankers use in addition to terms.
 
-Two texts without a word in common can mean the same. `embeddings_of` gives each document a vector that `Ranker` takes
-beside its row. The model is fetched once, and runs on numpy alone.
+Two texts without a word in common can mean the same. `embeddings_of` gives each document a vector, which `Ranker`
+appends to its row. The model is downloaded once, and runs on numpy alone.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SHA256 = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
-_PIECES_OF_A_TITLE = 48  # the rest of a longer one is not read
+_PIECES_OF_A_TITLE = 48  # tokens; longer titles are truncated
 _AT_ONCE = 32  # titles, in the order of the documents
 _ROWS_IN_CACHE = 64  # at a time, where many small steps follow each other
-N_TITLE = N_TEXT = 64  # numbers of each vector that are left of 384: those in which the documents differ most
-_TITLE, _TEXT = 0.04, 0.05  # what the likeness of two titles counts, and of two texts, beside that of two rows
+N_TITLE = N_TEXT = 64  # dimensions that are left of 384 for each: those in which the documents differ most
+_TITLE, _TEXT = 0.04, 0.05  # weights of the similarity of two titles, and of two texts; that of two rows has 1
 
 Array = NDArray[np.float32]
 
@@ -39,13 +39,13 @@ Array = NDArray[np.float32]
 def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
     """Return a vector for each document, from its zone `title` and its other zones.
 
-    A title is read as a sentence; of the rest, the mean of its pieces' vectors is taken, by how often each comes and
-    how few documents have it. What all documents share is taken away, and each part has the same length in all.
+    A title gets its sentence embedding; the rest of the text gets the tf-idf-weighted sum of the model's vectors of its
+    tokens. From each part the mean over the documents is subtracted, and it is scaled to the same length in all.
 
     Parameters
     ----------
     documents : iterable of dict
-        The texts of each by zone. Without a title a document begins with it.
+        The texts of each by zone. If a title is missing, the beginning of the text is used.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
     Raises
     ------
     TextcatError
-        If the model cannot be fetched, or is not the one that was measured.
+        If the model cannot be downloaded, or its checksum is wrong.
     """
     model = _model()
     titles, texts = [], []
@@ -71,7 +71,7 @@ def _unit(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _reduced(vectors: NDArray[Any], n: int) -> Array:
-    """Return the n coordinates in which the directions of vectors differ most, each vector of length 1 (or 0)."""
+    """Return the n principal components of the vectors' directions, each row scaled to length 1 (or 0)."""
     x = _unit(vectors.astype(float))
     x = _unit(x - x.mean(0)) if len(x) > 1 else x
     _, axes = np.linalg.eigh(x.T @ x)
@@ -109,7 +109,7 @@ class _MiniLM:
         self._places = weights["embeddings.position_embeddings.weight"] + kinds[0]
 
     def sentences(self, texts: Sequence[str]) -> Array:
-        """Return the mean of what the last layer makes of a text's first pieces: shape (n_texts, 384)."""
+        """Return the mean of the last layer's outputs for a text's first tokens: shape (n_texts, 384)."""
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(_PIECES_OF_A_TITLE)
         pieces = [np.array(one.ids) for one in self._tokenizer.encode_batch(list(texts))]
@@ -117,7 +117,7 @@ class _MiniLM:
         return np.concatenate([np.empty((0, _WIDTH), np.float32), *parts])
 
     def bags(self, texts: Sequence[str]) -> Array:
-        """Return the sum of the vectors of a text's pieces, each times (1 + log tf) idf: shape (n_texts, 384)."""
+        """Return the sum of the vectors of a text's tokens, each times (1 + log tf) idf: shape (n_texts, 384)."""
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         counted = [
@@ -184,7 +184,7 @@ def _model() -> _MiniLM:
 
 
 def _file(name: str) -> Path:
-    """Return a file of the model, of the checksum it has to have: in a named folder, in the cache, or downloaded."""
+    """Return a file of the model, verified by its checksum: from a named folder or the cache, or downloaded."""
     by_hand = f"put {' and '.join(_SHA256)} of {_NAME} into a folder and name the folder in {_VARIABLE}"
     if folder := os.environ.get(_VARIABLE):
         path = Path(folder).expanduser() / name
@@ -192,10 +192,10 @@ def _file(name: str) -> Path:
             found = sha256_of_file(path)
         except OSError as error:
             raise TextcatError(
-                f"{_VARIABLE} is {folder}, and {path} cannot be read ({error.strerror}): {by_hand}."
+                f"{_VARIABLE} is {folder}, but {path} cannot be read ({error.strerror}): {by_hand}."
             ) from error
         if found != _SHA256[name]:
-            raise TextcatError(f"{path} is not the file that was measured ({found[:12]}…): {by_hand}.")
+            raise TextcatError(f"{path} has a wrong checksum ({found[:12]}…): {by_hand}.")
         return path
     import pooch
 
@@ -203,4 +203,4 @@ def _file(name: str) -> Path:
     try:
         return Path(cache.fetch(name))
     except (OSError, ValueError) as error:
-        raise TextcatError(f"Cannot fetch {_URL}{name} ({type(error).__name__}): {by_hand}.") from error
+        raise TextcatError(f"Cannot download {_URL}{name} ({type(error).__name__}): {by_hand}.") from error

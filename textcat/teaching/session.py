@@ -1,4 +1,4 @@
-"""Teach topics over a pool: ask for a document, take an answer, rank all documents anew, ask for the next."""
+"""Teach topics over a pool by active learning: ask about a document, record the answer, rank all documents again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EVIDENCE = 30  # terms
 
 
 class Question(NamedTuple):
-    """The document to judge next, and why it is asked."""
+    """The document to judge next, and why it was chosen."""
 
     topic: str
     position: int
@@ -46,9 +46,9 @@ class Question(NamedTuple):
     score: float
     why: str  # "highest score", "uncertain" or "at random"
     n_answers: int  # on the topic, so far
-    duplicates: tuple[str, ...]  # ids of those that are nearly the same, and take the same answer
-    model: int  # number of changes to the topic that the ranking takes account of
-    answers: dict[str, str]  # the person's own on the document for other topics
+    duplicates: tuple[str, ...]  # ids of its near-duplicates, which get the same answer
+    model: int  # number of changes to the topic that the ranking includes
+    answers: dict[str, str]  # the person's own answers on the document for other topics
 
 
 class Found(NamedTuple):
@@ -59,11 +59,11 @@ class Found(NamedTuple):
     zones: dict[str, str]
     score: float  # the cosine of its row and the query's
     answer: str  # the person's own for the topic, "" if there is none
-    label: bool | None  # what all persons' answers come to
+    label: bool | None  # the result of all persons' answers
 
 
 class SearchResults(NamedTuple):
-    """A page of what a search has found, the nearest first."""
+    """A page of search results, the most similar first."""
 
     n_found: int
     documents: list[Found]
@@ -78,9 +78,9 @@ class _Ranking(NamedTuple):
 class Session:
     """A pool, topics, and a journal of judgements; made by `create` or `open`, for any number of persons and threads.
 
-    The ranking that `next` asks by has all answers in it; it is made when it is first needed. All of it depends on the
-    pool, the settings and the judgements that stand, and on nothing else: a session that is opened again asks the same
-    question by the same scores, to the bit.
+    `next` uses a ranking that includes all answers; it is computed when it is first needed. It depends only on the
+    pool, the settings, the seed and the judgements that were not undone or replaced: a session that is opened again
+    asks the same question with the same scores, to the bit.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Session:
             settings = RankerSettings(**journal.header["ranker"])
         except TypeError as error:
             raise TextcatError(
-                f"The session {journal.folder} was begun by another version of textcat: begin a new one."
+                f"The session {journal.folder} was started by another version of textcat: start a new one."
             ) from error
         self._groups = np.asarray(pool.groups)
         self._firsts = self._groups == np.arange(len(pool), dtype=self._groups.dtype)
@@ -126,18 +126,18 @@ class Session:
         overlap: float = 1.0,
         settings: RankerSettings | None = None,
     ) -> Session:
-        """Begin a session.
+        """Start a session.
 
         Parameters
         ----------
         folder : path or None
-            For the journal; it may be that in which the pool lies. None: nothing is kept.
+            For the journal; it may be the folder of the pool. None: nothing is saved.
         pool : Pool
         seed : int, default=0
-            Another one draws other questions at random.
+            Of the questions that are drawn at random.
         overlap : float, default=1.0
-            The share of documents that each person is asked for, whatever others have answered; of the rest one answer
-            is enough. 1: persons judge independently of each other; 0: they share the work.
+            The share of documents that each person is asked about, whatever others have answered; for the rest one
+            answer is enough. 1: persons judge independently of each other; 0: they share the work.
         settings : RankerSettings, optional
             How documents are ranked.
 
@@ -148,12 +148,12 @@ class Session:
         Raises
         ------
         TextcatError
-            If the folder has a session, or cannot be written to.
+            If the folder already has a session, or cannot be written to.
         """
         if not 0 <= overlap <= 1:
-            raise TextcatError(f"The share of documents that everybody is asked for cannot be {overlap}: give 0 to 1.")
+            raise TextcatError(f"The share of documents that everybody is shown cannot be {overlap}: give 0 to 1.")
         if settings and settings.embeddings:
-            pool.embeddings()  # what stands against it, stands against it before anything is kept
+            pool.embeddings()  # fails, if it does, before anything is written
         place = None if folder is None else Path(folder).expanduser()
         header = {
             "pool": _path_from(place, pool.folder),
@@ -174,9 +174,9 @@ class Session:
         ----------
         folder : path
         pool : Pool, optional
-            By default that on the disk, which it was begun with.
+            By default the one on disk that the session was started with.
         read_only : bool, default=False
-            Only read, also while another process has the session.
+            Only read, also while another process has the session open.
 
         Returns
         -------
@@ -185,14 +185,14 @@ class Session:
         Raises
         ------
         TextcatError
-            If it is none, damaged, another process has it, or its pool has changed.
+            If the folder has no session, it is damaged or open in another process, or its pool has changed.
         """
         place = Path(folder).expanduser()
         journal = SessionJournal.open(place, read_only=read_only)
         try:
             if pool is None:
                 if not journal.header["pool"]:
-                    raise TextcatError(f"The session {place} was begun with a pool in memory: give that to open it.")
+                    raise TextcatError(f"The session {place} was started with a pool in memory: give that pool, too.")
                 pool = open_pool(place / journal.header["pool"])
         except BaseException:
             journal.close()
@@ -205,8 +205,8 @@ class Session:
             header = journal.header
             if (header["documents"], header["sum"]) != (len(pool), _sum_of(pool)):
                 raise TextcatError(
-                    f"The documents are not those that the session {journal.folder} was begun with "
-                    f"({header['documents']:,}, now {len(pool):,}): begin a new one in another folder."
+                    f"The documents are not those that the session {journal.folder} was started with "
+                    f"({header['documents']:,}, now {len(pool):,}): start a new one in another folder."
                 )
             return cls(pool, journal)
         except BaseException:
@@ -214,7 +214,7 @@ class Session:
             raise
 
     def close(self) -> None:
-        """End writing, and let other processes open the session."""
+        """Close the journal, so that other processes can open the session."""
         with self._lock:
             self._journal.close()
 
@@ -226,12 +226,12 @@ class Session:
 
     @property
     def folder(self) -> Path | None:
-        """Where the journal lies; None in memory."""
+        """The folder of the journal; None in memory."""
         return self._journal.folder
 
     @property
     def tag(self) -> str:
-        """What tells the session from others: a sum of where it lies, and of what it was begun with."""
+        """Identifies the session: a checksum of its folder and of the journal's header."""
         known = self.folder and str(self.folder.resolve()), sorted(self._journal.header.items())
         return f"{zlib.crc32(repr(known).encode('utf-8', 'surrogateescape')):08x}"
 
@@ -242,7 +242,7 @@ class Session:
         return list(self._judgements.topics)
 
     def about(self, topic: str) -> dict[str, Any]:
-        """Return what a topic began with, its strategy, and its share of random questions."""
+        """Return what a topic was started with, its strategy, and its share of random questions."""
         state = self._topic(topic)
         given = (each for of_group in state.answers.values() for every in of_group.values() for each in every)
         return {**state.about, "examples": tuple(each.id for each in given if each.source == "example")}
@@ -259,7 +259,7 @@ class Session:
         random: float = RANDOM_SHARE,
         person: str = "",
     ) -> None:
-        """Add a topic, and say what it is about: of all that is given, each is evidence.
+        """Add a topic, and say what it is about; everything given is used as evidence.
 
         Parameters
         ----------
@@ -268,20 +268,21 @@ class Session:
         description, query : str
             In words.
         examples : iterable of str
-            Ids of documents that belong to it: they are judged with yes.
+            Ids of documents that belong to it: they are answered with yes.
         model : (tagger or its folder, topic), optional
-            Begin with what a model has learnt about a topic: its weights, by the names of their terms.
+            Start with a model's weights for a topic, matched to the pool's terms by name.
         strategy : str
-            One of `textcat.teaching.strategies.STRATEGIES`: which documents are asked for.
+            One of `textcat.teaching.strategies.STRATEGIES`: which documents are asked about.
         random : float
-            The share of questions that are drawn at random; estimates of recall rest on them.
+            The share of questions that are drawn at random; some estimates of recall need them.
         person : str
-            Who names the examples.
+            Who gives the examples.
 
         Raises
         ------
         TextcatError
-            If there is such a topic, no such document or strategy, or the model shares no term with the pool.
+            If the topic exists already, there is no such document or strategy, or the model shares no term with the
+            pool.
         """
         with self._lock:
             if not name.strip():
@@ -289,10 +290,10 @@ class Session:
             if len(name) > LONGEST_NAME:
                 raise TextcatError(
                     f"The name of the topic {name:.20}… has {len(name):,} characters, and {LONGEST_NAME} are the most: "
-                    "say the rest in its description."
+                    "move the rest to its description."
                 )
             if name in self._judgements.topics:
-                raise TextcatError(f"The session has a topic {name!r} already: go on with it, or name another one.")
+                raise TextcatError(f"The session has a topic {name!r} already: resume it, or give another name.")
             about: dict[str, Any] = {"description": description, "query": query}
             about |= _checked_choice(strategy, random)
             positions = [self._position_of(id) for id in dict.fromkeys(examples)]
@@ -302,13 +303,13 @@ class Session:
             self._write({"topic": name, "about": about, "person": person, "answers": answers})
 
     def choose_by(self, topic: str, strategy: str | None = None, random: float | None = None) -> None:
-        """Ask by another strategy from now on, or draw another share of questions at random.
+        """Use another strategy from now on, or another share of random questions.
 
         Parameters
         ----------
         topic : str
         strategy, random
-            As for `add_topic`; None leaves one as it is.
+            As for `add_topic`; None: unchanged.
         """
         with self._lock:
             about = self._topic(topic).about
@@ -318,7 +319,7 @@ class Session:
     # --- questions and answers ----------------------------------------------------------------------------------------
 
     def next(self, topic: str, person: str = "") -> Question | None:
-        """Return the question to a person that comes next; None if there is no document left to ask for.
+        """Return the next question to a person; None if no document is left to ask about.
 
         Parameters
         ----------
@@ -365,17 +366,17 @@ class Session:
         *,
         others: Mapping[str, str] | None = None,
     ) -> None:
-        """Take an answer; when this returns, it is safe. An earlier one of the person on the document counts no more.
+        """Record an answer; when this returns, it is on disk. It replaces the person's earlier answer on the document.
 
         Parameters
         ----------
         topic : str
         position : int
-            The document; its near-duplicates are answered with it.
+            The document; the answer counts for its near-duplicates, too.
         answer : {"yes", "no", "skip"}
         person : str
         source : {"asked", "search", "list", "settled"}
-            How it came to the answer. What was settled counts in place of persons' own answers, if these disagree.
+            Where the document was answered. An answer that settles a disagreement overrides persons' own answers.
         note : str
         others : dict of str to str, optional
             Answers on the same document for other topics.
@@ -407,13 +408,13 @@ class Session:
             self._asked.pop((topic, person), None)
 
     def mark(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
-        """Mark words as speaking for or against a topic: each mark is an example of these words alone.
+        """Mark words as evidence for or against a topic: each mark is a short example of these words alone.
 
         Parameters
         ----------
         topic, term : str
         speaks_for : bool or None
-            None takes the mark away.
+            None removes the mark.
         person : str
 
         Raises
@@ -425,15 +426,15 @@ class Session:
             self._topic(topic)
             term = " ".join(term.split())
             if not self._rows_of([term]).nnz:
-                raise TextcatError(f"No term of the documents is in {term!r}: mark words that they have.")
+                raise TextcatError(f"No term of the documents is in {term!r}: mark words that the documents have.")
             self._write({"topic": topic, "mark": term, "speaks_for": speaks_for, "person": person})
 
     def marks(self, topic: str) -> dict[str, bool]:
-        """Return the marked words of a topic: whether they speak for it."""
+        """Return the marked words of a topic, and whether they speak for it."""
         return self._topic(topic).marked()
 
     def undo(self, person: str = "") -> list[Judgement] | None:
-        """Take back the last answer or mark of a person that stands; None if there is none.
+        """Undo a person's last answer or mark; return None if there is none.
 
         Parameters
         ----------
@@ -442,7 +443,7 @@ class Session:
         Returns
         -------
         list of Judgement or None
-            Those that were taken back: one for each topic that was answered at once; none for a mark.
+            What was undone: a judgement for each topic that was answered at the same time; none for a mark.
         """
         from textcat.teaching.judgements import judgements_of
 
@@ -459,17 +460,17 @@ class Session:
     def search(
         self, query: str, topic: str | None = None, offset: int = 0, limit: int = 20, person: str = ""
     ) -> SearchResults:
-        """Search documents by words: those whose rows are nearest to the query's, and first that which has it as id.
+        """Search documents by words, the most similar to the query first; a document with the query as its id leads.
 
         Parameters
         ----------
         query : str
         topic : str, optional
-            Whose answers are told with what was found.
+            Include the answers for this topic.
         offset, limit : int
             Which of the documents found are returned.
         person : str
-            Whose answers.
+            Whose own answers are included.
 
         Returns
         -------
@@ -496,14 +497,14 @@ class Session:
             return SearchResults(len(order), documents)
 
     def evidence(self, topic: str, position: int, n: int = _EVIDENCE) -> Explanation:
-        """Return why a document has its score: the terms that speak for and against the topic, and where they stand.
+        """Explain a document's score: the terms that are evidence for and against the topic, and where they occur.
 
         Parameters
         ----------
         topic : str
         position : int
         n : int, default=30
-            How many terms, the weightiest.
+            How many terms; those that contribute most to the score.
 
         Returns
         -------
@@ -534,42 +535,42 @@ class Session:
         return self._tagger(topic).terms(topic, n)
 
     def judgements(self, topic: str) -> list[Judgement]:
-        """Return the answers on a topic that stand, one of each person and group of near-duplicates, in their order."""
+        """Return the current answers on a topic, one per person and group of near-duplicates, in their order."""
         with self._lock:
             return self._topic(topic).judgements()
 
     def labels(self, topic: str) -> dict[int, bool]:
-        """Return what the answers on a topic come to, for each document that has one: near-duplicates, too."""
+        """Return the label of each judged document of a topic, near-duplicates included."""
         with self._lock:
             labels = self._topic(topic).labels
             found = {i: label for group, label in labels.items() for i in self._members(group)}
             return dict(sorted(found.items()))
 
     def agreement(self, topic: str) -> Agreement:
-        """Return how far persons agree on a topic, and the documents that they disagree on and nobody has settled."""
+        """Return how far persons agree on a topic, and the disagreements that nobody has settled."""
         with self._lock:
             return self._topic(topic).agreement()
 
     def scores(self, topic: str) -> np.ndarray:
-        """Return the scores of all documents by the ranking with all answers in: shape (n_documents,), float32."""
+        """Return the scores of all documents by a ranking that includes all answers: shape (n_documents,), float32."""
         with self._lock:
             return self._ranking(topic).scores
 
     def history(self, topic: str) -> History:
-        """Return the answers on a topic as rules of stopping take them: one for each group of near-duplicates."""
+        """Return the answers on a topic for stopping rules: one for each group of near-duplicates."""
         with self._lock:
             return history_of(self._topic(topic), self._n_groups)
 
     def estimate(
         self, topic: str, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95
     ) -> Estimate:
-        """Return the recall of a topic as a rule of `textcat.teaching.stopping` estimates it.
+        """Estimate the recall of a topic by a rule of `textcat.teaching.stopping`.
 
         Parameters
         ----------
         topic, rule : str
         target, confidence : float
-            Which recall is wanted, and how surely.
+            The recall that is wanted, and the confidence in it.
 
         Returns
         -------
@@ -589,7 +590,7 @@ class Session:
     def progress(
         self, topic: str, rule: str | None = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95
     ) -> Progress:
-        """Return how far a topic is.
+        """Return the progress of a topic: counts, the gain curve, the pace, and an estimate of recall.
 
         Parameters
         ----------
@@ -612,7 +613,7 @@ class Session:
     export_model = export.write_model
     export_audit = export.write_audit
 
-    # --- what the others are made of ----------------------------------------------------------------------------------
+    # --- helpers ------------------------------------------------------------------------------------------------------
 
     def _topic(self, name: str) -> TopicState:
         topics = self._judgements.topics
@@ -626,7 +627,7 @@ class Session:
         for text in (entry.get("topic"), entry["person"], *entry.get("about", {}).values(), *notes):
             if isinstance(text, str) and not text.isascii() and text != text.encode("utf-8", "replace").decode():
                 raise TextcatError(
-                    f"{text!r:.80} is no Unicode text, which pages and exports could not show: write it anew."
+                    f"{text!r:.80} is not valid Unicode, so pages and exports could not show it: write it again."
                 )
         try:
             self._judgements.apply(self._journal.append({"at": round(time.time(), 3), **entry}))
@@ -649,9 +650,9 @@ class Session:
         note: str = "",
         question: Question | None = None,
     ) -> dict[str, Any]:
-        """Return what the journal says of an answer on a topic: by which model the document had which rank and score.
+        """Return the journal's entry of an answer on a topic, with the document's rank and score, and by which model.
 
-        That is the ranking by which it was asked; of a document that was not asked the last one that was made.
+        The model is the one that chose the document; if it was not asked about, the last one trained.
         """
         entry = {"topic": topic, "position": position, "id": self.pool.ids[position], "answer": answer}
         entry |= {"source": source, "note": note}
@@ -664,13 +665,13 @@ class Session:
         return entry
 
     def _check(self, line: Mapping[str, Any]) -> None:
-        """Refuse a line of the journal that speaks of a document that the pool does not have there."""
+        """Raise TextcatError if the journal names a document that the pool does not have at its position."""
         for answer in line.get("answers", ()):
             position = answer["position"]
             if not 0 <= position < len(self.pool) or self.pool.ids[position] != answer["id"]:
                 raise TextcatError(
-                    f"The documents are not those that the session {self.folder} was begun with: "
-                    f"{answer['id']!r} is not the one at {position}. Begin a new one in another folder."
+                    f"The documents are not those that the session {self.folder} was started with: "
+                    f"{answer['id']!r} is not at position {position}. Start a new one in another folder."
                 )
 
     def _ranking(self, topic: str) -> _Ranking:
@@ -687,7 +688,7 @@ class Session:
         return ranking
 
     def _examples(self, state: TopicState) -> Examples | None:
-        """Return what is known of a topic besides documents: its name, description and query, and marked words."""
+        """Return the examples of a topic that are no documents: its name, description and query, and marked words."""
         about = " ".join(filter(None, [_words_of(state.name), state.about["description"]]))
         described = [text for text in (about, state.about["query"]) if text.strip()]
         marked = state.marked()
@@ -706,7 +707,7 @@ class Session:
             return self.pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
 
     def _tagger(self, topic: str, factor: float = 1) -> Tagger:
-        """Return the ranker of a topic as a tagger, for documents whose length counts so much."""
+        """Return the ranker of a topic as a tagger, its weights multiplied by a document's factor (for its length)."""
         from textcat.model.tagger import Tagger
 
         with self._lock:
@@ -723,7 +724,7 @@ class Session:
         )
 
     def _open(self, topic: str, person: str) -> np.ndarray:
-        """Return which documents a person can be asked for."""
+        """Return which documents a person can be asked about."""
         state = self._topic(topic)
         open_ = self._firsts.copy()
         open_[list(state.judged_by(person))] = False
@@ -733,7 +734,7 @@ class Session:
             others = [each.position for (name, who), each in self._asked.items() if name == topic and who != person]
             free = open_.copy()
             free[[i for i in others if not self._is_for_all(i)]] = False
-            # What others have been shown and not answered is left to them, as long as there is anything else.
+            # What others have been shown and not answered yet is left to them, unless nothing else is open.
             open_ = free if free.any() else open_
         return open_
 
@@ -743,7 +744,7 @@ class Session:
         return open_
 
     def _is_for_all(self, group: int) -> bool:
-        """Return whether each person is to be asked for a document: drawn by its position alone."""
+        """Return whether every person is to be asked about a document: drawn by its position alone."""
         return zlib.crc32(b"%d %d" % (self.seed, group)) < self.overlap * 2**32
 
     def _own(self, topic: str, position: int, person: str) -> str:
@@ -767,7 +768,7 @@ class Session:
         try:
             return int(self.pool.position_of(id))
         except (KeyError, ValueError) as error:
-            raise TextcatError(f"No document has the id {id!r}: name one that the archive has.") from error
+            raise TextcatError(f"No document has the id {id!r}: give an id that the archive has.") from error
 
     def _named(self, id: str) -> int | None:
         try:
@@ -785,7 +786,7 @@ def _checked_choice(strategy: str, random: float) -> dict[str, Any]:
 
 
 def _words_of(name: str) -> str:
-    """Return a topic's name as words: the tokenizer would take rec.sport.hockey for the address of a site."""
+    """Return a topic's name as words: the tokenizer would take rec.sport.hockey for a web address."""
     from textcat.documents import _SEPARATORS
 
     return _SEPARATORS.sub(" ", name).strip()
@@ -798,7 +799,7 @@ def _path_from(folder: Path | None, pool: Path | None) -> str:
 
 
 def _sum_of(pool: Pool) -> int | str:
-    """Return what tells a pool from another one; in memory a sum of the ends of its rows, and of some ids."""
+    """Return what identifies a pool; in memory, a checksum of the ends of its rows and of some ids."""
     if pool.sum:
         return pool.sum
     n = len(pool)
