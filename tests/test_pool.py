@@ -189,9 +189,9 @@ def test_what_is_no_pool_and_holds_no_document_is_told_in_a_sentence(tmp_path, a
     with pytest.raises(PoolError, match=r"is no pool, or not a finished one"):
         open_pool(tmp_path)
     (tmp_path / "bad.jsonl").write_text("{\n")
-    with pytest.raises(PoolError, match=r"no document to teach by; 1 records could not be read: .*_rejected"):
+    with pytest.raises(PoolError, match=r"no document for the pool; 1 records could not be read: .*_rejected"):
         build_pool(tmp_path / "bad.jsonl", tmp_path / "bad")
-    with pytest.raises(PoolError, match=r"There is no document to teach by: give at least one"):
+    with pytest.raises(PoolError, match=r"There is no document for the pool: give at least one"):
         Pool.from_documents([])
     with pytest.raises(PoolError, match=r"There are 1 ids for 2 documents"):
         Pool.from_documents(["a", "b"], ["a"])

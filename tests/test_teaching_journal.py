@@ -84,7 +84,7 @@ def test_a_torn_last_line_is_dropped_and_told(tmp_path, kept, caplog):
     path.write_bytes(b"\n".join([*whole, last[:kept]]))
     with Session.open(tmp_path, pool) as session:
         assert len(session._journal.lines) == n - 1
-        assert "a line that is not whole" in caplog.text
+        assert "an incomplete line" in caplog.text
         teach(session, "strike", 1)
     with Session.open(tmp_path, pool) as session:
         assert len(session._journal.lines) == n

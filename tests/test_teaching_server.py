@@ -252,7 +252,7 @@ def test_a_list_is_read_as_a_report_writes_it(pool, tmp_path):
         ('{"id": 3, "topic": "a"}', "Line 1"),
         ("[]", "Line 1"),
         ("{", "Line 1"),
-        ("", "none is listed"),
+        ("", "is empty"),
         ('{"id": "x", "topic": "a"}', "none of the 1"),
     ):
         path.write_text(text)

@@ -1,4 +1,4 @@
-"""A person's words → a row of a pool: words that the pool has, longer words that begin with them, parts of compounds."""
+"""A person's words → a row of a pool: words that it has, longer words that begin with them, parts of compounds."""
 
 from __future__ import annotations
 

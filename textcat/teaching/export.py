@@ -1,4 +1,4 @@
-"""What a session has come to, for others: labels, a corpus, a trained model, and the whole record of answers."""
+"""Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _COLUMNS = (
 def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write a line of JSON for each document that has been judged for one of the topics.
 
-    Such as ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``: documents judged by yes or no, and their
-    near-duplicates, which take the answer of the document in ``judged_as``. A topic that a document has not been judged
-    for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree, which count as yes
-    until that is settled.
+    Such as ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``, for documents judged by yes or no and for
+    their near-duplicates, which get the label of the document in ``judged_as``. A topic that a document has not been
+    judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree and nobody has
+    settled the label.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
 
 
 def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write the documents judged for any of the topics as JSON Lines, a corpus that `textcat train` and `learn` take.
+    """Write the documents judged for any of the topics as JSON Lines, a corpus for `textcat train` and `textcat learn`.
 
-    The field ``judged`` has the topics that a document was judged for: of others it is neither a positive example nor a
-    negative one. Of near-duplicates one is written, which would else count several times.
+    The field ``judged`` has the topics that a document was judged for; for others it is neither a positive nor a
+    negative example. Of a group of near-duplicates only one is written, so that it does not count several times.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
     Raises
     ------
     TextcatError
-        If a topic has no document with yes.
+        If a topic has no document judged by yes.
     """
     documents = _documents(session, _chosen(session, topics))
     lines = ({"id": each.id, **_fields(each.zones), "topics": each.topics, "judged": each.judged} for each in documents)
@@ -88,7 +88,7 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 def write_model(
     session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
 ) -> Path:
-    """Train on the documents judged for any of the topics, by the pool's recipe, and save the model.
+    """Train a model by the pool's recipe on the documents judged for any of the topics, and save it.
 
     Parameters
     ----------
@@ -123,11 +123,11 @@ def write_model(
 
 
 def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write all that was done, in order, as JSON Lines, or as CSV if the file's name ends so.
+    """Write all steps in order as JSON Lines, or as CSV if the file's name ends in .csv.
 
-    A line is an answer, with who gave it and when, the number of the model by which the document had its rank and score
-    (the number of changes to the topic before it was made), why it was asked, where the answer came from, and whether
-    it was undone; or a topic, a mark, an undo, or another strategy.
+    A line is an answer: who gave it and when, the document's rank and score, the number of the model that gave these
+    (the number of earlier changes to the topic), why the document was shown, where it was answered, and whether the
+    answer was undone. Or it is a new topic, a mark, an undo, or a change of strategy.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 
 
 def _harmless(value: Any) -> Any:
-    """Return a text so that no table program takes it for a formula, as it does what begins with = or the like."""
+    """Return a text that spreadsheet programs do not run as a formula, although it begins with = or the like."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
@@ -195,7 +195,7 @@ def _chosen(session: Session, topics: Sequence[str] | None) -> list[str]:
 
 
 def _documents(session: Session, topics: list[str]) -> list[Document]:
-    """Return the documents judged for one of the topics, in the order of the archive, with all that they were."""
+    """Return the documents judged for any of the topics, in the order of the archive, with their topics."""
     with session._lock:
         of_topic = {topic: session._topic(topic).labels.copy() for topic in topics}
     for topic, labels in of_topic.items():
@@ -212,7 +212,7 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
 
 
 def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields by which a document is read with the same zones."""
+    """Return the fields of a record from which the same zones are read."""
     return dict(zones) if set(zones) <= {"title", "body"} and "body" in zones else {"zones": dict(zones)}
 
 

@@ -1,4 +1,4 @@
-"""A session's folder: a journal that only grows, synced line by line, which one process at a time may write."""
+"""A session's folder: an append-only journal, synced line by line, that one process at a time can write."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Line = dict[str, Any]
 
 
 class SessionJournal:
-    """The lines of a session: a header, and behind it what was done, in order.
+    """The lines of a session: a header, followed by the steps in order.
 
-    Each line is a JSON object with its number and a checksum. `append` returns when the line outlasts a loss of power;
-    a line that a killed process has left unfinished was acknowledged to nobody, and is cut off when the session is
-    opened again.
+    Each line is a JSON object with its number and a checksum. `append` returns when the line would survive a power
+    failure; a line that a killed process has left unfinished was never acknowledged, and is cut off when the session
+    is opened again.
 
     Parameters
     ----------
     folder : path or None
-        None keeps the lines in memory alone.
+        None keeps the lines in memory only.
     header : dict
-        The first line, besides what marks it.
+        The first line, without the format's mark.
     lines : list of dict
-        Those behind it, that there are.
+        The lines after it.
     """
 
     def __init__(self, folder: Path | None, header: Line, lines: list[Line]):
@@ -47,7 +47,7 @@ class SessionJournal:
 
     @classmethod
     def create(cls, folder: Path | None, header: Mapping[str, Any]) -> SessionJournal:
-        """Begin a journal, in a folder that has none; it is made if it is not there.
+        """Start a journal in a folder that has none; a missing folder is created.
 
         Parameters
         ----------
@@ -81,13 +81,13 @@ class SessionJournal:
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool = False) -> SessionJournal:
-        """Open the journal of a folder, to go on or only to read; what is damaged is refused.
+        """Open the journal of a folder, to resume or only to read; raise TextcatError if it is damaged.
 
         Parameters
         ----------
         folder : path
         read_only : bool, default=False
-            Read what there is, also while another process writes.
+            Read the lines, also while another process writes.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class SessionJournal:
         """
         if not is_session(folder):
             raise TextcatError(
-                f"{folder} is no session: it has no {JOURNAL}; `textcat teach ARCHIVE --topic` makes one."
+                f"{folder} is no session, as it has no {JOURNAL}: `textcat teach ARCHIVE --topic NAME` starts one."
             )
         with _errors_as_sentences(folder):
             lock = None if read_only else _locked(folder)
@@ -107,8 +107,8 @@ class SessionJournal:
                 if not read_only:
                     if read.length < (folder / JOURNAL).stat().st_size:
                         log.warning(
-                            "%s ends with a line that is not whole, as a crash leaves one: it is dropped. See whether "
-                            "the last answer is there, and give it again if not.",
+                            "%s ends with an incomplete line, left by a crash, which is dropped: check that the last "
+                            "answer is there, and give it again if not.",
                             folder / JOURNAL,
                         )
                         files._cut(folder / JOURNAL, read.length)
@@ -125,14 +125,14 @@ class SessionJournal:
         self._file, self._length = files.reopen(self.folder / JOURNAL), length
 
     def append(self, entry: Mapping[str, Any]) -> Line:
-        """Add a line, and return it when it is safe."""
+        """Add a line, and return it when it is on disk."""
         n = len(self.lines)
         line = {_STEP: n + 1, **entry}
         if self.folder is None:
             self.lines.append(line)
         else:
             if self._file is None:
-                raise TextcatError(f"The session {self.folder} is open for reading only, or closed: open it to go on.")
+                raise TextcatError(f"The session {self.folder} is open for reading only, or closed: open it to write.")
             data = files.journal_line(line)
             with _errors_as_sentences(self.folder):
                 try:
@@ -147,7 +147,7 @@ class SessionJournal:
         return line
 
     def _take_back(self) -> None:
-        """Cut off what is not whole, so that lines to come stand on their own; if that fails, too, write no more."""
+        """Cut off an incomplete line, so that the next one is not appended to it; if that fails, too, stop writing."""
         file, self._file = self._file, None
         with suppress(OSError):
             os.ftruncate(file.fileno(), self._length)
@@ -157,7 +157,7 @@ class SessionJournal:
             file.close()
 
     def close(self) -> None:
-        """End writing, and let other processes write."""
+        """Stop writing, and let other processes write."""
         if self._file is not None:
             self._file.close()
         if self._lock is not None:
@@ -171,9 +171,9 @@ def is_session(folder: str | os.PathLike[str]) -> bool:
 
 
 def _checked(path: Path, read: files.Journal) -> tuple[Line, list[Line]]:
-    damaged = f"{path} is damaged, and nothing behind that can be trusted: put the file back from a copy"
+    damaged = f"{path} is damaged, and what follows the damage cannot be trusted: restore the file from a backup"
     if not read.lines:
-        raise TextcatError(f"{damaged}, or begin a new session.")
+        raise TextcatError(f"{damaged}, or start a new session.")
     header, *lines = read.lines
     version = header.pop(_MARK, None)
     if type(version) is not int:
@@ -189,9 +189,9 @@ def _checked(path: Path, read: files.Journal) -> tuple[Line, list[Line]]:
 
 
 def _locked(folder: Path) -> Any:
-    refusal = f"Another process has the session {folder} open: end it, or let several people use its page."
+    refusal = f"Another process has the session {folder} open: stop it, or let several people use its page."
     return files._acquired_lock(folder / LOCK, refusal, thread_local=False)  # a server may close it in another thread
 
 
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
-    return files._write_errors(f"the session {folder}", "what was answered before is kept")
+    return files._write_errors(f"the session {folder}", "earlier answers are saved; check the disk, and answer again")

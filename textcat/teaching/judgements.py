@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 LONGEST_NAME = 300  # characters of a topic's: it stands in headings and addresses
 ANSWERS = ("yes", "no", "skip")
-# Why a document was judged: it was asked; found by a search; its answer was changed, or given, in a list; it is one of
-# those that the topic began with; two persons disagreed, and somebody has settled it.
+# Where a document was judged: when it was asked about; in search results; in a list, where answers can also be changed;
+# as an example when the topic was started; to settle a disagreement of two persons.
 SOURCES = ("asked", "search", "list", "example", "settled")
 
 
 class Judgement(NamedTuple):
-    """What somebody answered on a document, and what was known of it then."""
+    """A person's answer on a document, with the document's rank and score at that time."""
 
     step: int  # the number of its line in the journal
     at: float  # seconds since 1970
@@ -26,14 +26,14 @@ class Judgement(NamedTuple):
     answer: str  # one of ANSWERS
     source: str  # one of SOURCES
     note: str = ""
-    why: str = ""  # it was asked; "" if it was not
-    model: int = 0  # by which it had the following rank and score: the number of changes to the topic before
-    rank: int = 0  # among the documents not judged by then, from 1; 0 if there was none yet
+    why: str = ""  # the reason why it was asked about; "" if it was not
+    model: int = 0  # that gave the rank and score: the number of changes to the topic before it was trained
+    rank: int = 0  # among the documents not judged by then, from 1; 0 if there was no ranking yet
     score: float | None = None
 
 
 class Disagreement(NamedTuple):
-    """A document on which two persons disagree, and what each of them has answered last."""
+    """A document on which two persons disagree, and each one's last answer."""
 
     position: int
     id: str
@@ -41,7 +41,7 @@ class Disagreement(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How far persons agree on the documents that two of them have judged."""
+    """How far persons agree on the documents that at least two of them have judged."""
 
     kappa: float | None  # Cohen's; of several pairs the mean, weighted by their documents; None if it is not defined
     observed: float | None  # the share on which they agree
@@ -52,7 +52,7 @@ class Agreement(NamedTuple):
 
 @dataclass
 class TopicState:
-    """The answers on one topic that stand, and what it began with."""
+    """The current answers on one topic, and what it was started with."""
 
     name: str
     about: dict[str, Any]
@@ -62,10 +62,10 @@ class TopicState:
     settled: dict[int, list[Judgement]] = field(default_factory=dict)
     labels: dict[int, bool] = field(default_factory=dict)  # of the groups that have one
     marks: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)  # steps and sides of a term
-    n_changes: int = 0  # lines of the journal that bear on the ranking; the model's number
+    n_changes: int = 0  # changes that affect the ranking; the model's number
 
     def standing(self, group: int) -> dict[str, Judgement]:
-        """Return each person's answer on a group of near-duplicates."""
+        """Return each person's current answer on a group of near-duplicates."""
         return {person: given[-1] for person, given in self.answers.get(group, {}).items() if given}
 
     def persons(self) -> list[str]:
@@ -73,36 +73,36 @@ class TopicState:
         return sorted({person for group in self.answers for person in self.standing(group)})
 
     def judged_by(self, person: str) -> Iterator[int]:
-        """Yield the groups that a person need not be asked any more: answered, skipped, or settled."""
+        """Yield the groups that a person need not be asked about any more: answered, skipped, or settled."""
         for group, given in self.answers.items():
             if given.get(person):
                 yield group
         yield from (group for group, given in self.settled.items() if given)
 
     def first_of(self, group: int) -> Judgement:
-        """Return the first of the judgements that stand and are an opinion on a group that has a label."""
+        """Return the first current judgement by yes or no on a group that has a label."""
         given = [*self.standing(group).values(), *self.settled.get(group, ())]
         return min((each for each in given if each.answer != "skip"), key=lambda each: each.step)
 
     def n_answers(self) -> int:
-        """Count the answers that stand, skips too."""
+        """Count the current answers, including skips."""
         return sum(bool(given) for persons in self.answers.values() for given in persons.values()) + sum(
             map(bool, self.settled.values())
         )
 
     def in_order(self) -> list[tuple[Judgement, bool]]:
-        """Return the first judgement of each group that has a label, in their order, and the label."""
+        """Return the first judgement of each group that has a label, and the label, in the order of the answers."""
         first = ((self.first_of(group), label) for group, label in self.labels.items())
         return sorted(first, key=lambda pair: pair[0].step)
 
     def judgements(self) -> list[Judgement]:
-        """Return each person's answer on each group that has one, and what has been settled, in their order."""
+        """Return each person's current answer on each group, and the answers that settled one, in order."""
         given = [each for group in self.answers for each in self.standing(group).values()]
         given += [each[-1] for each in self.settled.values() if each]
         return sorted(given, key=lambda each: each.step)
 
     def marked(self) -> dict[str, bool]:
-        """Return the marked words, in alphabetical order: whether they speak for the topic."""
+        """Return the marked words, in alphabetical order, and whether they speak for the topic."""
         sides = {term: given[-1][1] for term, given in sorted(self.marks.items()) if given}
         return {term: side for term, side in sides.items() if side is not None}
 
@@ -112,7 +112,7 @@ class TopicState:
         return len(opinions) > 1 and not self.settled.get(group)
 
     def agreement(self) -> Agreement:
-        """Compare the answers of persons."""
+        """Compare the answers of each pair of persons."""
         of_pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
         disagreements = []
         for group in self.answers:
@@ -140,10 +140,9 @@ class TopicState:
 
 
 def _label(given: Iterable[Judgement], settled: list[Judgement]) -> bool | None:
-    """Return what persons' answers come to: what was settled, else what most say; a tie counts as yes, a skip not.
+    """Return a document's label: the answer that settled it, or else the majority's, without skips; a tie is a yes.
 
-    So a disagreement of two counts as yes until it is settled: whoever looks for all documents of a topic would rather
-    read one too many.
+    So a disagreement of two is a yes until it is settled: one document too many is better than a relevant one missed.
     """
     if settled:
         return settled[-1].answer == "yes"
@@ -186,7 +185,7 @@ class Judgements:
         self._lines: dict[int, Mapping[str, Any]] = {}
 
     def apply(self, line: Mapping[str, Any]) -> None:
-        """Change what stands as a line of the journal says."""
+        """Apply a line of the journal to the current state."""
         if "undo" in line:
             step = self._done[line["person"]].pop()
             assert step == line["undo"]
@@ -214,7 +213,7 @@ class Judgements:
             topic.n_changes += 1
 
     def last_of(self, person: str) -> Mapping[str, Any] | None:
-        """Return the last line of a person that stands and can be undone."""
+        """Return a person's last line that can be undone."""
         done = self._done.get(person)
         return self._lines[done[-1]] if done else None
 

@@ -1,8 +1,8 @@
-"""When each relevant document was asked for → how much work the order saved: loss, WSS, RRF, recall, answers needed.
+"""When each relevant document was found → how much work the order saved: loss, WSS, RRF, recall, answers needed.
 
-`found` is all that the measures of an order need, besides the number N of documents: an array of shape (R,), ascending,
-whose i-th number says with how many answers the i-th of R relevant documents was found, that one included. The starting
-examples count as answers. What needs a relevant document, or one that is not, is ``nan`` where there is none.
+All measures are functions of N, the number of documents, and `found`, an ascending array of shape (R,): its i-th value
+is the number of answers given when the i-th of R relevant documents was found, including that answer. The starting
+examples count as answers. A measure that needs a relevant or an irrelevant document is ``nan`` if there is none.
 """
 
 import math
@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-_EXACT = 1e-9  # so that 0.95 · 20 is 19, whatever floats make of it
+_EXACT = 1e-9  # so that 0.95 · 20 is 19 in spite of rounding errors
 
 
 def found_at(answers: ArrayLike) -> NDArray[np.int64]:
-    """Return `found` of the answers, true for relevant, in the order in which they were given."""
+    """Return `found` from the answers (true: relevant) in the order in which they were given."""
     return np.flatnonzero(np.asarray(answers, bool)) + 1
 
 
 def loss(found: ArrayLike, n_documents: int) -> float:
-    """Return the area between the recall curve and the best one, over that between the best and the worst.
+    """Return the area between the recall curve and the best one, divided by that between the best and the worst.
 
     ``(Σ found - R(R + 1)/2) / (R (N - R))``: 0 if all relevant documents come first, 1 if they come last, and about .5
-    in random order. It is the loss of ASReview (asreview.metrics.loss), which has it in terms of recall.
+    in random order. It is the loss of ASReview (asreview.metrics.loss), which defines it in terms of recall.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def loss(found: ArrayLike, n_documents: int) -> float:
 
 
 def answers_to_reach(found: ArrayLike, recall: float) -> float:
-    """Return the answers until that fraction of the relevant documents is found: the ⌈recall · R⌉-th of them.
+    """Return the number of answers until a recall is reached, that is, until ⌈recall · R⌉ documents are found.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def wss(found: ArrayLike, n_documents: int, recall: float = 0.95) -> float:
 
 
 def recall_after(found: ArrayLike, n_answers: float) -> float:
-    """Return the recall after so many answers.
+    """Return the recall after a number of answers.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def recall_after(found: ArrayLike, n_answers: float) -> float:
 
 
 def rrf(found: ArrayLike, n_documents: int, share: float = 0.1) -> float:
-    """Return the relevant records found: the recall after ⌊share · N⌋ answers.
+    """Return the share of relevant records found (RRF): the recall after ⌊share · N⌋ answers.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def rrf(found: ArrayLike, n_documents: int, share: float = 0.1) -> float:
 
 
 def recall_at(found: ArrayLike, a: float, b: float = 0) -> float:
-    """Return recall@aR+b, the recall after a answers for each relevant document and b more (TREC's Total Recall).
+    """Return recall@aR+b: the recall after a · R + b answers (TREC's Total Recall track).
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def recall_at(found: ArrayLike, a: float, b: float = 0) -> float:
 
 
 class Mean(NamedTuple):
-    """A mean with its interval, which is (nan, nan) of one value."""
+    """A mean with its interval, which is (nan, nan) for a single value."""
 
     mean: float
     low: float
@@ -137,10 +137,10 @@ class Mean(NamedTuple):
 
 
 def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
-    """Return the mean over seeds, and Student's interval of it; values that are nan are left out.
+    """Return the mean over seeds with Student's confidence interval; values that are nan are left out.
 
-    ``mean ± t(n - 1, (1 + confidence) / 2) · s / √n``: where else the seeds might have put the mean, of these very
-    documents and topics. The interval of differences, seed by seed, is that of paired runs.
+    ``mean ± t(n - 1, (1 + confidence) / 2) · s / √n``: how far the mean varies with the seeds, for the same documents
+    and topics. For paired runs, give the differences of each seed's values.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
 
 
 def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -> NDArray[np.float64]:
-    """Return the recall after each of so many answers (shape (n_at,)), the mean over several runs.
+    """Return the recall after given numbers of answers, averaged over several runs.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -
         `found` of each run.
     n_documents : int
     at : array-like of shape (n_at,)
-        Numbers of answers; more than there are documents count as all.
+        Numbers of answers; a number above the number of documents counts as that.
 
     Returns
     -------

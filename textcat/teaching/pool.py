@@ -1,8 +1,9 @@
 """An archive ↔ a pool: its documents as rows, with ids, texts and near-duplicates, in memory or in a folder.
 
-The folder has the texts in shards of JSON Lines, ``part-00000.jsonl`` and so on, which other programs can read; what
-could not be read in ``_rejected.jsonl``; a journal, by which making it resumes; and two folders that are written last,
-each whole: ``rows``, a store of rows, and ``index`` with the vocabulary, ids, places of texts, groups and a manifest.
+The folder has the texts in shards of JSON Lines, ``part-00000.jsonl`` and so on, which other programs can read;
+``_rejected.jsonl`` with the records that could not be read; a journal, by which building it resumes; and two folders
+that are written last, each atomically: ``rows``, a store of rows, and ``index`` with the vocabulary, ids, positions of
+the texts, groups and a manifest.
 """
 
 import logging
@@ -48,28 +49,28 @@ _EMBEDDINGS = "embeddings.npy"
 class Pool:
     """The documents of an archive, to be ranked and shown. `build_pool`, `open_pool` and `from_documents` make one.
 
-    Its parameters are its attributes, too.
+    All parameters are also attributes.
 
     Parameters
     ----------
     recipe : Recipe
-        As it was followed: of more than 100,000 documents, rows have no n-grams of words.
+        As it was used: for more than 30,000 documents, rows have single words only.
     features : TfIdf
         Fitted on the pool: `pool.features.transform([description])` gives rows of other texts.
     rows : csr_matrix of shape (n_documents, n_terms), float32
-        On disk its arrays are mapped: only what is read takes memory.
+        Of a pool on disk, the arrays are memory-mapped.
     ids : sequence of str
-        What the documents call themselves, maybe several the same.
+        The documents' own ids, not necessarily unique.
     groups : ndarray of shape (n_documents,), int32
-        The position of the first of the documents that each nearly repeats, or its own: see `near_duplicates`.
+        The position of the first document of each one's group of near-duplicates: see `near_duplicates`.
     texts : sequence of dict
-        Of each document its ``zones``, and maybe ``source``, ``position`` and ``topics``.
+        The ``zones`` of each document, and maybe ``source``, ``position`` and ``topics``.
     folder : Path or None
-        None of a pool in memory.
+        None for a pool in memory.
     n_rejected : int
-        Records of the archive that could not be read.
+        The number of records of the archive that could not be read.
     sum : str
-        Tells the pool from any other; "" of a pool in memory.
+        A checksum that identifies the pool; "" for a pool in memory.
     """
 
     def __init__(
@@ -99,9 +100,9 @@ class Pool:
         Parameters
         ----------
         documents : Corpus, or iterable of str or of documents with `zones`
-            Of a corpus, those of training and test.
+            Of a corpus, the training and the test documents.
         ids : sequence of str, optional
-            By default those of the documents, or their numbers, from 1.
+            By default the documents' own, or their numbers, from 1.
         recipe : str, Path or Recipe
 
         Returns
@@ -111,12 +112,12 @@ class Pool:
         Raises
         ------
         TextcatError
-            If there is no document, there are more or fewer ids than documents, or no such recipe.
+            If there is no document, the number of ids is not that of documents, or there is no such recipe.
         """
         recipe = _recipe(recipe)
         held = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
         if not held:
-            raise PoolError("There is no document to teach by: give at least one.")
+            raise PoolError("There is no document for the pool: give at least one.")
         if ids is None:
             ids = [getattr(document, "id", None) or str(i) for i, document in enumerate(held, 1)]
         if len(ids) != len(held):
@@ -134,23 +135,23 @@ class Pool:
         return f"<Pool of {len(self):,} documents and {self.rows.shape[1]:,} terms {place}>"
 
     def document(self, i: int) -> dict[str, str]:
-        """Return the texts of a document by zone, to be shown."""
+        """Return the texts of a document by zone."""
         zones: dict[str, str] = self._texts[i]["zones"]
         return dict(zones)
 
     def embeddings(self) -> NDArray[np.float32]:
-        """Return the documents' embeddings, by `embeddings_of`; beside a pool on disk they are kept for the next time.
+        """Return the documents' embeddings, by `embeddings_of`; a pool on disk keeps them in its folder.
 
         Raises
         ------
         TextcatError
-            If the model cannot be fetched, or there are too many documents for it.
+            If the model cannot be downloaded, or there are too many documents.
         """
         if self._embeddings is None:
             if len(self) > ALL_UP_TO:
                 raise PoolError(
-                    f"Embeddings are made for up to {ALL_UP_TO:,} documents, and the pool has {len(self):,}: "
-                    "leave the ranker's `embeddings` at 0."
+                    f"Embeddings are available for up to {ALL_UP_TO:,} documents, and the pool has {len(self):,}: "
+                    "leave out --embeddings, or set the ranker's `embeddings` to 0."
                 )
             self._embeddings = self._kept_embeddings()
         if self._embeddings is None:
@@ -163,7 +164,7 @@ class Pool:
         return self._embeddings
 
     def _kept_embeddings(self) -> NDArray[np.float32] | None:
-        """Return what is kept beside the pool; None if nothing is, or what was not written to its end."""
+        """Return the embeddings kept in the pool's folder; None if there are none, or they are incomplete."""
         if not self.folder:
             return None
         with suppress(OSError, ValueError, EOFError):
@@ -181,11 +182,11 @@ class Pool:
         position = _place_in(self.ids, id) if isinstance(self.ids, Strings) else _first(self.ids, id)
         if position >= 0:
             return position
-        raise PoolError(f"The pool has no document {id!r}: look for it by its words.")
+        raise PoolError(f"The pool has no document {id!r}: search for its words.")
 
     @property
     def labels(self) -> list[tuple[str, ...]] | None:
-        """The topics of each document, for simulations alone; None if no document has one."""
+        """The topics of each document, for simulations only; None if no document has one."""
         labels = [tuple(fields.get("topics", ())) for fields in self._texts]
         return labels if any(labels) else None
 
@@ -200,27 +201,27 @@ def build_pool(
     restart: bool = False,
     progress: Stages | None = None,
 ) -> Pool:
-    """Write a pool of an archive to a folder, or open it if it is there; if that was broken off, go on with it.
+    """Write a pool of an archive to a folder, or open it if it exists; an interrupted build resumes.
 
-    A record that cannot be read is named in ``_rejected.jsonl`` in the folder, with the reason.
+    Records that cannot be read are listed in ``_rejected.jsonl`` in the folder, with the reasons.
 
     Parameters
     ----------
     inputs : path, iterable of paths, or Corpus
-        Files, folders, patterns such as ``*.jsonl``, and URLs: all that `tag_archive` takes; or the documents of a
-        corpus, training and test.
+        Files, folders, patterns such as ``*.jsonl``, and URLs: all that `tag_archive` takes; or a corpus, of which the
+        training and the test documents are used.
     folder : path
-        Is made if it is not there.
+        Created if missing.
     recipe : str, Path or Recipe
-        How documents become rows; its learner has no say.
+        How documents become rows; its learner is not used.
     settings : InputSettings
         How inputs are read.
     jobs : int, default=-1
         Processes that read; -1: one per core.
     restart : bool, default=False
-        Make it anew, whatever is there of a pool.
+        Build the pool from scratch, even if there is one.
     progress : Stages, optional
-        Times the stages, and draws bars.
+        Measures the time of each stage, and shows progress bars.
 
     Returns
     -------
@@ -229,8 +230,8 @@ def build_pool(
     Raises
     ------
     TextcatError
-        If there is no such input or recipe, no document can be read, the folder is another pool's, holds anything else,
-        lies in an input, or cannot be written to.
+        If there is no such input or recipe, no document can be read, or the folder has another pool or other files, is
+        inside an input, or cannot be written to.
     """
     recipe, folder = _recipe(recipe), Path(folder).expanduser()
     stages = progress or Stages()
@@ -238,7 +239,7 @@ def build_pool(
         rejected = f"{archive.n_rejected:,} records could not be read: {folder / REJECTED} lists them"
         if not archive.n_documents:
             why = rejected if archive.n_rejected else "the inputs are empty"
-            raise PoolError(f"There is no document to teach by; {why}.")
+            raise PoolError(f"There is no document for the pool; {why}.")
         if new := not (folder / INDEX).is_dir():
             write_index(archive, recipe, stages)
         shutil.rmtree(folder / PIECES, ignore_errors=True)  # also those that a run which was killed here has left
@@ -247,19 +248,19 @@ def build_pool(
     pool = open_pool(folder)
     if new:
         sample = [Document("", pool.document(i)) for i in range(0, len(pool), max(1, len(pool) // _N_SAMPLED))]
-        remedy = "Begin with a recipe that names their language: lang = {code!r} in [tokens], given by --recipe"
+        remedy = "Start with a recipe that sets their language: lang = {code!r} in [tokens], given by --recipe"
         _warn_if_unsegmented(sample, recipe, remedy)
     return pool
 
 
 def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:
-    """Open a pool that `build_pool` has made.
+    """Open a pool made by `build_pool`.
 
     Parameters
     ----------
     folder : path
     verify : bool, default=False
-        Read everything once and compare it with its checksums. Otherwise files are compared by their sizes.
+        Read all files and compare them with their checksums. Otherwise only their sizes are compared.
 
     Returns
     -------
@@ -268,7 +269,7 @@ def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:
     Raises
     ------
     PoolError
-        If the folder is no pool, not a finished one, or a file is missing or not as it was written.
+        If the folder is not a pool or an unfinished one, or a file is missing or damaged.
     """
     folder = Path(folder).expanduser()
     index = read_index(folder, verify=verify)
@@ -297,7 +298,9 @@ class _StoredTexts(Sequence[dict[str, Any]]):
                 file.seek(start - int(self._shard_ends[number]) + shard.n_bytes)
                 return orjson.loads(file.read(end - start))
         except (OSError, ValueError) as error:
-            raise PoolError(f"{self._folder / shard.name} is missing or damaged ({error}): put it back.") from error
+            raise PoolError(
+                f"{self._folder / shard.name} is missing or damaged ({error}): restore it from a backup."
+            ) from error
 
 
 def _recipe(recipe: str | Path | Recipe) -> Recipe:
@@ -312,9 +315,9 @@ def _first(ids: Sequence[str], id: str) -> int:
 
 
 def _place_in(ids: Strings, id: str) -> int:
-    """Return the position of the first of the stored strings that is the same; -1 if none is.
+    """Return the position of the first stored string that equals an id; -1 if none does.
 
-    Of those of its length the bytes are compared, the last ones first, in which ids differ most.
+    Strings of the same length are compared byte by byte, from the last, as ids differ most in their last bytes.
     """
     data, ends, wanted = np.asarray(ids._data), np.asarray(ids._ends), id.encode("utf-8", "surrogatepass")
     found = np.flatnonzero(np.diff(ends, prepend=0) == len(wanted))

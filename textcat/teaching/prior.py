@@ -1,4 +1,4 @@
-"""What a model has learnt about a topic, as weights of a pool's terms: a topic may begin with it."""
+"""A model's weights for a topic → weights of a pool's terms, from which a new topic can start."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 def keep(
     pool: Pool, folder: Path | None, model: Tagger | str | os.PathLike[str], topic: str, *, number: int
 ) -> dict[str, Any]:
-    """Write a model's weights for a topic, mapped to a pool's terms, beside a journal; return what that says of them.
+    """Map a model's weights for a topic to a pool's terms, save them next to the journal, and return its entry.
 
     A weight is multiplied by the idf of its term in the model and divided by that in the pool, so that an occurrence of
-    the term counts what it did. Terms that the pool does not know are left out.
+    the term counts as much as in the model. Terms that the pool does not have are left out.
 
     Parameters
     ----------
     pool : Pool
     folder : path or None
-        Of the session; None: what is returned holds the weights.
+        Of the session; None: the returned entry contains the weights.
     model : Tagger or path
     topic : str
         Of the model.
@@ -56,21 +56,21 @@ def keep(
     weights = tagger._weights_of(topic)
     if tagger.features.vocabulary_ is None or pool.features.vocabulary_ is None:
         raise TextcatError(
-            f"The terms of {name} or of the archive have no names, only hashes: begin without the model."
+            f"The terms of {name} or of the archive have no names, only hashes: start without the model."
         )
     names, known = tagger.features._listed_names(), pool.features.vocabulary_
     mapped = np.zeros(len(pool.features.idf_), np.float64)
     theirs = np.flatnonzero(weights)
     n_shared = 0
     for j in theirs.tolist():
-        # Terms of a zone's own count as plain ones where the pool has no such zone.
+        # Terms of a single zone are matched to plain ones if the pool has no such zone.
         column = known.get(names[j], known.get(names[j].partition(":")[2], -1))
         idf = 0.0 if column < 0 else pool.features.idf_[column]
         if idf > 0:
             mapped[column] += float(weights[j]) * tagger.features.idf_[j] / idf
             n_shared += 1
     if not n_shared:
-        raise TextcatError(f"The documents have no term that {name} knows for {topic!r}: begin without the model.")
+        raise TextcatError(f"The documents have no term that {name} has for {topic!r}: start without the model.")
     columns = np.flatnonzero(mapped).astype(np.int32)
     values = mapped[columns].astype(np.float32)
     entry = {"name": name, "topic": topic, "terms": len(theirs), "shared": n_shared}
@@ -87,7 +87,7 @@ def keep(
 
 
 def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
-    """Return the weights that `keep` has kept.
+    """Return the weights saved by `keep`.
 
     Parameters
     ----------
@@ -108,6 +108,6 @@ def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
         return Weights(np.array(entry["columns"], np.int32), np.array(entry["values"], np.float32), 0.0)
     path = folder / entry["file"]
     if not path.is_file() or files.sha256_of_file(path) != entry["sha256"]:
-        raise TextcatError(f"{path} is missing or not as it was written: put it back from a copy.")
+        raise TextcatError(f"{path} is missing or not as it was written: restore it from a backup.")
     with np.load(path, allow_pickle=False) as kept:
         return Weights(kept["columns"], kept["values"], 0.0)

@@ -1,4 +1,4 @@
-"""How far a topic is: counts, the gain curve, the pace, and what the rules of stopping are told."""
+"""The progress of a topic: counts, the gain curve, the pace, and the history for stopping rules."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import numpy as np
 from textcat.teaching.judgements import TopicState
 from textcat.teaching.stopping import Estimate, History
 
-_PAUSE = 600.0  # seconds without an answer after which somebody has not been thinking, but has been away
-_PACED = 20  # answers that the pace is taken of
+_PAUSE = 600.0  # seconds between answers that count as a break, not as thinking
+_PACED = 20  # last answers from which the pace is computed
 
 
 class Progress(NamedTuple):
-    """How far a topic is."""
+    """The progress of a topic."""
 
     topic: str
-    n_documents: int  # of the pool,
-    n_groups: int  # of which so many are to be judged, as near-duplicates are judged together
-    yes: int  # groups judged,
+    n_documents: int  # of the pool
+    n_groups: int  # groups of near-duplicates, each judged as one document
+    yes: int  # groups with this label
     no: int
-    skipped: int  # by everybody who was asked
-    found: int  # documents of the topic, near-duplicates among them
+    skipped: int  # groups without an answer but skips
+    found: int  # documents of the topic, including near-duplicates
     at_random: int  # answers to questions drawn at random
     disagreements: int  # not settled yet
     persons: list[str]
-    model: int  # the number of the changes that the ranking takes account of
+    model: int  # the number of changes that the ranking includes
     curve: list[int]  # documents found after each answer
-    pace: float | None  # answers a minute, by the median of the last pauses
+    pace: float | None  # answers a minute, by the median time between the last answers
     estimate: Estimate | None  # of recall, by the rule asked for
 
 
 def progress_of(
     state: TopicState, n_documents: int, n_groups: int, size_of: Callable[[int], int], estimate: Estimate | None
 ) -> Progress:
-    """Return how far a topic is.
+    """Return the progress of a topic.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def progress_of(
     n_documents, n_groups : int
         Of the pool.
     size_of : function of int
-        Returns how many documents are nearly the same as that at a position, itself included.
+        Returns the size of the group of near-duplicates of the document at a position.
     estimate : Estimate or None
 
     Returns
@@ -75,7 +75,7 @@ def progress_of(
 
 
 def history_of(state: TopicState, n_groups: int) -> History:
-    """Return the answers on a topic as rules of stopping take them: one for each group of near-duplicates.
+    """Return the answers on a topic for stopping rules: one for each group of near-duplicates.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def history_of(state: TopicState, n_groups: int) -> History:
     """
     order = state.in_order()
     at_random = np.array([each.why == "at random" for each, _ in order], bool)
-    # If the ranking had stayed the same, a document of rank r would have been asked for as the r-th from then on.
+    # With an unchanged ranking, a document of rank r would have been asked about as the r-th from then on.
     ranks = np.array([each.rank or n_groups for each, _ in order], np.int64)
     asked_since = (~at_random)[::-1].cumsum()[::-1] - ~at_random
     return History(
@@ -101,7 +101,7 @@ def history_of(state: TopicState, n_groups: int) -> History:
 
 
 def _pace(times: list[float]) -> float | None:
-    """Return the answers a minute, by the median of the last pauses between answers that are no breaks."""
+    """Return the answers a minute, by the median time between the last answers, without breaks."""
     pauses = [after - before for before, after in pairwise(times)]
     pauses = [pause for pause in pauses if 0 < pause < _PAUSE][-_PACED:]
     return 60 / median(pauses) if pauses else None

@@ -1,4 +1,4 @@
-"""Lists of documents that somebody is to look at, such as those whose labels a report says are probably wrong."""
+"""Lists of documents to review, such as those whose labels are probably wrong according to a report."""
 
 import os
 from collections.abc import Iterator
@@ -12,26 +12,26 @@ from textcat.teaching.pool import Pool, PoolError
 
 
 class Queue(NamedTuple):
-    """Documents of a pool that wait to be looked at, for one topic."""
+    """Documents of a pool to review for one topic."""
 
     name: str
     topic: str
-    documents: list[tuple[int, bool | None]]  # positions; whether they bear the topic's label where the list was made
+    documents: list[tuple[int, bool | None]]  # positions; whether they had the topic's label when the list was made
 
 
 def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
-    """Read lines of JSON with `id` and `topic`, and maybe `labelled`, as `textcat report --suspects` writes them.
+    """Read lines of JSON with `id`, `topic` and optionally `labelled`, as `textcat report --suspects` writes them.
 
     Parameters
     ----------
     path : path
     pool : Pool
-        Documents that it does not have are left out.
+        Listed documents that it does not have are left out.
 
     Returns
     -------
     list of Queue
-        One for each topic, in the order in which they come.
+        One for each topic, in the order of their first lines.
 
     Raises
     ------
@@ -48,8 +48,11 @@ def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
             continue
         found.setdefault(entry["topic"], []).append((position, entry.get("labelled")))
     if not found:
-        reason = f"has none of the {n:,} documents" if n else "can show none, as none is listed"
-        raise TextcatError(f"The archive {reason} of the list {path}: name the archive that the list was made from.")
+        if not n:
+            raise TextcatError(f"The list {path} is empty: `textcat report --suspects FILE` writes such lists.")
+        raise TextcatError(
+            f"The archive has none of the {n:,} documents of the list {path}: give the archive that it was made from."
+        )
     return [Queue(f"{topic} in {Path(path).name}", topic, documents) for topic, documents in found.items()]
 
 
@@ -68,7 +71,7 @@ def _entries(path: Path) -> Iterator[dict[str, Any]]:
         known = isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("id", "topic"))
         if not known or not isinstance(entry.get("labelled"), bool | None):
             raise TextcatError(
-                f"Line {number} of the list {path} is no object of JSON with `id`, `topic` and `labelled`: "
+                f"Line {number} of the list {path} is not a JSON object with `id`, `topic` and `labelled`: "
                 "`textcat report --suspects FILE` writes such lists."
             )
         yield entry

@@ -1,4 +1,4 @@
-"""Choose the document that is asked next: by its score, by how uncertain it is, or at random."""
+"""Query strategies: choose the document to ask about next by its score, by its uncertainty, or at random."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from textcat.errors import TextcatError
 
-#: The strategies, each with the share of its questions that go to the document of which the ranker is least certain.
+#: The strategies, each with the share of its questions that are about the document whose score is most uncertain.
 STRATEGIES = {"highest": 0.0, "mixture": 0.2, "uncertain": 1.0}
 
 
 def _read_strategy(strategy: str) -> tuple[float, float]:
-    """Return the share of uncertain documents and that of documents at random, of "mixture:0.05" and the like.
+    """Return the shares of uncertain and of random questions of a strategy such as "mixture:0.05".
 
     Raises
     ------
     TextcatError
-        If it is no name of a strategy, optionally with ":" and a share from 0 to 1.
+        If it is not the name of a strategy, optionally with ":" and a share from 0 to 1.
     """
     name, colon, share = strategy.partition(":")
     try:
@@ -29,7 +29,7 @@ def _read_strategy(strategy: str) -> tuple[float, float]:
         at_random = -1.0
     if name not in STRATEGIES or not 0 <= at_random <= 1:
         raise TextcatError(
-            f'No strategy {strategy!r}: it is one of {", ".join(STRATEGIES)}; ":0.05" behind it asks 5 % at random.'
+            f'No strategy {strategy!r}: choose one of {", ".join(STRATEGIES)}; append ":0.05" to ask 5 % at random.'
         )
     return STRATEGIES[name], at_random
 
@@ -37,22 +37,23 @@ def _read_strategy(strategy: str) -> tuple[float, float]:
 def choose(
     scores: NDArray[np.float32], is_open: NDArray[np.bool_], n_answers: int, strategy: str, rng_key: tuple[Any, ...]
 ) -> tuple[int, str] | None:
-    """Return the position of the document to ask for next, and why it is that one; None if none is open.
+    """Return the position of the document to ask about next, and why it was chosen; None if none is open.
 
     Parameters
     ----------
     scores : ndarray of shape (n_documents,), float32
         Larger = more relevant; 0 = as likely as not.
     is_open : ndarray of shape (n_documents,), bool
-        Which documents may be asked for.
+        Which documents may be asked about.
     n_answers : int
-        What has been drawn changes with it.
+        The number of answers so far; random choices depend on it.
     strategy : str
-        "highest": the document with the highest score, of equals the first. "uncertain": that with the score closest
-        to 0. "mixture": one question in five, drawn at random, is "uncertain", the others "highest". A share behind a
-        colon, as in "highest:0.05", is of questions "at random": any open document, each as likely.
+        "highest": the document with the highest score, the first of several equal ones. "uncertain": the one with the
+        score closest to 0. "mixture": a random fifth of the questions are "uncertain", the others "highest". A share
+        after a colon, as in "highest:0.05", is that of questions "at random": about any open document, all equally
+        likely.
     rng_key : tuple of int or str
-        What is drawn is a function of this and of the number of answers: a seed and the name of the topic.
+        Random choices are a function of this (a seed, the name of the topic) and of the number of answers.
 
     Returns
     -------
