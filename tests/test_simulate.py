@@ -196,7 +196,7 @@ def test_the_ranker_is_trained_after_as_many_answers_as_the_steps_say():
 
 @pytest.mark.parametrize("steps", ["", "0", "1:5", "1:5,2:5,3", "1:9,2:5,3", "a", "1:5,2,3"])
 def test_steps_that_mean_nothing_are_told(steps):
-    with pytest.raises(TextcatError, match="are not as in '1:100,5:500,10'"):
+    with pytest.raises(TextcatError, match="are not of the form '1:100,5:500,10'"):
         simulate._batch_sizes(steps)
 
 
@@ -242,7 +242,7 @@ def test_it_may_start_at_random_or_from_examples_alone(grain):
     known = Known(np.arange(len(grain.labels)))
     simulate.simulate(known, grain.labels, start="description", examples=Examples(grain.rows[:1], [1], [1.0]))
     assert known.trained[0] == 0
-    with pytest.raises(TextcatError, match="starts from example, description, random, not from 'nothing'"):
+    with pytest.raises(TextcatError, match="starts from one of example, description, random, not from 'nothing'"):
         simulate.simulate(known, grain.labels, start="nothing")
     with pytest.raises(TextcatError, match="Of 4 documents 0 are relevant"):
         simulate.simulate(known, np.zeros(4))
@@ -395,7 +395,7 @@ def test_the_command_tells_what_it_cannot_do(run, review, tmp_path):
     assert run("simulate", review, "--set", "ranker.c=1").err.startswith(
         "textcat: The ranker has no setting 'c'; it has"
     )
-    assert "are not as in" in run("simulate", review, "--steps", "x").err
+    assert "are not of the form" in run("simulate", review, "--steps", "x").err
     assert "--rule takes one of" in run("simulate", review, "--rule", "fifty").err
     assert "review.jsonl cannot be a folder of results: there is a file" in run("simulate", review, "--out", review).err
     (tmp_path / "all.jsonl").write_text('{"text": "a b", "topics": ["t"]}\n{"text": "c d", "topics": ["t"]}\n')

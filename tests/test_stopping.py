@@ -242,7 +242,7 @@ def test_nothing_found_is_no_reason_to_stop():
 @pytest.mark.parametrize(
     ("rule", "target", "confidence", "said"),
     [
-        ("fifty in a row", 0.95, 0.95, "No rule of stopping 'fifty in a row'"),
+        ("fifty in a row", 0.95, 0.95, "No stopping rule 'fifty in a row'"),
         ("learned", 1.0, 0.95, "a recall of 1.0"),
         ("learned", 0.95, 0.3, "confidence 0.3"),
     ],

@@ -1,4 +1,4 @@
-"""Train a linear ranker on the judged rows of a pool, and score all of its rows: after every answer, from the start."""
+"""Train a linear ranker on the judged rows of a pool, and score all of its rows: from scratch after every answer."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from scipy.sparse import csr_matrix, hstack
 from textcat.errors import TextcatError
 from textcat.teaching._ranking import add_up, gather, rows_times, solve
 
-_ENTRIES_OF_A_THREAD = 1_000_000  # fewer are multiplied sooner than a thread is woken
+_ENTRIES_OF_A_THREAD = 1_000_000  # with fewer, starting a thread takes longer than the multiplication
 
 
 class Examples(NamedTuple):
-    """Rows that are no documents of the pool, such as descriptions and marked words."""
+    """Training examples that are not documents of the pool, such as descriptions and marked words."""
 
     rows: csr_matrix  # with the columns of the pool
     labels: NDArray[np.int8]  # +1, -1
-    weights: NDArray[np.float64]  # what each counts beside a judged document
+    weights: NDArray[np.float64]  # 1: each counts as much as a judged document
 
 
 class Weights(NamedTuple):
-    """What a ranker has learnt: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
+    """The weights of a ranker: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
 
     With a `background` it is ``(x - m)·(w - background·m) + bias``, where m is the mean row of the pool; see
     `Ranker.whole`.
@@ -57,34 +57,34 @@ class RankerSettings:
     Parameters
     ----------
     C : float > 0
-        What an error costs with 100 examples, beside ``|w|²/2``.
+        The cost of an error, relative to ``|w|²/2``, with 100 training examples.
     growth : float >= 0
-        With n of them it costs ``C (n / 100) ** growth``: what many say is held to more.
+        With n training examples the cost is ``C (n / 100) ** growth``: with more of them, errors cost more.
     ratio : float > 0
-        How much more all positive rows weigh than all negative ones.
+        The total weight of all positive rows divided by that of all negative ones.
     bias : float >= 0
-        Size of the constant coordinate whose weight makes the bias; 0: none.
+        Size of the constant feature whose weight is the bias; 0: no bias.
     background : float >= 0
-        With examples, so many times the mean row of the pool is taken from every row: what all documents have says
-        nothing of a topic that words describe.
+        With `Examples`, the mean row of the pool times this is subtracted from every row, so that terms which all
+        documents have are no evidence.
     described_bias : float >= 0
-        Takes the place of `bias` with examples, as rows are shorter then.
+        Replaces `bias` when there are `Examples`, as rows are shorter then.
     anchor : float >= 0
-        w is held close to so many times the sum of the examples' rows, by their labels and weights, in place of 0: what
-        a description says then counts beside what the judgements teach, however many there are.
+        w is regularised towards this times the sum of the rows of `Examples`, by their labels and weights, instead of
+        0: so a description keeps its influence, however many judgements there are.
     length : float >= 0
-        ``x·w`` counts √(e / (e + length)) times, and as often in all rows of a pool as makes it once for the mean;
-        e is how many entries x has, over their mean: less in short texts, whose few words say little for sure. 0: once.
+        ``x·w`` is multiplied by √((1 + length) e / (e + length)), where e is the number of entries of x divided by
+        their mean in the pool: by less in short texts, whose few words are weak evidence. 0: by 1.
     embeddings : float >= 0
-        How much the likeness of what titles and texts mean counts, 1 being what was measured; 0: terms alone.
+        The weight of the similarity of embeddings; 1 is the tested value, 0: terms only.
     presumed : int
-        How many unjudged rows are presumed negative, drawn anew with every number of judgements.
+        The number of random unjudged rows used as negatives, drawn again for every number of judgements.
     presumed_weight : float > 0
-        What each of those counts beside a judged document.
+        The weight of each of these rows; a judged document has 1.
     tol : float > 0
         Stop after the first epoch in which no projected gradient is larger.
     max_epochs : int
-        Stop after so many epochs in any case.
+        The largest number of epochs.
     """
 
     C: float = 0.15
@@ -109,7 +109,7 @@ class RankerSettings:
                 raise TextcatError(f"The ranker's {name} cannot be {value!r}: it must be {least}.")
 
 
-#: With embeddings, errors cost more: what was measured on systematic reviews.
+#: With embeddings, errors cost more: the settings chosen on systematic reviews.
 WITH_EMBEDDINGS = RankerSettings(C=0.25, growth=0.3, embeddings=1.0)
 
 
@@ -125,27 +125,27 @@ class Ranker:
     """A linear support vector machine with squared hinge loss over the rows of a pool.
 
     It minimises ``(|w - w₀|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²`` over the judged rows, examples and
-    presumed negatives i. Each has a weight of its own (a judged document 1); then all negative ones are scaled so that
-    they weigh 1/ratio of the positive ones together, and all so that the sum stays what it was: that is c. w₀ is what a
-    prior and the anchor make it, otherwise 0. With examples, x is a row less the mean row of the pool.
+    presumed negatives i. c_i is the weight of each (1 for a judged document), rescaled so that the sum over negatives
+    is 1/ratio of the sum over positives, and the total is unchanged. w₀ is given by the prior and the anchor, otherwise
+    0. With examples, x is a row minus the mean row of the pool.
 
     Parameters
     ----------
     rows : csr_matrix of shape (n_documents, n_columns), float32
-        Read where they lie; they may be mapped from files.
+        Not copied; they may be memory-mapped.
     embeddings : ndarray of shape (n_documents, n_numbers), float32, optional
-        What `embeddings_of` gives for the rows' documents: columns behind those of the rows. Needed with
-        `RankerSettings.embeddings` alone.
+        From `embeddings_of`, for the rows' documents; appended to the rows as columns. Only needed with
+        `RankerSettings.embeddings`.
     settings : RankerSettings
     seed : int
         Of the order in which rows are presented, and of the presumed negatives.
     n_threads : int, optional
-        That scores are computed by; the scores are the same to the bit. By default as many as there are processors.
+        Number of threads that compute scores, by default one per core; the scores are the same to the bit.
 
     Attributes
     ----------
     factors : ndarray of shape (n_documents,), float32
-        How many times ``x·w`` counts in each score, by `RankerSettings.length`.
+        The factor of ``x·w`` in each document's score, by `RankerSettings.length`.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Ranker:
         if settings.embeddings:
             if embeddings is None:
                 raise TextcatError(
-                    "The ranker was given no embeddings: give them, or leave its setting `embeddings` at 0."
+                    "The ranker was given no embeddings: give them, or set `embeddings` to 0 in its settings."
                 )
             rows = hstack([rows, csr_matrix(embeddings * np.float32(np.sqrt(settings.embeddings)))], "csr", np.float32)
         self.settings, self.seed, self.shape = settings, seed, rows.shape
@@ -182,7 +182,7 @@ class Ranker:
         examples: Examples | None = None,
         prior: Weights | None = None,
     ) -> Weights:
-        """Return the weights that the judgements teach: the same to the bit in whatever order they come.
+        """Train on the judgements; the weights are the same to the bit for any order of the judgements.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Ranker:
             Positive or negative numbers, or bools.
         examples : Examples, optional
         prior : Weights, optional
-            What w and the bias are held close to, in place of 0, such as those of a model's topic.
+            What w and the bias are regularised towards, instead of 0, such as the weights of a model's topic.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class Ranker:
         Raises
         ------
         TextcatError
-            If a row is judged twice.
+            If a row is given twice.
         """
         positions, labels = np.asarray(positions, np.int64).reshape(-1), np.asarray(labels).reshape(-1) > 0
         order = np.argsort(positions)
@@ -227,7 +227,7 @@ class Ranker:
         return self._solved(blocks, *parts, n_judged, prior)
 
     def scores(self, weights: Weights) -> NDArray[np.float32]:
-        """Return the score of every row: shape (n_documents,). Larger = more relevant; 0 = as likely as not."""
+        """Return the score of every row: shape (n_documents,). Larger = more relevant; 0 = on the boundary."""
         scores = self._times(weights.columns, weights.values)
         if weights.background:
             scores -= np.float32(weights.background) * self._background.products
@@ -237,15 +237,15 @@ class Ranker:
         return scores
 
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
-        """Return w of the terms and a bias, with which ``x·w + bias`` is the score of a row, without any background.
+        """Return w for the terms and a bias, so that ``x·w + bias`` is the score of a row as it is, without background.
 
-        What embeddings add to the score is left out.
+        The contribution of embeddings is left out.
 
         Parameters
         ----------
         weights : Weights
         factor : float
-            Of the row, as in `factors`; w is multiplied by it.
+            Of the row, from `factors`; w is multiplied by it.
 
         Returns
         -------

@@ -1,6 +1,6 @@
-"""Replay a labelled corpus as the person who teaches a topic: the order in which documents are asked, and what it cost.
+"""Simulate active learning on a labelled corpus: the order in which documents are asked about, and its cost in answers.
 
-`simulate` is one run of the loop; `study` runs many, over topics, strategies and seeds, in parallel and resumably.
+`simulate` is one run of the loop; `study` makes many, over topics, strategies and seeds, in parallel and resumably.
 """
 
 import hashlib
@@ -34,9 +34,9 @@ from textcat.teaching.strategies import choose
 
 STARTS = ("example", "description", "random")
 STEPS = "1:100,5:500,10"
-_FOLDS, _GROWTH = 5, 1.2  # of the cross-validation of `supervised`: its parts, and how far apart it looks
-_SUPERVISED = 0.95  # of the average precision by full supervision
-_RULES_LOOK = 1.02  # how far apart the stopping rules are asked, at least
+_FOLDS, _GROWTH = 5, 1.2  # of `supervised`: folds, and the ratio of the numbers of answers at which it measures
+_SUPERVISED = 0.95  # of the average precision with all labels
+_RULES_LOOK = 1.02  # the least ratio of the numbers of answers at which stopping rules are evaluated
 
 
 class _Ranks(Protocol):
@@ -48,50 +48,53 @@ class _Ranks(Protocol):
         Parameters
         ----------
         positions, labels : array-like of shape (n_judged,)
-            Where each is in the pool, and 1 if it is relevant, -1 if not.
+            The position of each in the pool, and 1 if it is relevant, -1 if not.
         examples : Examples, optional
-            Rows that are no documents of the pool.
+            Training examples that are not documents of the pool.
 
         Returns
         -------
         object
-            What `scores` takes.
+            The argument of `scores`.
         """
 
     def scores(self, weights: Any) -> NDArray[Any]:
-        """Score all documents by what was trained."""
+        """Score all documents by what `train` has returned."""
 
 
 class Run(NamedTuple):
-    """What was asked in a run, in order; all arrays have the shape (n_documents,).
+    """The questions and answers of a run, in order; all arrays have the shape (n_documents,).
 
-    When the last relevant document is found, a run that is not `whole` asks no more: what is left follows by its score.
+    After the last relevant document is found, a run that is not `whole` stops asking: the remaining documents follow in
+    the order of their scores.
     """
 
     order: NDArray[np.int32]  # positions
     answers: NDArray[np.bool_]
     at_random: NDArray[np.bool_]
-    scores: NDArray[np.float32]  # of each when it was asked; nan where nothing had been trained
+    scores: NDArray[np.float32]  # of each document when it was asked about; nan before the first training
     n_asked: int
-    n_trained: int  # how many times
+    n_trained: int  # number of trainings
 
     @property
     def found(self) -> NDArray[np.int64]:
-        """With how many answers each relevant document was found, as `measures` has it."""
+        """The number of answers when each relevant document was found: see `measures`."""
         return measures.found_at(self.answers)
 
 
 def _batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
-    """Return how many documents are asked before the next training, as a function of the number of answers.
+    """Return a function from the number of answers to the number of questions before the next training.
 
-    ``"1:100,5:500,10"`` is 1 while there are fewer than 100 answers, 5 while fewer than 500, then 10.
+    ``"1:100,5:500,10"`` is 1 below 100 answers, 5 below 500, then 10.
     """
     parts = [part.partition(":") for part in steps.replace(" ", "").split(",")]
     sizes, limits = [part[0] for part in parts], [part[2] for part in parts[:-1]]
     numbers = [int(text) for text in sizes + limits if re.fullmatch("[1-9][0-9]{0,8}", text)]
     bounds = numbers[len(sizes) :]
     if len(numbers) < len(sizes + limits) or parts[-1][1] or bounds != sorted(set(bounds)):
-        raise TextcatError(f"The steps {steps!r} are not as in {STEPS!r}: 1 up to 100 answers, 5 up to 500, then 10.")
+        raise TextcatError(
+            f"The steps {steps!r} are not of the form {STEPS!r}, which means 1 up to 100 answers, 5 up to 500, then 10."
+        )
     return lambda n: numbers[int(np.searchsorted(bounds, n, side="right"))]
 
 
@@ -107,30 +110,31 @@ def simulate(
     whole: bool = False,
     watch: Callable[[stopping.History], bool] | None = None,
 ) -> Run:
-    """Ask for documents as a session does, and answer by their labels.
+    """Ask about documents as a session does, and answer by their labels.
 
     Parameters
     ----------
     ranker : Ranker
-        Over the rows of the pool; anything with its `train` and `scores`.
+        Over the rows of the pool; any object with its `train` and `scores`.
     labels : array-like of shape (n_documents,), bool
-        What belongs to the topic.
+        Which documents belong to the topic.
     strategy : str
-        As `strategies.choose` has it.
+        As in `strategies.choose`.
     start : {"example", "description", "random"}
-        From one relevant and one other document, drawn by the seed; from `examples`, such as a description's row; or at
-        random until one relevant and one other document are found.
+        Start with one relevant and one irrelevant document, drawn by the seed; with `examples`, such as a description's
+        row; or with random documents until there is one of each kind.
     examples : Examples, optional
-        Rows that are no documents of the pool.
+        Training examples that are not documents of the pool.
     seed : int
-        Of what is drawn. The run is the same to the bit for the same arguments.
+        Of all random choices. The run is the same to the bit for the same arguments.
     steps : str
-        As `_batch_sizes` has it.
+        The number of questions between trainings, such as ``"1:100,5:500,10"``: 1 below 100 answers, 5 below 500, then
+        10.
     whole : bool
-        Ask and train on after the last relevant document is found.
+        Continue after the last relevant document is found, until all are asked about.
     watch : callable, optional
-        Called with the history before each choice; as long as it returns true, the run goes on after the last relevant
-        document is found.
+        Called with the history after each training; as long as it returns true, the run continues after the last
+        relevant document is found.
 
     Returns
     -------
@@ -139,10 +143,10 @@ def simulate(
     labels = np.asarray(labels, bool)
     n, size, generator = len(labels), _batch_sizes(steps), np.random.default_rng(seed)
     if start not in STARTS:
-        raise TextcatError(f"A simulation starts from {', '.join(STARTS)}, not from {start!r}.")
+        raise TextcatError(f"A simulation starts from one of {', '.join(STARTS)}, not from {start!r}.")
     if not 0 < labels.sum() < n:
-        raise TextcatError(f"Of {n} documents {labels.sum()} are relevant: a simulation needs some, and some others.")
-    order, ranks = np.empty(n, np.int32), np.full(n, n, np.int32)  # where each stood when it was asked at random
+        raise TextcatError(f"Of {n} documents {labels.sum()} are relevant: a simulation needs both kinds of documents.")
+    order, ranks = np.empty(n, np.int32), np.full(n, n, np.int32)  # the rank of each when it was asked at random
     at_random, asked_by, is_open = np.zeros(n, bool), np.full(n, np.nan, np.float32), np.ones(n, bool)
     if start == "example":
         first = [generator.choice(np.flatnonzero(labels)), generator.choice(np.flatnonzero(~labels))]
@@ -162,7 +166,7 @@ def simulate(
         if watch is not None and watching:
             by_score = ~at_random[:k]
             asked_since = by_score[::-1].cumsum()[::-1] - by_score
-            reached = asked_since >= ranks[:k]  # had the ranking stayed the same; as a session tells it
+            reached = asked_since >= ranks[:k]  # with an unchanged ranking; as in a session
             watching = watch(stopping.History(labels[judged], at_random[:k], n, reached))
         if not left and not whole and not watching:
             rest = np.flatnonzero(is_open)
@@ -182,12 +186,12 @@ def simulate(
 
 
 def supervised(ranker: _Ranks, labels: ArrayLike, run: Run, examples: Examples | None = None) -> int:
-    """Return after how many answers the ranker is as good as one that was taught all labels, or nearly so.
+    """Return after how many answers the ranker is nearly as good as one trained on all labels.
 
-    Good is the average precision by 5-fold cross-validation: of each fold's documents, ranked after training on the
-    judged documents of the other folds. Nearly is 95 % of what training on all documents of the other folds gives.
-    Looked at are 10 answers, and then each time a fifth more. The folds are the same whatever the run, as equal in
-    relevant documents as they can be.
+    Quality is the mean average precision by stratified 5-fold cross-validation: each fold is ranked after training on
+    the judged documents of the other folds. Nearly as good means 95 % of the quality of training on all documents of
+    the other folds. Quality is measured at 10 answers, and then each time at a fifth more. The folds are the same for
+    all runs.
 
     Parameters
     ----------
@@ -195,7 +199,7 @@ def supervised(ranker: _Ranks, labels: ArrayLike, run: Run, examples: Examples |
     labels : array-like of shape (n_documents,), bool
     run : Run
     examples : Examples, optional
-        As the run had them.
+        Those of the run.
 
     Returns
     -------
@@ -232,18 +236,18 @@ def supervised(ranker: _Ranks, labels: ArrayLike, run: Run, examples: Examples |
 
 @dataclass(frozen=True)
 class Case:
-    """A topic of a labelled corpus, as rows."""
+    """A topic of a labelled corpus: rows and labels."""
 
     corpus: str
     topic: str
     rows: csr_matrix
     labels: NDArray[np.bool_]
-    examples: Examples | None = None  # rows of its description, for the start from there
-    embeddings: NDArray[np.float32] | None = None  # of its documents, for rankers that use it
+    examples: Examples | None = None  # rows of its description, for `start="description"`
+    embeddings: NDArray[np.float32] | None = None  # of its documents, for rankers that use them
 
     @cached_property
     def checksum(self) -> str:
-        """What tells these rows and labels from others."""
+        """Identifies these rows and labels."""
         digest = hashlib.sha256(np.packbits(self.labels).data)
         parts = [] if self.examples is None else [self.examples.rows.data, self.examples.rows.indices]
         parts += [] if self.embeddings is None else [self.embeddings]
@@ -268,11 +272,11 @@ def cases_of(
     recipe : Recipe
         Of the rows.
     topics : sequence of str, optional
-        By default all of the corpus. Those that no document has, or all have, are left out.
+        By default all of the corpus. Topics of no document or of all documents are left out.
     description : str
-        The topic in words, besides its name; by default its description in the corpus, or else its names.
+        The topic in words, in addition to its name; by default its description in the corpus, or else its names.
     embeddings : bool, default=False
-        With the documents' embeddings, for rankers whose settings ask for them.
+        Compute the documents' embeddings, for rankers whose settings use them.
 
     Returns
     -------
@@ -296,7 +300,7 @@ def cases_of(
 
 
 def ranker_settings(changes: Iterable[str] = ()) -> RankerSettings:
-    """Return the settings of the ranker with changes such as ``C=0.2`` or ``ranker.C=0.2``."""
+    """Return the ranker's default settings with changes such as ``C=0.2`` or ``ranker.C=0.2``."""
     types = get_type_hints(RankerSettings)
     values = {}
     for change in changes:
@@ -313,32 +317,32 @@ def ranker_settings(changes: Iterable[str] = ()) -> RankerSettings:
 
 
 class Way(NamedTuple):
-    """A way of teaching, which a study compares with others."""
+    """A configuration of teaching that a study compares with others."""
 
     name: str
-    settings: RankerSettings | None = RankerSettings()  # None for what `make` makes without settings
+    settings: RankerSettings | None = RankerSettings()  # None: `make` needs no settings
     strategy: str = "highest"
     start: str = "example"
     steps: str = STEPS
-    rules: tuple[str, ...] = ()  # of stopping, to be tried
-    target: float = 0.95  # the recall that they stop at,
+    rules: tuple[str, ...] = ()  # stopping rules to be tried
+    target: float = 0.95  # the recall that they stop at
     confidence: float = 0.95
-    supervised: bool = False  # whether to look for what reaches full supervision's quality, which takes longer
+    supervised: bool = False  # whether to compute `supervised`, which takes longer
     make: Callable[..., _Ranks] = partial(Ranker, n_threads=1)  # called with rows, settings= and seed=
 
 
 class Result(NamedTuple):
-    """What a study keeps of a run."""
+    """The result of a run in a study."""
 
     corpus: str
     topic: str
     way: str
     seed: int
     n_documents: int
-    found: list[int]  # as `measures` has it
-    stops: dict[str, int]  # by rule of stopping: after how many answers it said so
-    supervised: int | None  # answers; None if that was not asked for
-    seconds: float  # of the processor
+    found: list[int]  # as in `measures`
+    stops: dict[str, int]  # by stopping rule: after how many answers it said stop
+    supervised: int | None  # answers; None if not computed
+    seconds: float  # of processor time
 
     @property
     def figures(self) -> dict[str, float]:
@@ -359,7 +363,7 @@ class Result(NamedTuple):
         return named if self.supervised is None else named | {"supervised": self.supervised}
 
     def recall_at_stop(self, rule: str) -> float:
-        """Return the recall that was reached where a rule said stop."""
+        """Return the recall when a stopping rule said stop."""
         return measures.recall_after(self.found, self.stops[rule])
 
 
@@ -372,16 +376,16 @@ def study(
     kept: Path | None = None,
     advance: Advance = lambda n: None,
 ) -> list[Result]:
-    """Simulate each way of teaching each topic with each seed.
+    """Simulate teaching: each case in each way with each seed.
 
     Parameters
     ----------
     cases, ways, seeds
-        All combinations are run; the results come in this order, whatever the number of jobs.
+        All combinations are run; results are in this order for any number of jobs.
     n_jobs : int, optional
-        Processes at work at the same time, as joblib has it; the results are the same to the bit, but for the seconds.
+        Number of parallel processes, as in joblib; except for the seconds, results are the same to the bit.
     kept : path, optional
-        File in which results are kept as they come: what is there already is not run again.
+        File to which each result is saved when its run ends; runs with a saved result are not repeated.
     advance : callable, optional
         Called with 1 after each run.
 
@@ -451,11 +455,11 @@ def _run(key: str, case: Case, way: Way, seed: int) -> tuple[str, Result]:
     return key, Result(case.corpus, case.topic, way.name, seed, n, found, stops, good, seconds)
 
 
-# --- what came of it -------------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------------------
 
 
 def by_case(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]:
-    """Return the results by way, corpus and topic, in the order in which they come."""
+    """Return the results grouped by way, corpus and topic, in the order of the results."""
     grouped: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
         grouped.setdefault((result.way, result.corpus, result.topic), []).append(result)
@@ -463,7 +467,7 @@ def by_case(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result
 
 
 def means(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
-    """Return the mean of a measure over cases by way, with its interval over seeds: each seed's mean over the cases.
+    """Return for each way the mean of a measure over cases, with the confidence interval of the seeds' means.
 
     Parameters
     ----------
@@ -487,20 +491,20 @@ def means(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
 def leave_one_out(
     figures: Mapping[str, Mapping[str, float]], *, relative: bool = False
 ) -> dict[str, tuple[str, float]]:
-    """Choose for each review the setting that is best on all others, and return it with its figure on the review.
+    """Choose for each review the setting that is best on all others, and return it with its figure on that review.
 
     Parameters
     ----------
     figures : mapping of str to mapping of str to float
-        By setting and review: a loss, the lower the better.
+        By setting and review: a loss; lower is better.
     relative : bool
-        Judge settings by the mean of log losses, so that reviews of small losses count as much as others.
+        Compare settings by the mean of log losses, so that reviews with small losses count as much as others.
 
     Returns
     -------
     dict of str to (str, float)
-        By review: the setting that the others choose, and its loss. Their mean is what choosing is worth on a review
-        that had no say.
+        By review: the setting chosen on the others, and its loss on this one. The mean of these losses estimates the
+        loss on an unseen review.
     """
     reviews = list(next(iter(figures.values())))
     weigh: Callable[[float], float] = math.log if relative else float

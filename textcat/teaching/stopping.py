@@ -1,12 +1,13 @@
-"""Answers so far → how much of a topic is found, with a confidence band, and how many more answers it takes.
+"""Stopping rules: answers so far → the recall of a topic, with a confidence band, and how many more answers are needed.
 
-Two kinds of rules. Those *with a guarantee that needs no model* hold for any ranker and any topic, because they look at
-documents drawn at random: ``quantile`` and ``sample``. The others say more from fewer answers, because they assume how
-finds thin out: ``hypergeometric`` (as if the last answers were drawn at random), ``poisson`` (at a rate that falls as a
-power of the number of answers), ``chao`` (from how many rankers agree on a find), and ``learned``, the default, whose
-constants are learnt from simulated reviews. ``knee`` and ``budget`` only say when to stop.
+There are two kinds of rules. ``quantile`` and ``sample`` have *a guarantee that needs no model*: they hold for any
+ranker and topic, because they use documents drawn at random. The others need fewer answers, because they assume how
+finds (relevant documents found) become rarer: ``hypergeometric`` (as if the last answers were a random sample), ``poisson``
+(at a rate that falls as a power of the number of answers), ``chao`` (from how many rankers agree on a find), and
+``learned``, the default, whose constants are learnt from simulated reviews. ``knee`` and ``budget`` only tell when to
+stop.
 
-docs/teaching-stopping.md has how often each rule kept its word in simulations, and what it cost.
+docs/teaching-stopping.md tells how often each rule reached its recall in simulations, and how many answers it took.
 """
 
 import math
@@ -24,41 +25,41 @@ DEFAULT_RULE = "learned"
 
 
 class History(NamedTuple):
-    """What was answered on a topic, in the order of the answers, and what the rules may look at besides.
+    """The answers on a topic, in their order, and what else the rules use.
 
-    The last two fields are for one rule each, which says nothing without them.
+    The last two fields are for one rule each, which estimates nothing without them.
     """
 
     answers: Any  # bool, in the order asked: does the document belong to the topic?
-    at_random: Any  # bool, aligned: was it drawn at random from all that was open then?
-    n_documents: int  # of the pool, with those that were answered
-    # For "quantile": bool, aligned: would the ranking have asked for it by now? Only those at random are looked at.
+    at_random: Any  # bool, for each answer: was the document drawn at random from all that were open then?
+    n_documents: int  # of the pool, including those that were answered
+    # For "quantile": bool, for each answer: would the ranking have reached the document by now? Only random ones count.
     reached: Any = None
-    # For "chao": int, aligned: how many of several rankers, each on its own, would have asked for it by now.
+    # For "chao": int, for each answer: how many of several independent rankers would have asked about it by now?
     captures: Any = None
 
 
 class Estimate(NamedTuple):
-    """How much of a topic is found: fractions in [0, 1], of which `low` holds with the confidence asked for."""
+    """The estimated recall of a topic, with bounds in [0, 1]; `low` holds with the confidence asked for."""
 
     rule: str
     recall: float
-    low: float  # nan, as the other figures, where the rule only says when to stop
+    low: float  # nan, like the other figures, if the rule only tells when to stop
     high: float
     relevant: float  # estimated number of documents of the topic in the whole pool, found ones included
-    more: int | None  # answers until one may stop if none of them is "yes": 0 = now; None = the rule cannot tell
+    more: int | None  # answers until one can stop if none of them is "yes": 0 = now; None = the rule cannot tell
 
 
 class _Course(NamedTuple):
-    """The finds of a history: what all rules are functions of."""
+    """The finds of a history: all rules are functions of this."""
 
-    t: NDArray[np.floating[Any]]  # at which answers, counted from 1, something was found
+    t: NDArray[np.floating[Any]]  # the numbers of answers, from 1, at which something was found
     n: int  # answers
     N: int  # documents
     sums: tuple[float, float]  # over the finds: Σ t^8, with t in units of `unit`; and Σ log t
-    unit: float  # the number of answers when the sums were made: later ones "no" change only n
-    drawn: tuple[int, int, int, int] | None = None  # at random: how many, yes, yes and reached; open before the first
-    captures: tuple[int, int] | None = None  # finds that one, and that two of the rankers would have made
+    unit: float  # the number of answers when the sums were computed: a later "no" changes only n
+    drawn: tuple[int, int, int, int] | None = None  # at random: answers, yes, yes and reached; open before the first
+    captures: tuple[int, int] | None = None  # finds that only one, and only two of the rankers would have made
 
     @property
     def r(self) -> int:
@@ -66,28 +67,28 @@ class _Course(NamedTuple):
 
 
 def estimate(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95) -> Estimate:
-    """Estimate the recall of what was found, and how many answers are still needed.
+    """Estimate the recall so far, and how many more answers are needed.
 
     Parameters
     ----------
     history : History
     rule : str
-        A name of `RULES`.
+        One of `RULES`.
     target : float
-        Recall that is wanted, in (0, 1).
+        The recall that is wanted, in (0, 1).
     confidence : float
-        How sure one wants to be of it, in [0.5, 1).
+        The confidence that it is reached, in [0.5, 1).
 
     Returns
     -------
     Estimate
-        With M(q) the number of documents that are missing at most, at confidence q, and r found ones:
-        ``low = r / (r + M(confidence))`` and ``high = r / (r + M(1 - confidence))``.
+        ``low = r / (r + M(confidence))`` and ``high = r / (r + M(1 - confidence))``, where r is the number of finds,
+        and M(q) the upper bound of the number of missing documents at confidence q.
 
     Raises
     ------
     TextcatError
-        If there is no such rule, or a figure is out of its range.
+        If there is no such rule, or a number is out of its range.
     """
     _check(rule, target, confidence)
     course = _course_of(history)
@@ -100,7 +101,7 @@ def estimate(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, c
 
 
 def may_stop(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95) -> bool:
-    """Return whether a rule is sure enough that the recall that is wanted is reached.
+    """Return whether the target recall is reached with the wanted confidence, according to a rule.
 
     Parameters
     ----------
@@ -117,18 +118,18 @@ def may_stop(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, c
 
 def _check(rule: str, target: float, confidence: float) -> None:
     if rule not in RULES:
-        raise TextcatError(f"No rule of stopping {rule!r}: it is one of {', '.join(RULES)}.")
+        raise TextcatError(f"No stopping rule {rule!r}: choose one of {', '.join(RULES)}.")
     if not 0 < target < 1:
-        raise TextcatError(f"Stopping at a recall of {target}: it must be between 0 and 1, as 0.95 is.")
+        raise TextcatError(f"A stopping rule cannot have a recall of {target}: give a number between 0 and 1.")
     if not 0.5 <= confidence < 1:
-        raise TextcatError(f"Stopping with confidence {confidence}: it must be at least 0.5 and below 1, as 0.95 is.")
+        raise TextcatError(f"A stopping rule cannot have confidence {confidence}: give at least 0.5 and less than 1.")
 
 
 def _course_of(history: History) -> _Course:
     answers = np.asarray(history.answers, bool)
     n, N = len(answers), int(history.n_documents)
     if not n <= N:
-        raise TextcatError(f"There are {n:,} answers for {N:,} documents: each document is answered once at most.")
+        raise TextcatError(f"There are {n:,} answers for {N:,} documents: give at most one answer per document.")
     drawn, captures, at_random = None, None, np.asarray(history.at_random, bool)
     if at_random.any():
         relevant = int(np.count_nonzero(answers & at_random))
@@ -146,14 +147,14 @@ def _course_of(history: History) -> _Course:
 def _enough(course: _Course, rule: str, target: float, confidence: float) -> bool:
     allowed = course.r / target - course.r  # how many may be missing
     if course.N - course.n <= allowed + _ROUNDING:
-        return True  # even if all that is left belonged to the topic
+        return True  # even if all documents left belonged to the topic
     if rule in _STOPS:
         return _STOPS[rule](course)
     return bool(course.r and _SURE[rule](course)(allowed) >= confidence)
 
 
 def _more(course: _Course, rule: str, target: float, confidence: float) -> int | None:
-    """Return after how many answers "no" one may stop, by halving: more of them never make a rule less sure."""
+    """Return after how many answers "no" one can stop, by bisection: a "no" never makes a rule less sure."""
     if _enough(course, rule, target, confidence):
         return 0
     if rule in _DRAWN:
@@ -162,7 +163,7 @@ def _more(course: _Course, rule: str, target: float, confidence: float) -> int |
 
 
 def _bounds(course: _Course, rule: str, confidence: float) -> tuple[float, int, int]:
-    """Return how many are missing: estimated, at least, and at most."""
+    """Return how many documents are missing: estimated, at least, and at most."""
     left = course.N - course.n
     sure = _SURE[rule](course) if left and course.r else _never
     if sure is _never:
@@ -174,9 +175,9 @@ def _bounds(course: _Course, rule: str, confidence: float) -> tuple[float, int, 
 
 
 def _smallest(holds: Callable[[int], bool], most: int) -> int:
-    """Return the smallest number from 0 to `most` that `holds`, as all larger ones then do; `most` if none does.
+    """Return the smallest number from 0 to `most` for which `holds` is true; `most` if there is none.
 
-    Steps that double come first, for it is mostly small.
+    `holds` must be true for all larger numbers, too. Steps are doubled first, as the number is mostly small.
     """
     low, high = -1, 0
     while high < most and not holds(high):
@@ -188,7 +189,7 @@ def _smallest(holds: Callable[[int], bool], most: int) -> int:
     return high
 
 
-# ---- How sure is one that at most m documents are missing? One function each, in [0, 1], never falling with m.
+# ---- The confidence that at most m documents are missing: one function for each rule, in [0, 1], never falling with m.
 
 _Sure = Callable[[float], float]
 _ROUNDING = 1e-9  # 19/0.95 - 19 is to be 1
@@ -209,9 +210,9 @@ _CONSTANTS = (511.0, 2.25, 0.1)  # C, p, φ: learnt by scripts/benchmarks/teachi
 def _learned(course: _Course) -> tuple[float, float]:
     """Return shape a and odds θ of the negative binomial distribution of the number of documents that are missing.
 
-    ``a = φ E`` and ``θ = C (100 E / n)^p (N - n + 0.5)/N`` with ``E = 1 + Σ (t_i/n)^8`` over the answers t_i at which
-    something was found: a find counts the less the longer ago it was, 0.43 when a tenth of the answers came after it.
-    ``a θ`` are missing in the mean. A "no" lowers both a and θ: it never makes the rule less sure.
+    ``a = φ E`` and ``θ = C (100 E / n)^p (N - n + 0.5)/N`` with ``E = 1 + Σ (t_i/n)^8``, where t_i is the number of
+    answers at find i: a find counts less the longer ago it was, 0.43 if a tenth of the answers came after it.
+    ``a θ`` is the mean number missing. A "no" lowers both a and θ, so it never makes the rule less sure.
     """
     n, N, (c, p, spread) = course.n, course.N, _CONSTANTS
     recent = 1 + course.sums[0] * (course.unit / n) ** _FADE
@@ -226,8 +227,8 @@ def _sure_learned(course: _Course) -> _Sure:
 def _poisson(course: _Course) -> float:
     """Return the expected number of missing documents when finds come at a rate ``λ(x) = A x^-b``.
 
-    On the scale ``u = log x`` the finds until n have the density ``e^(cu)``, cut off at both ends, with ``c = 1 - b``;
-    its mean gives c (maximum likelihood), and the rest of the curve up to N what is missing. Sneyd & Stevenson,
+    On the scale ``u = log x`` the finds until n have the density ``e^(cu)``, truncated at both ends, ``c = 1 - b``; its
+    mean gives c (maximum likelihood), and the curve from n to N gives the missing documents. Sneyd & Stevenson,
     Stopping criteria for technology assisted reviews based on counting processes, SIGIR 2021, fit the same rate to
     batches by least squares.
     """
@@ -238,7 +239,7 @@ def _poisson(course: _Course) -> float:
 
 
 def _tilt(mean: float) -> float:
-    """Return the k for which the density proportional to ``e^(kx)`` on [0, 1] has this mean: within ±50."""
+    """Return the k, within ±50, for which the density proportional to ``e^(kx)`` on [0, 1] has this mean."""
     low, high = -50.0, 50.0
     for _ in range(50):
         k = (low + high) / 2
@@ -253,19 +254,19 @@ def _sure_poisson(course: _Course) -> _Sure:
 
 
 def _sure_hypergeometric(course: _Course) -> _Sure:
-    """Return 1 - p of the hypothesis that more than m are missing, from the last s answers, for the best s.
+    """Return 1 - p for the hypothesis that more than m are missing, from the last s answers, for the best s.
 
-    ``p = min_s P(X <= k)`` with X hypergeometric: s draws without replacement from what was open before them, which
-    holds more than m + k relevant documents, k of them found. Callaghan & Müller-Hansen, Statistical stopping criteria
-    for automated screening in systematic reviews, Systematic Reviews 9, 2020: p is what buscarpy's ``calculate_h0`` is.
-    The ranker's last answers stand for drawings at random, which only understates what it finds; that the best of
-    several s is taken overstates it.
+    ``p = min_s P(X <= k)`` with X hypergeometric: s draws without replacement from the documents open before them, with
+    more than m + k relevant ones, k of them found. Callaghan & Müller-Hansen, Statistical stopping criteria for
+    automated screening in systematic reviews, Systematic Reviews 9, 2020: p is buscarpy's ``calculate_h0``.
+    Treating the ranker's last answers as random draws only makes the rule stop later; taking the best of several s
+    makes it stop earlier.
     """
     r, n, N = course.r, course.n, course.N
-    # Of all stretches with as many finds the longest counts: it begins behind the find before.
+    # Of all stretches with the same number of finds the longest counts: it begins after the find before.
     starts = np.concatenate([[0.0], course.t[course.t < n]])
     k, s, open_then = r - np.arange(len(starts), dtype=float), n - starts, N - starts
-    if len(s) > _STRETCHES:  # only those that promise most, by the normal approximation, at 95 % recall
+    if len(s) > _STRETCHES:  # only the most promising, by the normal approximation, at 95 % recall
         share = np.minimum((k + r / 19) / open_then, 1)
         z = (k - s * share) / np.sqrt(np.maximum(s * share * (1 - share) * (open_then - s) / open_then, 1e-12))
         best = np.argpartition(z, _STRETCHES)[:_STRETCHES]
@@ -278,7 +279,7 @@ def _sure_hypergeometric(course: _Course) -> _Sure:
         if any(k + others > open_then for k, open_then, _ in stretches):
             return 1.0
         p = min(hypergeometric_tail(k, open_then, k + others, s) for k, open_then, s in stretches)
-        return 1 - round(p, 12)  # what is exactly as sure as is asked for is not to depend on the last bit
+        return 1 - round(p, 12)  # if p is exactly at the limit, the result must not depend on the last bit
 
     return sure
 
@@ -287,10 +288,10 @@ _STRETCHES = 16
 
 
 def _sure_sample(course: _Course) -> _Sure:
-    """Return how sure the questions at random make: ``1 - P(Bin(s, (m + 1)/N') <= k)``, k "yes" among s of them.
+    """Return the confidence from s random questions with k "yes" among them: ``1 - P(Bin(s, (m + 1)/N') <= k)``.
 
-    N' were open before the first. As long as more than m are open, each question at random has at least that chance of
-    a "yes", whatever the ranker did in between: the rule assumes nothing else.
+    N' documents were open before the first. As long as more than m relevant ones are open, each random question has at
+    least the chance (m + 1)/N' of a "yes", whatever the ranker did in between: the rule assumes nothing else.
     """
     if course.drawn is None:
         return _never
@@ -299,11 +300,11 @@ def _sure_sample(course: _Course) -> _Sure:
 
 
 def _sure_quantile(course: _Course) -> _Sure:
-    """Return how sure the sample makes that the recall is ``r / (r + m)``: ``P(Bin(s, recall) < j)``.
+    """Return the confidence, from a random sample, in a recall of at least ``r / (r + m)``: ``P(Bin(s, recall) < j)``.
 
-    The sample has s relevant documents, and the ranking would have asked for j of them by now. Lewis, Yang & Frieder,
-    Certifying one-phase technology-assisted reviews, CIKM 2021, section 4: the quantile binomial confidence bound. One
-    may stop as soon as j is so large; which j, is fixed by the sample. Valid if the ranking does not learn from those.
+    The sample has s relevant documents, and the ranking would have reached j of them by now. Lewis, Yang & Frieder,
+    Certifying one-phase technology-assisted reviews, CIKM 2021, section 4: the quantile binomial confidence bound. The
+    sample determines the j at which one can stop. Valid if the ranker is not trained on the sample.
     """
     if course.drawn is None or course.drawn[2] < 1:
         return _never
@@ -312,7 +313,7 @@ def _sure_quantile(course: _Course) -> _Sure:
 
 
 def _sure_chao(course: _Course) -> _Sure:
-    """Return how sure Chao's estimator is, from f1 and f2 finds that one and that two of several rankers would make.
+    """Return the confidence by Chao's estimator, from f1 and f2 finds that only one and only two of the rankers make.
 
     ``missing = f1 (f1 - 1) / (2 (f2 + 1))``, log-normal with Chao's variance. Chao, Estimating the population size for
     capture-recapture data with unequal catchability, Biometrics 43, 1987; Bron et al., Using Chao's estimator as a
@@ -321,7 +322,7 @@ def _sure_chao(course: _Course) -> _Sure:
     """
     if course.captures is None:
         return _never
-    # With f1 of 0 or 1 the formula is sure that nothing is missing, as after the first find that all rankers agree on.
+    # For f1 of 0 or 1 the formula says that nothing is missing, such as after a first find that all rankers agree on.
     f1, f2 = max(course.captures[0], 2), course.captures[1]
     missing = f1 * (f1 - 1) / (2 * (f2 + 1))
     variance = missing + f1 * (2 * f1 - 1) ** 2 / (4 * (f2 + 1) ** 2) + f1**2 * f2 * (f1 - 1) ** 2 / (4 * (f2 + 1) ** 4)
@@ -334,13 +335,13 @@ def _chao(course: _Course) -> float:
     return f1 * (f1 - 1) / (2 * (f2 + 1))
 
 
-# ---- May one stop? Rules that say nothing else.
+# ---- Rules that only tell whether to stop.
 
 
 def _knee(course: _Course) -> bool:
-    """Stop when the gain curve is ``156 - min(r, 150)`` times as steep before its knee as behind it.
+    """Stop when the gain curve is ``156 - min(r, 150)`` times as steep before its knee as after it.
 
-    The knee is the find that lies farthest above the line from the start to now; behind it one more find is counted.
+    The knee is the find farthest above the line from the start to now; one is added to the number of finds after it.
     Cormack & Grossman, Engineering quality and reliability in technology-assisted review, SIGIR 2016, section 5.
     """
     return _steepness(course) >= 156 - min(course.r, 150)
@@ -378,7 +379,7 @@ _MEAN: dict[str, Callable[[_Course], float]] = {
     "poisson": _poisson,
 }
 _STOPS: dict[str, Callable[[_Course], bool]] = {"budget": _budget, "knee": _knee}
-_DRAWN = {"chao", "quantile", "sample"}  # what they look at does not change with answers "no"
+_DRAWN = {"chao", "quantile", "sample"}  # their data do not change with answers "no"
 
 #: The names of the rules.
 RULES = tuple(sorted([*_SURE, *_STOPS]))

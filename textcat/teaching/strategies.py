@@ -42,7 +42,7 @@ def choose(
     Parameters
     ----------
     scores : ndarray of shape (n_documents,), float32
-        Larger = more relevant; 0 = as likely as not.
+        Larger = more relevant; 0 = on the decision boundary.
     is_open : ndarray of shape (n_documents,), bool
         Which documents may be asked about.
     n_answers : int
