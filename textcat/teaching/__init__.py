@@ -1,1 +1,1 @@
-"""A person teaches a topic on an archive without labels: documents are asked, answered and ranked anew."""
+"""Teach a topic on an unlabelled archive by active learning: ask about documents, record answers, rank again."""

@@ -35,13 +35,13 @@ from textcat.teaching._pieces import for_many, may_be_pieces, name_of, piece_of
 
 log = logging.getLogger(__name__)
 
-#: What a batch holds, unless the settings say otherwise: of more documents together, terms are looked up less often.
+#: The default size of a batch: larger batches look up terms less often.
 _BLOCK_BYTES = 4 << 20
 _DOCUMENTS_PER_BATCH = 4096  # of a corpus
-# Of less input no pieces are kept: the terms of so little are soon counted anew, in memory.
+# For less input no pieces are kept: its terms are quickly counted again, in memory.
 _PIECES_FROM = 32 << 20
 PIECES = "_pieces"
-DERIVED = ("index", "rows")  # what is made of the shards, in this order removed
+DERIVED = ("index", "rows")  # what is derived from the shards, removed in this order
 
 
 class Shard(NamedTuple):
@@ -70,7 +70,7 @@ class Archive:
 
 @dataclass
 class _ReadBatch(TaggedBatch):
-    """The lines of a batch's documents, what was rejected, and the piece of these documents, if one is kept."""
+    """The lines of a batch's documents, the rejections, and the piece of these documents, if one is kept."""
 
     piece: bytes = b""
 
@@ -80,14 +80,14 @@ class _Reading(NamedTuple):
 
     facts: dict[str, Any]  # as of `open_folder`
     inputs: list[dict[str, Any]]
-    sources: Sequence[Source]  # none of a corpus
+    sources: Sequence[Source]  # empty for a corpus
     corpus: Corpus | None
     settings: InputSettings
     features: Vectorizer | None  # of pieces; None if none are kept
 
     @property
     def n_bytes(self) -> int | None:
-        """Of all inputs, as they are stored; None if that is not known."""
+        """The stored size of all inputs; None if it is not known."""
         sizes = [source.size for source in self.sources if source.size is not None]
         return sum(sizes) if len(sizes) == len(self.sources) else None
 
@@ -104,15 +104,14 @@ def read_archive(
     stages: Stages,
     **limits: int,
 ) -> Iterator[Archive]:
-    """Write the texts of an archive to a folder, from the last checkpoint on; the folder stays locked in the block.
+    """Write the texts of an archive to a folder, from the last checkpoint on; it is locked during the `with` block.
 
-    Limits of shards are those of `ShardWriter`.
+    `limits` are those of `ShardWriter`.
     """
     reading = _reading_of(inputs, recipe, settings)
     _check_apart(reading.sources, folder)
     with _with_own_remedy(folder), ExitStack() as locked:
-        # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the
-        # lock.
+        # Workers first: if this process is killed, they would keep whatever they were forked with, such as the lock.
         with open_workers(jobs, reading.n_bytes) as workers:
             state = locked.enter_context(open_folder(folder, reading.facts, reading.inputs, restart=restart))
             for name in DERIVED if not state.finished else ():
@@ -128,7 +127,7 @@ def read_archive(
 
 @contextmanager
 def _with_own_remedy(folder: Path) -> Iterator[None]:
-    """Say of errors what to do here, where the runs that have the same errors have an option."""
+    """Replace the remedy in errors of tagging runs, which have an option that is not available here."""
     try:
         yield
     except TextcatError as error:
@@ -167,7 +166,7 @@ def _archive_in(folder: Path) -> Archive:
 
 
 def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
-    """Write a piece; what a loss of power leaves of it is told by its checksums, and then counted anew."""
+    """Write a piece; if a power failure damages it, its checksums show this, and its terms are counted again."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{name_of(position)}.npz"
     path.with_suffix(files.UNFINISHED).write_bytes(piece)
@@ -175,7 +174,7 @@ def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
 
 
 def _remove_pieces(folder: Path, position: int) -> None:
-    """Remove the pieces from a position on, which the journal knows nothing of."""
+    """Remove the pieces from a position on, which are not in the journal."""
     for path in folder.glob("*") if folder.is_dir() else ():
         if path.suffix != ".npz" or path.stem >= name_of(position):
             files.remove(path)
@@ -206,7 +205,7 @@ def _reading_of(
 
 
 def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[Batch, _ReadBatch]]:
-    """Yield batches from where a run was, each with the lines of its documents."""
+    """Yield the batches that are not yet read, each with the lines of its documents."""
     if reading.corpus is not None:
         documents = _documents_in(reading.corpus)
         for start in range(state.checkpoint[0] if state.checkpoint else 0, len(documents), _DOCUMENTS_PER_BATCH):
@@ -227,7 +226,7 @@ def _read_batch(features: Vectorizer | None, settings: InputSettings, batch: Bat
 
 
 def _kept_features(features: Vectorizer | None) -> Vectorizer | None:
-    """Return the features that this process has used before, as their tokens' cache is then filled."""
+    """Return the features that this process has used before, because their token cache is filled."""
     if features is None:
         return None
     return _features_by(pickle.dumps(features))
@@ -253,13 +252,13 @@ def _lines_of(features: Vectorizer | None, items: Sequence[Record | Rejection]) 
 
 
 def _line(record: Record) -> bytes:
-    """Return a document as JSON Lines have it, such as `textcat train` and `textcat tag` read."""
+    """Return a document as a line of JSON that `textcat train` and `textcat tag` can read."""
     fields = {"id": record.id, "source": record.source, "position": record.position, "zones": record.zones}
     if record.topics:
         fields["topics"] = record.topics
     try:
         return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # a file's name that is no UTF-8, or half of a surrogate pair in a text made by a program
+    except TypeError:  # a file's name that is not UTF-8, or half of a surrogate pair in a text made by a program
         zones = {escape_undecodable(zone): escape_undecodable(text) for zone, text in record.zones.items()}
         fields |= {"id": escape_undecodable(record.id), "source": escape_undecodable(record.source), "zones": zones}
         return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,4 +1,4 @@
-"""Texts → what a pool ranks and shows them by: rows, vocabulary, ids, places of texts, groups of near-duplicates."""
+"""Texts → the index of a pool: rows, vocabulary, ids, positions of the texts, groups of near-duplicates."""
 
 import json
 import logging
@@ -30,36 +30,36 @@ from textcat.teaching.duplicates import near_duplicates
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf  # which needs scikit-learn, and that takes long to be imported
 
-#: Of a pool with more documents the rows have words alone: all else would take ten times their memory and time.
+#: In a pool with more documents the rows have words only: all other features would take ten times the memory and time.
 ALL_UP_TO = 30_000
 ROWS, INDEX = "rows", "index"
 _ARRAYS = ("idf", "ends", "id_ends", "groups")
 _TERMS, _IDS = "terms.json", "ids.txt"
 _ROWS_PER_BLOCK = 16384
-_THREADS = 2  # that make rows ahead of what writes them
+_THREADS = 2  # that compute rows while earlier ones are written
 
 log = logging.getLogger(__name__)
 
 
 class PoolError(TextcatError, ValueError):
-    """A folder that is no pool, or is damaged; or documents of which none can be made."""
+    """A folder that is not a pool, or is damaged; or documents that no pool can be made of."""
 
 
 FORMAT = FolderFormat(
     name="pool",
     content="the pool",
-    negation="no pool",
+    negation="not a pool",
     error=PoolError,
     version=1,
     files=frozenset({_TERMS, _IDS, *(f"{name}.npy" for name in _ARRAYS)}),
     checksum="sum",
-    origin="Make one of an archive with `textcat teach`.",
-    remedy="remove its folder, and make it of the archive again",
+    origin="`textcat teach ARCHIVE` makes one.",
+    remedy="remove its folder, and give `textcat teach` the archive again",
 )
 
 
 class Index(NamedTuple):
-    """What is read of a pool's folder."""
+    """The contents of a pool's index."""
 
     recipe: Recipe
     features: Vectorizer
@@ -73,14 +73,14 @@ class Index(NamedTuple):
 
 
 class _PoolFeatures(Vectorizer):
-    """Make rows of few short texts: what a vocabulary prepares for many would take a second before the first one."""
+    """A vectorizer for few short texts: it skips a preparation for many texts that would take a second."""
 
     def _known_terms(self) -> None:
         return None
 
 
 class Strings(Sequence[str]):
-    """Strings in a file that is mapped, one behind the other."""
+    """Strings in a memory-mapped file, one after the other."""
 
     def __init__(self, data: NDArray[np.uint8], ends: NDArray[np.int64]):
         self._data, self._ends = data, ends
@@ -103,7 +103,7 @@ class Strings(Sequence[str]):
 
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
-    """Return the recipe for so many documents: of many, for words alone that two of them have."""
+    """Return the recipe for a number of documents: for many, one with only words that at least two of them have."""
     return recipe if n_documents <= ALL_UP_TO else for_many(recipe)
 
 
@@ -119,8 +119,8 @@ def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple["TfIdf", csr_
 
 def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
     names = features._listed_names()
-    # All but n-grams of terms, which have a space inside (n-grams of characters may have one at either end), and but
-    # what zones have for themselves of terms that are shared, too.
+    # All columns except n-grams of terms, which have a space inside (n-grams of characters may have one at either end),
+    # and except a zone's own columns of terms that also have a shared column.
     own = features._own_prefixes()
     bare = (name.partition(":")[2] if features.apart is True else name for name in names)
     counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(own) for name in bare), np.bool_)
@@ -128,7 +128,7 @@ def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) ->
 
 
 class _Made(NamedTuple):
-    """What is made of the texts of a pool, besides its rows."""
+    """Everything that is made from the texts of a pool, except its rows."""
 
     features: "TfIdf"
     groups: NDArray[np.int32]
@@ -138,19 +138,19 @@ class _Made(NamedTuple):
 
 
 def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
-    """Write the rows of an archive's texts, and then the rest; each is there whole or not at all."""
+    """Write the rows of an archive's texts, and then the rest of the index; each is written atomically."""
     folder, made = archive.folder, None
     given, recipe = recipe, recipe_for(recipe, archive.n_documents)
     if recipe != given:
         n = f"{archive.n_documents:,} documents, more than {ALL_UP_TO:,}"
-        log.warning("The archive has %s, so rows are made of words alone that two of them have.", n)
+        log.warning("The archive has %s, so rows have only words that at least two of them contain.", n)
     if recipe == for_many(recipe) and (folder / PIECES).is_dir():
         try:
             made = _from_pieces(archive, recipe, stages)
         except (OSError, ValueError, BadZipFile) as error:
             if isinstance(error, TextcatError):
                 raise
-            log.warning("Terms are counted anew, as what was kept of them is damaged (%s)", error)
+            log.warning("Terms are counted again, because their saved counts are damaged (%s)", error)
     features, groups, lines, id_sizes, id_bytes = made or _from_texts(archive, recipe, stages)
     arrays: dict[str, NDArray[Any]] = {
         "idf": features.idf_,
@@ -197,7 +197,7 @@ def _from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 
 
 def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Make rows of pieces, some at a time, side by side."""
+    """Compute rows from pieces, several at a time, in parallel."""
     pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
     with stages._stage("weigh terms", 2 * archive.n_documents) as advance:
         facts = pieces.fit(features, advance)
@@ -210,7 +210,7 @@ def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 
 
 def _ahead(threads: ThreadPoolExecutor, function: Callable[[int], Rows], n: int) -> Iterator[Rows]:
-    """Yield what a function returns for 0, 1 and so on, some being computed ahead."""
+    """Yield the results of a function for 0, 1 and so on, computing some ahead."""
     futures: deque[Future[Rows]] = deque()
     for k in range(n):
         futures.append(threads.submit(function, k))
@@ -227,23 +227,23 @@ def _advancing(blocks: Iterable[Rows], advance: Advance) -> Iterator[Rows]:
 
 
 def read_index(folder: Path, *, verify: bool) -> Index:
-    """Map what a pool's folder holds; raise PoolError if something is missing or not as it was written."""
+    """Memory-map the index of a pool; raise PoolError if something is missing or not as it was written."""
 
     def damaged(what: str) -> PoolError:
         return PoolError(f"The pool {folder} is damaged, {what}: {FORMAT.remedy}.")
 
     if not (folder / INDEX).is_dir():
-        raise PoolError(f"{folder} is no pool, or not a finished one: give `textcat teach` the archive again.")
+        raise PoolError(f"{folder} is not a pool, or is unfinished: give `textcat teach` the archive again.")
     with FORMAT.open(folder / INDEX) as (manifest, opened):
         try:
             for name, expected in manifest["files"].items():
                 if name not in opened:
                     raise damaged(f"{name} is missing")
-                # What is parsed is always looked through; what is mapped, as the texts and rows, if asked for.
+                # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
                 if (verify or name == _TERMS) and sha256_of_file(opened[name]) != expected:
                     raise damaged(f"{name} is not as it was written")
                 opened[name].seek(0)
-            # As plain arrays, since single entries of numpy's own for files are slow to come by.
+            # As plain arrays, because access to single entries of numpy's memory maps is slow.
             arrays = {
                 name: np.asarray(np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False)) for name in _ARRAYS
             }

@@ -1,7 +1,7 @@
-"""Documents → pieces, in which their terms are counted; pieces → rows, of which no more than one need be in memory.
+"""Documents → pieces with counted terms; pieces → rows, with only one piece in memory at a time.
 
-A piece is what a worker sends of a batch, and the checkpoint of a pool of many documents. Its terms have numbers of its
-own, so that it depends on nothing but the batch.
+A piece is a worker's result for a batch, and the checkpoint of a pool of many documents. It numbers its terms itself,
+so that it depends only on the batch.
 """
 
 import io
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Piece(NamedTuple):
-    """Documents, their terms counted."""
+    """The counted terms of some documents."""
 
     names: NDArray[np.uint8]  # of the terms, a line each
     df: NDArray[Any]  # how many of the documents have each term
@@ -43,7 +43,7 @@ class Piece(NamedTuple):
     texts: NDArray[Any]  # how many each document has
     sizes: NDArray[Any]  # how many distinct terms each document has
     lines: NDArray[Any]  # the bytes of each document's line
-    id_bytes: NDArray[np.uint8]  # of the documents' ids, one behind the other
+    id_bytes: NDArray[np.uint8]  # of the documents' ids, one after the other
     id_sizes: NDArray[Any]
 
     def __len__(self) -> int:
@@ -62,14 +62,14 @@ def for_many(recipe: Recipe) -> Recipe:
 
 
 def may_be_pieces(features: Vectorizer) -> bool:
-    """Return whether rows can be made piece by piece: columns are those of terms by their names, of all zones alike."""
+    """Return whether rows can be made piece by piece: each column is a named term, the same for all zones."""
     return features.apart in (False, []) and not features.chars and features.hash_bits is None
 
 
 def piece_of(
     features: Vectorizer, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]
 ) -> bytes:
-    """Return the piece of documents, as a file of arrays; b"" if a term has a line end, as of some languages it may."""
+    """Return the piece of documents, as a file of arrays; b"" if a term contains a line end, as in some languages."""
     features._take_tokens()
     texts = _ZoneTexts((Document("", each) for each in zones), features.zones, False)
     counts = features.tokens_._count_terms(texts)
@@ -105,14 +105,14 @@ def piece_of(
 
 
 def _narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers from 0 on in as few bytes as hold them."""
+    """Return non-negative integers in the smallest type that holds them."""
     return array.astype(np.min_scalar_type(int(array.max(initial=0))), copy=False)
 
 
 class Pieces:
-    """The pieces of an archive in a folder, by the positions of their first documents; what is missing raises OSError.
+    """The pieces of an archive in a folder, by the positions of their first documents.
 
-    A file that is not as it was written raises zipfile.BadZipFile or ValueError.
+    A missing piece raises OSError, a damaged one zipfile.BadZipFile or ValueError.
     """
 
     def __init__(self, folder: Path, n_documents: int):
@@ -135,7 +135,7 @@ class Pieces:
         return len(self._paths)
 
     def fit(self, features: "TfIdf", advance: Advance = lambda n: None) -> "_Facts":
-        """Fit features to all documents, as `TfIdf.fit` does, and return what else the pieces say of them."""
+        """Fit features to all documents, as `TfIdf.fit` does, and return the other facts in the pieces."""
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
         numbers: list[NDArray[np.int32]] = []
@@ -169,7 +169,7 @@ class Pieces:
         return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: Vectorizer, k: int) -> Rows:
-        """Return the rows of a piece, by its number, once features have been fitted to all; from any thread."""
+        """Return the rows of a piece, by its number, with features that were fitted to all pieces; thread-safe."""
         piece, columns = _read(self._paths[k]), self._columns[k]
         terms, own = [""] * len(columns), copy(features)
         own._columns = _Columns(terms, features.vocabulary_, keys={_SHARED: (columns, _NO_IDS)})
@@ -178,7 +178,7 @@ class Pieces:
 
 
 class _Facts(NamedTuple):
-    """What is known of documents besides their rows."""
+    """Facts about documents that their rows do not have."""
 
     sizes: NDArray[np.int32]
     lines: NDArray[Any]

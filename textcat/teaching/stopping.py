@@ -2,10 +2,10 @@
 
 There are two kinds of rules. ``quantile`` and ``sample`` have *a guarantee that needs no model*: they hold for any
 ranker and topic, because they use documents drawn at random. The others need fewer answers, because they assume how
-finds (relevant documents found) become rarer: ``hypergeometric`` (as if the last answers were a random sample), ``poisson``
-(at a rate that falls as a power of the number of answers), ``chao`` (from how many rankers agree on a find), and
-``learned``, the default, whose constants are learnt from simulated reviews. ``knee`` and ``budget`` only tell when to
-stop.
+finds (relevant documents found) become rarer: ``hypergeometric`` (as if the last answers were a random sample),
+``poisson`` (at a rate that falls as a power of the number of answers), ``chao`` (from how many rankers agree on a
+find), and ``learned``, the default, whose constants are learnt from simulated reviews. ``knee`` and ``budget`` only
+tell when to stop.
 
 docs/teaching-stopping.md tells how often each rule reached its recall in simulations, and how many answers it took.
 """
