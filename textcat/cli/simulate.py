@@ -30,7 +30,7 @@ def simulate(
     strategy: Annotated[
         list[str] | None,
         Option(
-            help="highest, uncertain or mixture, with a share of random questions: highest:0.05. May be repeated.",
+            help="highest, uncertain or mixture; highest:0.05 asks 5 % at random. May be repeated.",
             show_default="highest",
         ),
     ] = None,
@@ -62,7 +62,7 @@ def simulate(
     ] = -1,
     as_json: common.AsJson = False,
     out: Annotated[
-        Path | None, Option(help="Folder for runs, tables and a plot; runs that it has are not repeated.")
+        Path | None, Option(help="Folder for runs, tables and a plot; runs saved there are not repeated.")
     ] = None,
 ) -> None:
     """Simulate teaching on labelled documents, whose labels give the answers, to see how many answers it takes.

@@ -136,9 +136,7 @@ def learn(
     out: Annotated[
         Path | None, Option(help="Folder to write the new model to.", show_default="MODEL, in place of the old one")
     ] = None,
-    complete: Annotated[
-        bool, Option("--complete", help="Take documents that were known before for negatives of new topics.")
-    ] = False,
+    complete: Annotated[bool, Option("--complete", help="Use earlier documents as negatives of new topics.")] = False,
     undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
     jobs: common.Jobs = -1,
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
