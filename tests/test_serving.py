@@ -214,8 +214,8 @@ def test_a_body_may_be_gzip_but_no_bomb(service):
     assert post(service, TAG, content=gzip.compress(plain), headers=head).json()["tags"]
     bomb = gzip.compress(b'{"text": "' + b" " * 50_000_000 + b'"}')
     assert_problem(post(service, TAG, content=bomb[:19_000], headers=head), 413, "inflated")
-    assert_problem(post(service, TAG, content=plain, headers=head), 400, "not gzip")
-    assert_problem(post(service, TAG, content=gzip.compress(plain)[:-5], headers=head), 400, "one whole gzip stream")
+    assert_problem(post(service, TAG, content=plain, headers=head), 400, "not valid gzip")
+    assert_problem(post(service, TAG, content=gzip.compress(plain)[:-5], headers=head), 400, "one complete gzip stream")
     assert_problem(post(service, TAG, content=plain, headers={"content-encoding": "br"}), 415, "'br'")
     assert_problem(post(service, TAG, content=plain, headers={"content-type": "text/plain"}), 415, "text/plain")
 
@@ -265,7 +265,7 @@ def test_a_key_opens_what_is_closed_and_is_kept_as_a_sum(store, tmp_path):
     service = Service(store, log=Log(None), keys=keys)
     assert_problem(get(service, "/api/v1/models"), 401, "key is needed")
     assert get(service, "/api/v1/models").headers["www-authenticate"] == "Bearer"
-    assert_problem(get(service, "/metrics", headers={"authorization": "Bearer no"}), 401, "not one of those")
+    assert_problem(get(service, "/metrics", headers={"authorization": "Bearer no"}), 401, "The key is unknown")
     assert get(service, "/api/v1/models", headers={"authorization": f"Bearer {key}"}).status_code == 200
     assert get(service, "/metrics", headers={"x-api-key": key}).status_code == 200
     assert get(service, "/v2/health/live").status_code == 200
@@ -275,7 +275,7 @@ def test_a_key_opens_what_is_closed_and_is_kept_as_a_sum(store, tmp_path):
         Keys(file)
     assert key not in str(raised.value)
     file.write_text("# none\n", encoding="utf-8")
-    with pytest.raises(TextcatError, match="has none"):
+    with pytest.raises(TextcatError, match="has no key"):
         Keys(file)
     with pytest.raises(TextcatError, match="--new-key"):
         Keys(tmp_path / "absent")

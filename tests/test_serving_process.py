@@ -97,7 +97,7 @@ def test_what_runs_when_the_server_is_to_stop_is_answered(serve):
         assert answer_of(connection)[0] == 200
     code, errors = server.stop()
     assert code == 0
-    assert errors == "textcat: stopped; requests that were running have been answered.\n"
+    assert errors == "textcat: stopped; running requests were answered.\n"
     events = [json.loads(line) for line in server.log.read_text().splitlines()]
     assert [(event["status"], event["documents"]) for event in events if event["event"] == "request"] == [(200, 1)] * 2
 
@@ -107,7 +107,7 @@ def test_ctrl_c_ends_in_a_sentence(serve):
     assert server.ask(HEAD + BODY)[0] == 200
     assert server.stop(signal.SIGINT) == (
         130,
-        "textcat: interrupted; requests that were running have been answered.\n",
+        "textcat: interrupted; running requests were answered.\n",
     )
 
 
@@ -165,7 +165,7 @@ def test_a_port_that_is_taken_a_missing_model_and_wrong_options_are_told_in_a_se
         ([str(newswire_model), "--port", str(server.address[1])], 1, "Give another --host or --port."),
         ([str(tmp_path / "absent")], 1, "absent"),
         ([], 2, "name the folder of a model"),
-        ([str(newswire_model), "--workers", "0"], 2, "0 workers serve nobody"),
+        ([str(newswire_model), "--workers", "0"], 2, "--workers is 0"),
         ([str(newswire_model), "--keys", str(tmp_path / "keys")], 1, "--new-key"),
         ([str(newswire_model), "--log", "all"], 2, "'requests' or 'events'"),
         (["--new-key", "a b"], 1, "A key cannot be named 'a b'"),

@@ -376,7 +376,7 @@ def test_a_page_of_another_session_changes_nothing(service, session, pool):
     assert tag == session.tag != Session.create(None, pool, seed=1).tag
     body = {"topic": "wheat", "position": 0, "answer": "yes"}
     (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": {"if-match": "other"}}))
-    assert_problem(answer, 412, "load it anew")
+    assert_problem(answer, 412, "reload the page")
     assert not session.judgements("wheat")
     (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": {"if-match": tag}}))
     assert answer.status_code == 200

@@ -13,12 +13,12 @@ from textcat.errors import TextcatError, install_hint
 
 def serve(
     models: Annotated[
-        list[str] | None, Argument(help="Folders of trained models; NAME=FOLDER serves one by another name.")
+        list[str] | None, Argument(help="Folders of trained models; NAME=FOLDER serves one under another name.")
     ] = None,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0: a free one.")] = 8000,
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0: any free port.")] = 8000,
     workers: Annotated[int, Option(help="Processes that share the socket and the models; -1: one per core.")] = -1,
-    keys: Annotated[Path | None, Option(help="File of API keys; with it, requests need one.")] = None,
+    keys: Annotated[Path | None, Option(help="File of API keys; with it, requests need a key.")] = None,
     new_key: Annotated[
         str, Option(metavar="NAME", help="Print a new key and its line for the file; do not serve.")
     ] = "",
@@ -26,17 +26,15 @@ def serve(
         list[str] | None, Option(metavar="ORIGIN", help="Allow requests from pages of this origin. May be repeated.")
     ] = None,
     vocabulary: Annotated[
-        Path | None, Option(help="File with the topics' names, which Annif's clients get as labels.")
+        Path | None, Option(help="File with names of topics, which Annif's clients get as labels.")
     ] = None,
-    max_bytes: Annotated[int, Option(min=1, help="Bytes of a request's body, at most.")] = 10_000_000,
-    max_documents: Annotated[int, Option(min=1, help="Documents of a request, at most.")] = 5000,
-    seconds: Annotated[float, Option(min=0.1, help="Seconds for a request, at most.")] = 30.0,
-    concurrent: Annotated[int, Option(min=1, help="Requests that a process handles at the same time, at most.")] = 512,
-    rate: Annotated[
-        float, Option(min=0, help="Requests per second from one key or address, at most; 0: no limit.")
-    ] = 0.0,
+    max_bytes: Annotated[int, Option(min=1, help="Most bytes of a request's body.")] = 10_000_000,
+    max_documents: Annotated[int, Option(min=1, help="Most documents in a request.")] = 5000,
+    seconds: Annotated[float, Option(min=0.1, help="Most seconds for a request.")] = 30.0,
+    concurrent: Annotated[int, Option(min=1, help="Most requests that a process handles at the same time.")] = 512,
+    rate: Annotated[float, Option(min=0, help="Most requests per second from one key or address; 0: no limit.")] = 0.0,
     log: Annotated[
-        str, Option(help="Lines of JSON on standard output: of requests and events, or events alone.")
+        str, Option(help="Log as JSON lines on standard output: requests (and events), or events only.")
     ] = "requests",
 ) -> None:
     """Serve models over HTTP: an API, a page, health and metrics.
@@ -48,14 +46,14 @@ def serve(
         from textcat.serving.keys import new_key as make_key
 
         key, line = make_key(new_key)
-        typer.echo(f"Give to the client, it is not kept:  {key}\nAdd to the file of --keys:  {line}")
+        typer.echo(f"Give to the client, it is not stored:  {key}\nAdd to the file of --keys:  {line}")
         return
     if not models:
-        raise BadParameter("name the folder of a model, as `textcat train CORPUS --out FOLDER` makes them")
+        raise BadParameter("name the folder of a model; `textcat train CORPUS --out FOLDER` makes one")
     if workers < 1 and workers != -1:
-        raise BadParameter(f"{workers} workers serve nobody; give 1 or more, or -1 for one per core")
+        raise BadParameter(f"--workers is {workers}; give 1 or more, or -1 for one per core")
     if log not in ("requests", "events"):
-        raise BadParameter(f"--log is 'requests' or 'events', not {log!r}")
+        raise BadParameter(f"--log is {log!r}; give 'requests' or 'events'")
     ended = _server(
         models,
         host,
@@ -68,8 +66,8 @@ def serve(
         log,
     )
     if ended == signal.SIGINT:
-        raise _Interrupted("requests that were running have been answered")
-    typer.echo("textcat: stopped; requests that were running have been answered.", err=True)
+        raise _Interrupted("running requests were answered")
+    typer.echo("textcat: stopped; running requests were answered.", err=True)
 
 
 def _server(
@@ -96,7 +94,7 @@ def _server(
 
     known, n = Keys(keys), cores() if workers == -1 else workers
     if not known and not is_loopback(host):
-        warn(f"whoever can reach {host} can ask without a key: give --keys FILE, or --host 127.0.0.1")
+        warn(f"anyone who can reach {host} can use the server without a key: give --keys FILE, or --host 127.0.0.1")
     server = Server(named_folders(models), host, port, n, Limits(*limits), known, origins, _labels_of(vocabulary))
     server.log_requests = log == "requests"
 

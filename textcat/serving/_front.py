@@ -43,7 +43,7 @@ _OPEN_PATHS = frozenset({"/", "/openapi.json"})
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may take; each is an option of `textcat serve`."""
+    """Limits of a request; each is an option of `textcat serve`."""
 
     max_bytes: int = 10_000_000  # of a body
     max_documents: int = 5000  # of a batch
@@ -53,7 +53,7 @@ class Limits:
 
 
 class Call(Request):
-    """A request, and what is to be logged of it."""
+    """A request, and what will be logged about it."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, front: Front) -> None:
         super().__init__(scope, receive, send)
@@ -77,20 +77,20 @@ class Call(Request):
 
     @property
     def kind(self) -> bytes:
-        """The type of the body, without what may follow it."""
+        """The content type of the body, without parameters."""
         return self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
         """Return the body, inflated if it is gzip; a Problem if it is too large, or of another kind."""
         kind = self.kind
         if kinds and kind and kind not in kinds:
-            raise Problem(415, f"The body is of the type {kind.decode('latin-1')!r:.80}: send {kinds[0].decode()}.")
+            raise Problem(415, f"The body has the type {kind.decode('latin-1')!r:.80}: send {kinds[0].decode()}.")
         limit = self.front.limits.max_bytes
         encoding = self.head.get(b"content-encoding", b"").strip().lower()
         if encoding not in (b"", b"identity", b"gzip"):
             raise Problem(
                 415,
-                f"The body has the encoding {encoding.decode('latin-1')!r:.80}: send it plain, or as gzip.",
+                f"The body has the encoding {encoding.decode('latin-1')!r:.80}: send it uncompressed or as gzip.",
                 {"Accept-Encoding": "gzip"},
             )
         body = await self._whole(limit)
@@ -192,19 +192,19 @@ def _inflated(data: bytes, limit: int) -> bytes:
     try:
         plain = inflate.decompress(data, limit + 1)
     except zlib.error as error:
-        raise Problem(400, f"The body is not gzip, as its head says: {error}.") from None
+        raise Problem(400, f"The body has the encoding gzip, but is not valid gzip: {error}.") from None
     if len(plain) > limit:
         raise Problem(413, f"The inflated body has more than {limit:,} bytes: send fewer documents at a time.")
     if not inflate.eof or inflate.unused_data:
-        raise Problem(400, "The body is not one whole gzip stream, as its head says.")
+        raise Problem(400, "The body has the encoding gzip, but is not one complete gzip stream.")
     return plain
 
 
 class Rates:
-    """How many requests each client may make: a bucket a client that fills with time, shared by all processes.
+    """How many requests each client may make: a token bucket per client, shared by all processes.
 
-    Two clients may share a bucket by chance, one in thousands; two processes may take the same token, which does no
-    harm.
+    Two clients may share a bucket by chance (one in thousands), and two processes may take the same token; neither
+    does harm.
     """
 
     def __init__(self, rate: float) -> None:
@@ -212,7 +212,7 @@ class Rates:
         self._memory = np.frombuffer(mmap.mmap(-1, 16 * _SLOTS), np.float64).reshape(_SLOTS, 2)
 
     def take(self, client: bytes) -> float:
-        """Take a token; return the seconds until there is one again, 0 if there was."""
+        """Take a token and return 0; without one, return the seconds until the next."""
         slot, now = self._memory[zlib.crc32(client) % _SLOTS], time.monotonic()
         tokens = self._most if not slot[1] else min(self._most, slot[0] + (now - slot[1]) * self._rate)
         taken = tokens >= 1
@@ -221,7 +221,7 @@ class Rates:
 
 
 class Log:
-    """Lines of JSON on a stream: one for each answered request, and for what happens to the server."""
+    """Lines of JSON on a stream: one for each answered request, and one for each event of the server."""
 
     def __init__(self, descriptor: int | None = 1, *, requests: bool = True) -> None:
         self._descriptor, self.requests = descriptor, requests
@@ -280,7 +280,7 @@ class Front:
                 self.log.write(
                     "error", request_id=call.id.decode(), error=repr(error), traceback=traceback.format_exc()
                 )
-                await self._told(call, Problem(500, "The server has failed at this request; its log says why."))
+                await self._told(call, Problem(500, "The server failed to answer this request; its log says why."))
         finally:
             call.timer.cancel()
             self.running -= 1
@@ -302,19 +302,19 @@ class Front:
                     401,
                     "A key is needed: send Authorization: Bearer KEY, or X-API-Key: KEY."
                     if not key
-                    else "The key is not one of those that are known here.",
+                    else "The key is unknown: use one from the server's file of keys.",
                     {"WWW-Authenticate": "Bearer"},
                 )
             client = call.key.encode()
         if self.running > self.limits.concurrent:
-            sentence = f"The server works on {self.limits.concurrent} requests already: try again in a second."
+            sentence = f"The server is already working on {self.limits.concurrent} requests: try again in a second."
             raise Problem(503, sentence, {"Retry-After": "1"})
         if self._rates is not None:
             wait = self._rates.take(client or (call.scope.get("client") or ("",))[0].encode())
             if wait:
                 raise Problem(
                     429,
-                    f"More than {self.limits.rate:g} requests a second came from you: wait before the next one.",
+                    f"You sent more than {self.limits.rate:g} requests per second: wait before the next one.",
                     {"Retry-After": str(math.ceil(wait))},
                 )
 
@@ -322,7 +322,7 @@ class Front:
         seconds = f"{self.limits.seconds:g} seconds"
         if call.scope["method"] == "POST" and not call.read:
             call.head[b"connection"] = b"close"
-            return Problem(408, f"The body has not come within {seconds}: send it faster, or less of it.")
+            return Problem(408, f"The body did not arrive within {seconds}: send it faster, or send less.")
         return Problem(503, f"The answer was not ready within {seconds}: send less at a time.", {"Retry-After": "1"})
 
     async def _told(self, call: Call, problem: Problem) -> None:
@@ -381,12 +381,12 @@ def _of_http(error: HTTPException, scope: Scope) -> Problem:
     path = str(scope["path"])[:200]
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        return Problem(405, f"{path} cannot be asked by {scope['method']}: use {allowed}.", error.headers)
+        return Problem(405, f"{path} does not allow {scope['method']}: use {allowed}.", error.headers)
     if error.status_code == 404:
-        return Problem(404, f"There is nothing at {path}: GET /openapi.json lists what there is.")
+        return Problem(404, f"There is no route {path}: GET /openapi.json lists them all.")
     return Problem(error.status_code, str(error.detail), error.headers)
 
 
 def warn(sentence: str) -> None:
-    """Say something to whoever started the server."""
+    """Print a warning for whoever started the server."""
     print(f"textcat: warning: {sentence}", file=sys.stderr)

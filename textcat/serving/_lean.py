@@ -22,19 +22,19 @@ _MOST_FIELDS = 1000
 _PROBLEMS = {
     400: "The body, or the query, cannot be read.",
     401: "A key is needed.",
-    403: "A page of another site asks.",
+    403: "The request comes from a page of another site.",
     404: "There is no such model, topic or page.",
-    405: "The path cannot be asked by this method.",
-    408: "The body has come too slowly.",
-    409: "It does not fit what there is: `detail` says why.",
-    412: "Another session is served than `If-Match` names.",
-    413: "The body, or what it is inflated to, is too large; or there are too many documents.",
-    415: "The body is of another type, or encoding.",
+    405: "The path does not allow this method.",
+    408: "The body arrived too slowly.",
+    409: "The request conflicts with the session: `detail` says why.",
+    412: "The session is not the one that `If-Match` names.",
+    413: "The body, sent or decompressed, is too large, or has too many documents.",
+    415: "The content type or content encoding of the body is not supported.",
     421: "The request names another host.",
-    422: "The request is not as it should be: `errors` says where.",
-    429: "Too many requests of this client: `Retry-After` says how many seconds to wait.",
-    500: "The server has failed.",
-    507: "What was sent could not be written to the disk, and does not count.",
+    422: "The request is invalid: `errors` says where.",
+    429: "Too many requests from this client: `Retry-After` says how many seconds to wait.",
+    500: "The server failed to answer the request.",
+    507: "The data sent could not be written to disk, and were discarded.",
     503: "The server is busy, or the answer took too long.",
 }
 _ALWAYS = (400, 401, 404, 405, 429, 500, 503)
@@ -42,10 +42,10 @@ _OF_BODIES = (408, 413, 415, 422)
 
 
 class _LeanRoute(APIRoute):
-    """A route whose endpoint takes its path's parameters, and of these what it names.
+    """A route whose endpoint takes its path's parameters, and those of the following that it names.
 
-    `call`, the request; `query`, a model of the query; `body`, what the JSON of the body is. It returns what orjson
-    writes, JSON as bytes, or None if it has answered itself.
+    `call`: the request; `query`: a model of the query; `body`: the parsed JSON body. The endpoint returns an object
+    that orjson can write, JSON as bytes, or None if it has already answered.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -78,11 +78,11 @@ class _LeanRoute(APIRoute):
 
 
 def fields_of(data: bytes, known: Collection[str]) -> dict[str, str]:
-    """Return the fields of a query or a form; those that are known may be given once."""
+    """Return the fields of a query or a form; known fields may occur only once."""
     try:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except UnicodeDecodeError:
-        raise Problem(400, "The query or form is not UTF-8: encode it so before it is percent-encoded.") from None
+        raise Problem(400, "The query or form is not UTF-8: encode it as UTF-8 before percent-encoding it.") from None
     except ValueError as error:
         raise Problem(400, f"The query or form cannot be read: {error}.") from None
     fields: dict[str, str] = {}
@@ -122,4 +122,4 @@ def router(*tags: str) -> APIRouter:
 def check_documents(n: int, limits: Limits) -> None:
     """Refuse more documents than a request may have."""
     if n > limits.max_documents:
-        raise Problem(413, f"The request has {n:,} documents: send {limits.max_documents:,} at a time at most.")
+        raise Problem(413, f"The request has {n:,} documents: send at most {limits.max_documents:,} at a time.")

@@ -60,7 +60,7 @@ class Metrics:
         child.inc(n)
 
     def loaded(self, model: str, outcome: str) -> None:
-        """Count a model that was loaded, or could not be."""
+        """Count a model that was loaded or could not be loaded."""
         self._loads.labels(model, outcome).inc()
 
     def text(self) -> bytes:
@@ -76,14 +76,14 @@ class Metrics:
 
 
 class _Models(Collector):
-    """The models that the process serves which is asked; the others take a new one over within seconds."""
+    """The models of the process that answers; the other processes load a new model within seconds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         family = GaugeMetricFamily(
-            "textcat_model_info", "The models that are served, and their versions.", labels=("model", "version")
+            "textcat_model_info", "The served models and their versions.", labels=("model", "version")
         )
         for served in self._store.models.values():
             family.add_metric((served.name, served.version), 1)

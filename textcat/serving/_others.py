@@ -97,29 +97,29 @@ def _project(served: Served) -> dict[str, Any]:
 
 
 def kserve_routes(service: Service) -> APIRouter:
-    """Return those routes below /v2 of the open inference protocol that say who is there and whether it is well."""
+    """Return the routes of the open inference protocol below /v2 for metadata and health."""
     kserve, store = router("kserve"), service.store
 
     @kserve.get("/v2", response_model=s.KServeServer, responses=problems())
     async def server() -> dict[str, Any]:
-        """Return what the server is."""
+        """Return the name and version of the server."""
         return {"name": "textcat", "version": textcat.__version__, "extensions": []}
 
     @kserve.get("/v2/health/live", response_model=s.KServeLive, responses=problems())
     async def live() -> dict[str, Any]:
-        """Say that the server runs."""
+        """Confirm that the server runs."""
         return {"live": True}
 
     @kserve.get("/v2/health/ready", response_model=s.KServeReady, responses=problems())
     async def ready() -> dict[str, Any]:
-        """Say that requests can be answered."""
+        """Confirm that requests can be answered."""
         if len(store.models) < len(store.folders):
             raise Problem(503, "The models are being loaded: try again in a second.", {"Retry-After": "1"})
         return {"ready": True}
 
     @kserve.get("/v2/models/{name}", response_model=s.KServeModel, responses=problems())
     async def model(name: Name, call: Call) -> dict[str, Any]:
-        """Return what a model takes and gives."""
+        """Return the inputs and outputs of a model."""
         served = call.of(store[name])
         rows = {"datatype": "BYTES", "shape": [-1]}
         return {
@@ -133,7 +133,7 @@ def kserve_routes(service: Service) -> APIRouter:
 
     @kserve.get("/v2/models/{name}/ready", response_model=s.KServeModelReady, responses=problems())
     async def model_ready(name: Name, call: Call) -> dict[str, Any]:
-        """Say that a model can be asked."""
+        """Confirm that a model is ready."""
         served = call.of(store[name])
         return {"name": served.name, "ready": True, **served.named}
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a request, as `application/problem+json` says it (RFC 9457)."""
+"""Errors of requests, as `application/problem+json` (RFC 9457)."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -11,7 +11,7 @@ _MOST_ERRORS = 10  # that are listed of a body
 
 
 class Problem(Exception):  # noqa: N818  (the standard's word)
-    """An answer that is no success: its status, a sentence, and headers."""
+    """An error to answer with: its status, a sentence, and headers."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> None:
         super().__init__(detail)
@@ -26,7 +26,7 @@ class Problem(Exception):  # noqa: N818  (the standard's word)
 
 
 class ClientGoneError(Exception):
-    """The client has closed its connection before it was answered."""
+    """The client closed its connection before the answer was sent."""
 
 
 def _encodable(value: Any) -> Any:
@@ -38,7 +38,7 @@ def _encodable(value: Any) -> Any:
 
 
 def of_validation(errors: list[dict[str, Any]]) -> Problem:
-    """Return the problem with a body or a query, given what pydantic says of it."""
+    """Return the problem with a body or a query, given the errors of pydantic."""
     if errors[0]["type"] == "json_invalid":
         return Problem(400, f"The body is not JSON: {errors[0]['ctx']['error']}.")
     listed = [
@@ -46,7 +46,7 @@ def of_validation(errors: list[dict[str, Any]]) -> Problem:
         for each in errors[:_MOST_ERRORS]
     ]
     first = f"{listed[0]['where']}: {listed[0]['what']}" if listed[0]["where"] else listed[0]["what"]
-    return Problem(422, f"The request is not as it should be: {first}.", errors=listed)
+    return Problem(422, f"The request is invalid: {first}.", errors=listed)
 
 
 def _place(loc: tuple[Any, ...]) -> tuple[Any, ...]:

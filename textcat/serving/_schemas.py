@@ -1,4 +1,4 @@
-"""What may be sent, and what is answered: read by pydantic, and described in OpenAPI."""
+"""Requests and responses: read by pydantic, and described in OpenAPI."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -21,20 +21,20 @@ class _Sent(BaseModel):
 
 
 class _Choice(_Sent):
-    """Which topics of a document are answered."""
+    """Which topics of a document to return."""
 
-    top: _Top | None = Field(None, description="That many topics, whether above their thresholds or not.")
+    top: _Top | None = Field(None, description="Return this many topics, above their thresholds or not.")
     min_probability: float | None = Field(
         None,
         ge=0,
         le=1,
-        description="The topics of at least this probability, instead of those above their thresholds.",
+        description="Return topics of at least this probability, instead of those above their thresholds.",
     )
-    everything: bool = Field(False, description="All topics.")
+    everything: bool = Field(False, description="Return all topics.")
 
     @property
     def choice(self) -> tuple[int | None, float | None, bool]:
-        """The three; documents with the same can be tagged together."""
+        """The three options; documents that share them can be tagged together."""
         return self.top, self.min_probability, self.everything
 
 
@@ -84,33 +84,35 @@ AnyDocument: TypeAlias = Annotated[
 
 
 class TagText(_Choice, _Text):
-    """A text that is to be tagged."""
+    """A text to tag."""
 
 
 class TagZones(_Choice, _Zones):
-    """A document in zones that is to be tagged."""
+    """A document in zones to tag."""
 
 
 TagRequest: TypeAlias = Annotated[Annotated[TagText, Tag("text")] | Annotated[TagZones, Tag("zones")], _either]
 
 
 class TagBatch(_Choice):
-    """Documents that are to be tagged."""
+    """Documents to tag."""
 
     documents: list[AnyDocument] = Field(min_length=1)
 
 
 class _Explained(_Sent):
-    topics: list[str] | None = Field(None, max_length=100, description="Explain these; else the tags of the document.")
-    n: _Terms = Field(10, description="How many terms for each topic.")
+    topics: list[str] | None = Field(
+        None, max_length=100, description="Topics to explain; by default the tags of the document."
+    )
+    n: _Terms = Field(10, description="Number of terms for each topic.")
 
 
 class ExplainText(_Explained, _Text):
-    """A text whose topics are to be explained."""
+    """A text whose topics to explain."""
 
 
 class ExplainZones(_Explained, _Zones):
-    """A document in zones whose topics are to be explained."""
+    """A document in zones whose topics to explain."""
 
 
 ExplainRequest: TypeAlias = Annotated[
@@ -119,29 +121,27 @@ ExplainRequest: TypeAlias = Annotated[
 
 
 class TopicsQuery(BaseModel):
-    """Which topics of a model are listed."""
+    """Which topics of a model to list."""
 
     model_config = ConfigDict(extra="forbid")
-    query: str = Field("", max_length=1000, description="Topics whose name has this in it.")
+    query: str = Field("", max_length=1000, description="Only topics whose name contains this.")
     offset: int = Field(0, ge=0, le=10**9)
     limit: int = Field(100, ge=1, le=10_000)
 
 
 class TopicQuery(BaseModel):
-    """Which topic is shown."""
+    """Which topic to describe."""
 
     model_config = ConfigDict(extra="forbid")
-    name: str = Field(description="The topic; it may have any characters.", examples=["wheat"])
-    terms: int = Field(20, ge=1, le=1000, description="How many terms.")
+    name: str = Field(description="Name of the topic; it may have any characters.", examples=["wheat"])
+    terms: int = Field(20, ge=1, le=1000, description="Number of terms.")
 
 
 class FileQuery(BaseModel):
-    """What a file is called."""
+    """The name of a file."""
 
     model_config = ConfigDict(extra="forbid")
-    name: str = Field(
-        "", max_length=255, description="Its name, by whose end the format is known.", examples=["a.html"]
-    )
+    name: str = Field("", max_length=255, description="Its name, whose ending tells the format.", examples=["a.html"])
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class _Answer(BaseModel):
 
 
 class ModelAnswer(_Answer):
-    """What a model is."""
+    """A model."""
 
     topics: int
     corpus: str
@@ -164,14 +164,14 @@ class ModelAnswer(_Answer):
 
 
 class LimitsAnswer(BaseModel):
-    """What a request may hold at most."""
+    """The most that a request may hold."""
 
     bytes: int
     documents: int
 
 
 class ModelsAnswer(BaseModel):
-    """The models that are served, and what may be sent to them."""
+    """The served models, and the limits of requests."""
 
     models: list[ModelAnswer]
     limits: LimitsAnswer
@@ -181,14 +181,14 @@ class TopicRow(BaseModel):
     """A topic."""
 
     topic: str = Field(examples=["wheat"])
-    train_size: int = Field(description="Its positive training documents.")
-    threshold: float = Field(description="A document gets the topic if it scores above.")
+    train_size: int = Field(description="Number of its positive training documents.")
+    threshold: float = Field(description="A document gets the topic if its score is above this.")
 
 
 class TopicsAnswer(_Answer):
     """Topics of a model."""
 
-    total: int = Field(description="How many there are that fit the query.")
+    total: int = Field(description="Number of topics that match the query.")
     topics: list[TopicRow]
 
 
@@ -207,10 +207,10 @@ class Curve(BaseModel):
 
 
 class TopicAnswer(_Answer, TopicRow):
-    """What is known of a topic."""
+    """A topic with its terms, quality and curve."""
 
-    terms: list[TermRow] = Field(description="Those of largest weight.")
-    quality: dict[str, Any] | None = Field(description="What was measured after training.")
+    terms: list[TermRow] = Field(description="The terms with the largest weights.")
+    quality: dict[str, Any] | None = Field(description="Its quality as measured after training.")
     curve: Curve | None
 
 
@@ -229,19 +229,19 @@ class Tagged(_Answer):
 
 
 class BatchRow(BaseModel):
-    """The topics of a document of the batch."""
+    """The topics of one document of the batch."""
 
     tags: list[TagRow]
 
 
 class BatchAnswer(_Answer):
-    """The topics of each document, in their order."""
+    """The topics of each document, in the order of the documents."""
 
     results: list[BatchRow]
 
 
 class ExplainAnswer(_Answer):
-    """Why topics were given, or were not."""
+    """Why a document has topics, or has not."""
 
     explanations: list[dict[str, Any]]
 
@@ -253,21 +253,21 @@ class FileAnswer(BaseModel):
 
 
 class ProblemAnswer(BaseModel):
-    """What went wrong, in a sentence, as in RFC 9457."""
+    """An error, explained in a sentence, as in RFC 9457."""
 
     type: str = "about:blank"
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["No model 'x' is served here: `GET /api/v1/models` lists them."])
     request_id: str = Field(examples=["5b0c-1"])
-    errors: list[dict[str, str]] | None = Field(None, description="What is wrong where in the request.")
+    errors: list[dict[str, str]] | None = Field(None, description="Where the request is wrong, and how.")
 
 
 # --- Annif and KServe ------------------------------------------------------------------------------------------------
 
 
 class SuggestQuery(BaseModel):
-    """How many subjects Annif's clients ask for."""
+    """Which subjects Annif's clients ask for."""
 
     limit: int = Field(10, ge=1, le=100_000)
     threshold: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
@@ -275,13 +275,13 @@ class SuggestQuery(BaseModel):
 
 
 class SuggestForm(SuggestQuery):
-    """The form of Annif's clients."""
+    """The form that Annif's clients send."""
 
     text: str
 
 
 class AnnifDocument(BaseModel):
-    """A text of Annif's clients."""
+    """A text that Annif's clients send."""
 
     model_config = ConfigDict(strict=True)
     text: str
@@ -290,14 +290,14 @@ class AnnifDocument(BaseModel):
 
 
 class AnnifBatch(BaseModel):
-    """The texts of Annif's clients."""
+    """The texts that Annif's clients send."""
 
     model_config = ConfigDict(strict=True)
     documents: list[AnnifDocument] = Field(min_length=1)
 
 
 class AnnifBackend(BaseModel):
-    """What works in a project."""
+    """The backend of a project."""
 
     backend_id: str
 
@@ -339,14 +339,14 @@ class AnnifSuggestions(_Answer):
 
 
 class AnnifBatchRow(BaseModel):
-    """The suggested subjects of a text of several."""
+    """The suggested subjects of one of several texts."""
 
     document_id: str | None
     results: list[AnnifSubject]
 
 
 class KServeServer(BaseModel):
-    """What the server is."""
+    """The name and version of the server."""
 
     name: str
     version: str
@@ -366,7 +366,7 @@ class KServeReady(BaseModel):
 
 
 class KServeTensor(BaseModel):
-    """What goes in or comes out."""
+    """An input or output of a model."""
 
     name: str
     datatype: str
@@ -374,7 +374,7 @@ class KServeTensor(BaseModel):
 
 
 class KServeModel(BaseModel):
-    """What a model is, as KServe describes it."""
+    """A model, as KServe describes it."""
 
     name: str
     versions: list[str]
@@ -386,7 +386,7 @@ class KServeModel(BaseModel):
 
 
 class KServeModelReady(BaseModel):
-    """Whether a model can be asked."""
+    """Whether a model is ready."""
 
     name: str
     ready: Literal[True]

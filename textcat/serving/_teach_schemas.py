@@ -1,4 +1,4 @@
-"""What may be sent to teach a topic, and what is answered."""
+"""Requests and responses of `textcat teach`."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -23,24 +23,24 @@ Note: TypeAlias = Annotated[str, Field(max_length=10_000)]
 
 
 class NewTopic(_Sent):
-    """A topic that begins; any of the three may help, and none is needed."""
+    """A new topic; description, query and examples are optional."""
 
     topic: Name
-    description: str = Field("", max_length=100_000, description="What it is about, in a sentence or many.")
-    query: str = Field("", max_length=1000, description="Words that its documents have.")
+    description: str = Field("", max_length=100_000, description="What the topic is about, in one or more sentences.")
+    query: str = Field("", max_length=1000, description="Words that occur in its documents.")
     examples: list[str] = Field([], max_length=1000, description="Ids of documents that belong to it.")
     person: Person = ""
 
 
 class AnswerSent(_Sent):
-    """What a person says of a document."""
+    """A person's answer on a document."""
 
     topic: Name
     position: Position
     answer: Answer
     person: Person = ""
     source: Literal["asked", "search", "list", "settled"] = Field(
-        "asked", description="How the document was come by; what is settled counts in place of people's own answers."
+        "asked", description="How the document was found; a settled answer replaces people's own answers."
     )
     others: dict[Name, Answer] = Field({}, max_length=1000, description="Answers on the document for other topics.")
     note: Note = ""
@@ -48,7 +48,7 @@ class AnswerSent(_Sent):
 
 
 class UndoSent(_Sent):
-    """Whose last answer, or mark, is taken back, and which topic goes on."""
+    """Whose last answer or mark to take back, and the topic to continue with."""
 
     topic: Name
     person: Person = ""
@@ -59,7 +59,7 @@ class MarkSent(_Sent):
 
     topic: Name
     term: str = Field(min_length=1, max_length=1000, examples=["walkout"])
-    speaks_for: bool | None = Field(description="false: against it; null: no longer either.")
+    speaks_for: bool | None = Field(description="false: it speaks against the topic; null: remove the mark.")
     person: Person = ""
 
 
@@ -74,37 +74,37 @@ class OfTopic(_Query):
 
 
 class QuestionQuery(OfTopic):
-    """What is asked for."""
+    """Who asks for a question."""
 
     person: Person = ""
 
 
 class DocumentQuery(_Query):
-    """Which document, and for which topic it is judged."""
+    """Which document, and the topic whose judgements to return."""
 
     position: int = Field(ge=0, le=_MOST)
     topic: str = Field("", max_length=LONGEST_NAME)
 
 
 class EvidenceQuery(OfTopic):
-    """Which document, and of how many terms."""
+    """Which document, and the number of terms."""
 
     position: int = Field(ge=0, le=_MOST)
     n: int = Field(60, ge=1, le=1000)
 
 
 class SearchQuery(_Query):
-    """What is looked for."""
+    """What to search for."""
 
     query: str = Field(max_length=1000)
-    topic: str = Field("", max_length=LONGEST_NAME, description="Answers are those to this topic,")
-    person: str = Field("", max_length=100, description="by this person.")
+    topic: str = Field("", max_length=LONGEST_NAME, description="Return the answers for this topic.")
+    person: str = Field("", max_length=100, description="Return the answers of this person.")
     offset: int = Field(0, ge=0, le=_MOST)
     limit: int = Field(20, ge=1, le=200)
 
 
 class JudgementsQuery(OfTopic):
-    """Which judgements are listed, the last ones first."""
+    """Which judgements to list, the latest first."""
 
     answer: Literal["", "yes", "no", "skip"] = ""
     person: str | None = Field(None, max_length=100)
@@ -113,7 +113,7 @@ class JudgementsQuery(OfTopic):
 
 
 class ProgressQuery(OfTopic):
-    """How much is to be found, and how surely."""
+    """The recall to reach, and the confidence of its estimate."""
 
     target: float = Field(0.95, gt=0, lt=1, allow_inf_nan=False)
     confidence: float = Field(0.95, ge=0.5, lt=1, allow_inf_nan=False)
@@ -127,17 +127,17 @@ class QueueQuery(_Query):
 
 
 class ExportQuery(_Query):
-    """What is exported."""
+    """What to export."""
 
     what: Literal["labels", "corpus", "model", "audit"]
-    topic: str = Field("", max_length=LONGEST_NAME, description="That alone; else all of them.")
+    topic: str = Field("", max_length=LONGEST_NAME, description="Export only this topic; by default all.")
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
 class Counts(BaseModel):
-    """How many documents have been judged for a topic."""
+    """Number of documents with each answer for a topic."""
 
     yes: int
     no: int
@@ -151,12 +151,12 @@ class TaughtTopic(BaseModel):
     description: str
     query: str
     counts: Counts
-    marks: dict[str, bool] = Field(description="Words that were said to speak for it, or (false) against it.")
-    disagreements: int = Field(description="Documents of which people have said different things.")
+    marks: dict[str, bool] = Field(description="Words marked as speaking for the topic (true) or against it (false).")
+    disagreements: int = Field(description="Number of documents on which people disagree.")
 
 
 class QueueRow(BaseModel):
-    """A list of documents that wait to be looked at."""
+    """A list of documents to review."""
 
     name: str
     topic: str
@@ -164,18 +164,18 @@ class QueueRow(BaseModel):
 
 
 class SessionAnswer(BaseModel):
-    """What is taught from, and what."""
+    """The session: its documents, topics, people and lists."""
 
-    session: str = Field(description="Tells the session from others: sent as `If-Match`, others answer 412.")
+    session: str = Field(description="Identifies the session; if it is sent as `If-Match`, other sessions answer 412.")
     documents: int
-    person: str | None = Field(description="The name of the key, where keys are asked for.")
+    person: str | None = Field(description="The name of the key, if keys are needed.")
     people: list[str]
     topics: list[TaughtTopic]
     queues: list[QueueRow]
 
 
 class JudgementRow(BaseModel):
-    """What somebody has said of a document."""
+    """A person's judgement of a document."""
 
     topic: str
     position: int
@@ -189,7 +189,7 @@ class JudgementRow(BaseModel):
 
 
 class DocumentAnswer(BaseModel):
-    """A document, and what has been said of it."""
+    """A document and its judgements."""
 
     position: int
     id: str
@@ -198,28 +198,28 @@ class DocumentAnswer(BaseModel):
 
 
 class QuestionAnswer(BaseModel):
-    """A document that is to be judged, and why."""
+    """A document to judge, and why it was chosen."""
 
     position: int
     id: str
     zones: dict[str, str]
-    rank: int | None = Field(description="Its place by score among those that are open, from 1.")
+    rank: int | None = Field(description="Its rank by score among the documents without an answer, from 1.")
     score: float | None
     why: str = Field(examples=["highest score", "uncertain", "at random", "taken back"])
     n_answers: int
-    answers: dict[str, str] = Field(description="The person's own on the document for other topics.")
-    duplicates: list[str] = Field(description="Documents that are as good as the same, and get the same answer.")
+    answers: dict[str, str] = Field(description="The person's own answers on the document for other topics.")
+    duplicates: list[str] = Field(description="Near-duplicates, which get the same answer.")
 
 
 class NextAnswer(BaseModel):
-    """The next question; null if none is left, or none was asked for."""
+    """The next question; null if no document is left, or no question was asked for."""
 
     question: QuestionAnswer | None
     counts: Counts
 
 
 class UndoAnswer(NextAnswer):
-    """What was taken back: answers, whose document is the question again; or, if there are none, a mark."""
+    """The answers that were taken back, whose document is asked again; if there were none, a mark was taken back."""
 
     undone: list[JudgementRow] | None = Field(description="null: there was nothing to take back.")
 
@@ -231,7 +231,7 @@ class MarksAnswer(BaseModel):
 
 
 class EvidenceAnswer(BaseModel):
-    """The terms of a document by what they add to its score."""
+    """The terms of a document, and what each adds to its score."""
 
     topic: str
     position: int
@@ -241,67 +241,69 @@ class EvidenceAnswer(BaseModel):
 
 
 class FoundRow(BaseModel):
-    """A document that was found."""
+    """A document found by a search."""
 
     position: int
     id: str
     title: str
     text: str
-    answer: Answer | None = Field(description="The person's own,")
-    label: bool | None = Field(description="and what all answers come to.")
+    answer: Answer | None = Field(description="The person's own answer.")
+    label: bool | None = Field(description="The label that all answers give together.")
 
 
 class SearchAnswer(BaseModel):
-    """What was found."""
+    """The documents found by a search."""
 
     total: int | None
     documents: list[FoundRow]
 
 
 class JudgementsAnswer(BaseModel):
-    """Judgements, the last ones first."""
+    """Judgements, the latest first."""
 
     total: int
     judgements: list[JudgementRow]
 
 
 class EstimateAnswer(BaseModel):
-    """How much of a topic has been found; low and high bound the recall at the confidence."""
+    """The estimated recall of a topic; low and high bound it at the confidence."""
 
     rule: str
     recall: float
     low: float
     high: float
     relevant: float
-    more: int | None = Field(description="Answers that are still needed if none of them is yes; null: not known yet.")
+    more: int | None = Field(description="Answers still needed if none of them is yes; null: not known yet.")
 
 
 class ProgressAnswer(BaseModel):
-    """How far a topic is."""
+    """The progress of a topic."""
 
     topic: str
     documents: int
     counts: Counts
-    open: int = Field(description="Documents that are not judged; near-duplicates count once.")
-    found: int = Field(description="Documents of the topic, near-duplicates among them.")
-    at_random: int = Field(description="Answers to questions that were drawn at random.")
-    curve: list[tuple[int, int]] = Field(description="Answers, and what they have found, at up to 400 points.")
+    open: int = Field(description="Documents without an answer; near-duplicates count once.")
+    found: int = Field(description="Documents of the topic, including near-duplicates.")
+    at_random: int = Field(description="Answers on documents that were drawn at random.")
+    curve: list[tuple[int, int]] = Field(
+        description="Number of answers, and of documents found by them, at up to 400 points."
+    )
     target: float
     confidence: float
     estimate: EstimateAnswer | None
-    pace: float | None = Field(description="Answers a minute.")
+    pace: float | None = Field(description="Answers per minute.")
 
 
 class PairRow(BaseModel):
     """How far two people agree."""
 
     people: tuple[str, str]
-    documents: int = Field(description="That both have judged.")
+    documents: int = Field(description="Number of documents that both judged.")
     kappa: float | None
 
 
 class DisagreementRow(BaseModel):
-    """A document of which people have said different things."""
+    """A document on which people disagree."""
 
     position: int
     id: str
@@ -312,21 +314,21 @@ class DisagreementRow(BaseModel):
 class AgreementAnswer(BaseModel):
     """How far people agree on a topic."""
 
-    kappa: float | None = Field(description="Cohen's; of several pairs the mean, weighted by their documents.")
-    agreed: float | None = Field(description="The share of answers that are the same.")
+    kappa: float | None = Field(description="Cohen's kappa; for several pairs the mean, weighted by their documents.")
+    agreed: float | None = Field(description="The fraction of answers that agree.")
     documents: int
     pairs: list[PairRow]
     disagreements: list[DisagreementRow]
 
 
 class QueueEntry(BaseModel):
-    """A document that waits to be looked at."""
+    """A document to review."""
 
     position: int
     id: str
     title: str
-    labelled: bool | None = Field(description="Whether it bore the topic's label where the list was made.")
-    answer: Answer | None = Field(description="The person's own.")
+    labelled: bool | None = Field(description="Whether it had the topic when the list was made.")
+    answer: Answer | None = Field(description="The person's own answer.")
 
 
 class QueueAnswer(BaseModel):

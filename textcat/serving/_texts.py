@@ -1,4 +1,4 @@
-"""The texts of a file that was sent, read by a process of its own: what it takes, and for how long, is limited.
+"""The texts of an uploaded file, read in a separate process with limits on its memory and time.
 
 ``python -m textcat.serving._texts NAME`` reads the file from standard input, and writes its zones as JSON.
 """
@@ -56,7 +56,7 @@ async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
 
 
 def main() -> None:
-    """Read the file that standard input has."""
+    """Read the file from standard input."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))

@@ -1,4 +1,4 @@
-"""Tag what several requests ask for at once: a document alone takes ten times as long as one of many."""
+"""Tag the documents of several requests at once: a document alone takes ten times as long as one of many."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_TAGS = 1 << 18  # of the documents that are tagged together
 
 
 class Work:
-    """What tags documents by one model, for all requests that began with it."""
+    """Tags documents by one model, for all requests that began with this model."""
 
     def __init__(self, tagger: Tagger, on_batch: Callable[[int], object]) -> None:
         self._tagger, self._on_batch = tagger, on_batch
         self._waiting: list[tuple[Any, Choice, asyncio.Future[Tags]]] = []
 
     def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Tags]:
-        """Tag a document together with those that other requests bring in the same moment."""
+        """Tag a document together with those of other requests that arrive at the same moment."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Tags] = loop.create_future()
         if not self._waiting:
@@ -36,7 +36,7 @@ class Work:
         return future
 
     async def tag_all(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
-        """Tag documents of one request, so many at a time that others need not wait for all of them."""
+        """Tag the documents of one request in parts, so that other requests need not wait for all of them."""
         tags: list[Tags] = []
         for part in self._parts(documents, choice):
             tags += self.tags(part, choice)

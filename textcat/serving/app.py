@@ -40,8 +40,8 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_ABOUT = """Tags texts by trained models, and says why. Every answer names the model and its version; errors are
-`application/problem+json`. Of keys given twice in an object, the last counts. No text is taken for a path or a URL."""
+_ABOUT = """Tags texts by trained models, and explains the tags. Every answer names the model and its version; errors
+are `application/problem+json`. If an object has a key twice, the last counts. No text is taken for a path or a URL."""
 _STREAM = {
     "requestBody": {
         "required": False,
@@ -67,18 +67,18 @@ class Application(FastAPI):
     Parameters
     ----------
     title, about : str
-        For the description of its routes.
+        Title and text of the OpenAPI description.
     metrics : Metrics
     limits : Limits, optional
-        What a request may take.
+        Limits of a request.
     keys : Keys, optional
-        Those that open it; without any it is open.
+        The keys that clients may use; without any, no key is needed.
     origins : tuple of str
-        Whose pages may ask.
+        Origins whose pages may send requests.
     log : Log, optional
         By default lines of JSON on standard output.
     rates : Rates, optional
-        How often each client has asked, shared by several processes.
+        Number of requests of each client, shared by several processes.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Application(FastAPI):
             self.router.routes.extend(group.routes)
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return what all requests go through, instead of FastAPI's."""
+        """Return the middleware of all requests, in place of FastAPI's."""
         return Front(self.router, self.metrics, self.log, self.limits, self._keys, self._origins, self._rates)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,7 +132,7 @@ class Application(FastAPI):
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _beside(self) -> None:
-        """Do what is to be done beside requests."""
+        """Run the background tasks of the server."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the description of all routes."""
@@ -160,7 +160,7 @@ class Application(FastAPI):
         return self._description
 
     def page(self, name: str) -> tuple[bytes, bytes]:
-        """Return a file of the page, and its type."""
+        """Return a file of the page, and its content type."""
         try:
             return self._page[name]
         except KeyError:
@@ -175,11 +175,11 @@ class Service(Application):
     store : Store
         The models, loaded.
     labels : mapping of str to str, optional
-        What topics are called.
+        Labels of topics, for Annif's clients.
     check_seconds : float
-        After so many the folders are looked at again.
+        Seconds between looks at the folders, for replaced models.
     **options
-        Of `Application`: limits, keys, origins, log, rates.
+        Options of `Application`: limits, keys, origins, log, rates.
     """
 
     def __init__(
@@ -239,20 +239,23 @@ def _tagging(service: Service) -> APIRouter:
         openapi_extra=_STREAM,
         responses={
             **problems(body=True),
-            200: {"description": "A line for each line.", "content": {"application/x-ndjson": {"schema": {}}}},
+            200: {
+                "description": "A line of JSON for each line sent.",
+                "content": {"application/x-ndjson": {"schema": {}}},
+            },
         },
     )
     async def tag_stream(model: Model, call: Call) -> None:
-        """Tag a stream: a line of JSON for each line of JSON that comes, in their order, as they come.
+        """Tag a stream of JSON lines: answer each with a line of JSON, in the same order, as they arrive.
 
-        A line is as the body of `tag`. One that cannot be read is answered by a line with `error`, and the rest goes
-        on. All of a stream is tagged by the version that it began with.
+        Each line is like the body of `tag`. A line that cannot be read is answered by a line with `error`, and the
+        stream continues. The whole stream is tagged by the version of the model that it began with.
         """
         await _Stream(call.of(store[model]), call).run()
 
     @routes.post("/api/v1/models/{model}/explain", response_model=s.ExplainAnswer, responses=problems(body=True))
     async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
-        """Say why a document has topics, or has not: terms, where they stand, and what they add to the score."""
+        """Explain why a document has topics, or has not: terms, where they occur, and what they add to the score."""
         served: Served = call.of(store[model], 1)
         for topic in body.topics or []:
             served.column_of(topic)
@@ -261,7 +264,7 @@ def _tagging(service: Service) -> APIRouter:
 
     @routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
     async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
-        """Return the texts that a file holds: HTML, mail, Markdown, docx, PDF or plain text, known by its name."""
+        """Return the texts of a file: HTML, mail, Markdown, docx, PDF or plain text, recognised by its name."""
         name = query.name or _texts.NAMES.get(call.kind, "")
         return {"zones": await _texts.of_file(name, await call.data(()), limits.seconds)}
 
@@ -272,7 +275,7 @@ _LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)
 
 
 class _Stream:
-    """A stream of lines that are tagged as they come."""
+    """A stream of lines that are tagged as they arrive."""
 
     def __init__(self, served: Served, call: Call) -> None:
         self._served, self._call, self._limit = served, call, call.front.limits.max_bytes
@@ -281,9 +284,9 @@ class _Stream:
         call, rest = self._call, b""
         kind = call.kind
         if kind not in (b"", _NDJSON, b"application/jsonl", b"application/json"):
-            raise Problem(415, f"The stream is of the type {kind.decode('latin-1')!r:.80}: send application/x-ndjson.")
+            raise Problem(415, f"The stream has the type {kind.decode('latin-1')!r:.80}: send application/x-ndjson.")
         if call.head.get(b"content-encoding", b"identity") != b"identity":
-            raise Problem(415, "A stream is sent plain, without a content encoding.")
+            raise Problem(415, "The stream has a content encoding: send it uncompressed.")
         await call.begin(200, [(b"content-type", _NDJSON)])
         more = True
         while more:
@@ -296,7 +299,9 @@ class _Stream:
             if not more:
                 lines, rest = [*lines, rest], b""
             if len(rest) > self._limit:
-                await call.write(orjson.dumps({"error": f"A line has more than {self._limit:,} bytes."}) + b"\n")
+                await call.write(
+                    orjson.dumps({"error": f"A line has more than {self._limit:,} bytes: send shorter lines."}) + b"\n"
+                )
                 break
             stream = iter([line for line in lines if line.strip()])
             while part := list(islice(stream, _LINES)):
@@ -305,7 +310,7 @@ class _Stream:
         await call.write(b"")
 
     async def _tagged(self, lines: list[bytes]) -> bytes:
-        """Return the lines of answers; those with the same options are tagged together."""
+        """Return the answers to lines; lines with the same options are tagged together."""
         answers: list[dict[str, Any]] = [{} for _ in lines]
         groups: dict[Any, list[tuple[int, Any]]] = {}
         for i, line in enumerate(lines):
@@ -343,12 +348,12 @@ def _models(service: Service) -> APIRouter:
 
     @routes.get("/api/v1/models/{model}", response_model=s.ModelAnswer, responses=problems())
     async def model(model: Model, call: Call) -> Any:
-        """Return what a model is."""
+        """Describe a model."""
         return call.of(store[model]).summary()
 
     @routes.get("/api/v1/models/{model}/topics", response_model=s.TopicsAnswer, responses=problems(422))
     async def topics(model: Model, query: Annotated[s.TopicsQuery, Query()], call: Call) -> dict[str, Any]:
-        """List a model's topics, or those whose name has the query in it."""
+        """List a model's topics, or those whose name contains the query."""
         served: Served = call.of(store[model])
         wanted = query.query.casefold()
         found = [topic for topic in served.tagger.topics if wanted in topic.casefold()]
@@ -357,7 +362,7 @@ def _models(service: Service) -> APIRouter:
 
     @routes.get("/api/v1/models/{model}/topic", response_model=s.TopicAnswer, responses=problems(422))
     async def topic(model: Model, query: Annotated[s.TopicQuery, Query()], call: Call) -> dict[str, Any]:
-        """Return what is known of a topic: its terms, how good it is, and the curve of its probabilities."""
+        """Describe a topic: its terms, its quality, and the curve of its probabilities."""
         served: Served = call.of(store[model])
         j, calibration = served.column_of(query.name), served.tagger.calibration
         quality = served.quality.get(query.name)
@@ -388,13 +393,13 @@ def _topic(served: Served, topic: str) -> dict[str, Any]:
 
 
 def site(service: Application, first: str) -> APIRouter:
-    """Return the routes of the page, whose first file is given, of the counts, and of the description.
+    """Return the routes of the page, of the metrics, and of the OpenAPI description.
 
     Parameters
     ----------
     service : Application
     first : str
-        A file of the page.
+        The file that is served at ``/``.
 
     Returns
     -------

@@ -13,7 +13,7 @@ _PREFIX = "tc_"
 
 
 class Keys:
-    """The keys of a file: lines of a name and `sha256:` with the sum of a key; `#` begins a comment."""
+    """The keys of a file: lines of a name, a space and `sha256:` with the hash of a key; `#` begins a comment."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._sums: list[tuple[str, bytes]] = []
@@ -24,7 +24,7 @@ class Keys:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise TextcatError(
-                f"Cannot read the keys {path}: {reason}; `textcat serve --new-key NAME` makes a line for one."
+                f"Cannot read the keys {path}: {reason}; `textcat serve --new-key NAME` makes a key and its line."
                 f"{similar_files(Path(path))}"
             ) from error
         for number, line in enumerate(lines, start=1):
@@ -34,12 +34,12 @@ class Keys:
                 # The line itself is not shown: it may be a key that was written there by mistake.
                 raise TextcatError(
                     f"Line {number} of the keys {path} is not a name and sha256:…: "
-                    "make one by `textcat serve --new-key NAME`."
+                    "make it with `textcat serve --new-key NAME`."
                 )
             if match:
                 self._sums.append((match[1], bytes.fromhex(match[2])))
         if not self._sums:
-            raise TextcatError(f"The file of keys {path} has none: make one by `textcat serve --new-key NAME`.")
+            raise TextcatError(f"The file of keys {path} has no key: make one with `textcat serve --new-key NAME`.")
 
     def __bool__(self) -> bool:
         return bool(self._sums)
@@ -54,8 +54,10 @@ class Keys:
 
 
 def new_key(name: str) -> tuple[str, str]:
-    """Return a new key of 256 random bits, and the line of it for the file of keys."""
+    """Return a new key of 256 random bits, and its line for the file of keys."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
-        raise TextcatError(f"A key cannot be named {name!r}: take up to 64 letters, digits, dots, dashes, underscores.")
+        raise TextcatError(
+            f"A key cannot be named {name!r}: use up to 64 letters, digits, dots, dashes and underscores."
+        )
     key = _PREFIX + secrets.token_urlsafe(32)  # so random that a fast sum cannot be tried out backwards
     return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"

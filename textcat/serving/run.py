@@ -46,7 +46,7 @@ _SHARED = "PROMETHEUS_MULTIPROC_DIR"
 
 @dataclass
 class Server:
-    """What `serve` needs to know."""
+    """The settings of `textcat serve`."""
 
     folders: Mapping[str, Path]
     host: str = "127.0.0.1"
@@ -61,9 +61,9 @@ class Server:
     stop_seconds: float = 30.0  # for requests that run when the server is to stop
 
     def run(self, on_start: Callable[[str, int], object] = lambda url, n: None) -> int:
-        """Serve until a signal comes; return its number."""
+        """Serve until a signal ends it; return the signal's number."""
         if self.workers > 1 and not hasattr(os, "fork"):
-            raise TextcatError(f"{self.workers} processes cannot share a socket on this system: give --workers 1.")
+            raise TextcatError(f"This system cannot share a socket among {self.workers} processes: give --workers 1.")
         store = Store(self.folders)
         store.load()
         listener = listen(self.host, self.port)
@@ -103,13 +103,13 @@ class Server:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens.
+    """Return a listening socket.
 
     Parameters
     ----------
     host : str
     port : int
-        0: a free one.
+        0: any free port.
 
     Returns
     -------
@@ -132,14 +132,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run_alone(service: Application, listener: socket.socket, stop_seconds: float = 5.0) -> int:
-    """Serve by this process alone until a signal comes.
+    """Serve in this process alone, until a signal ends it.
 
     Parameters
     ----------
     service : Application
     listener : socket
     stop_seconds : float
-        For requests that run when the server is to stop.
+        Seconds that running requests get to end when the server stops.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def _run(
 
 
 class _Acceptor:
-    """What takes connections from the socket: a process that has more than another one lets that go first."""
+    """Accepts connections from the socket; a process that has more than another lets the other accept first."""
 
     def __init__(self, listener: socket.socket, make_protocol: Callable[[], asyncio.Protocol]) -> None:
         self._listener, self._make_protocol, self._loop = listener, make_protocol, asyncio.get_running_loop()
@@ -241,7 +241,7 @@ class _Uvicorn(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at SIGTERM, which is the supervisor's; Ctrl-C is for the supervisor alone."""
+        """End at SIGTERM, which the supervisor sends; Ctrl-C is handled by the supervisor alone."""
         before = {number: signal.getsignal(number) for number in _ENDING}
         signal.signal(signal.SIGTERM, self.handle_exit)
         signal.signal(signal.SIGINT, signal.SIG_IGN if hasattr(os, "fork") else self.handle_exit)
@@ -253,13 +253,13 @@ class _Uvicorn(uvicorn.Server):
 
 
 class _Alone(_Uvicorn):
-    """The server of one process, which ends by Ctrl-C, too."""
+    """The server of one process, which also ends at Ctrl-C."""
 
     ended_by: int = signal.SIGTERM
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at the first signal; but signals are the main thread's alone."""
+        """End at the first signal; only the main thread can handle signals."""
         import threading
 
         if threading.current_thread() is not threading.main_thread():
@@ -308,7 +308,7 @@ class _Protocol(HttpToolsProtocol):
             return
         super().data_received(data)
         if self._in_head and self._head > _HEAD_BYTES and not self.transport.is_closing():
-            self._refuse(431, f"The head of the request has more than {_HEAD_BYTES:,} bytes: send less.")
+            self._refuse(431, f"The header of the request has more than {_HEAD_BYTES:,} bytes: send a shorter one.")
 
     def on_headers_complete(self) -> None:
         self._in_head, self._head = False, 0
@@ -320,12 +320,12 @@ class _Protocol(HttpToolsProtocol):
         self._in_head = True
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(400, "The request is not HTTP/1.1 as it should be.")
+        self._refuse(400, "The request is not valid HTTP/1.1.")
 
     def _late(self) -> None:
         self._timer = None
         if not self.transport.is_closing():
-            self._refuse(408, f"The head of the request has not come within {self.limits.seconds:g} seconds.")
+            self._refuse(408, f"The header of the request did not arrive within {self.limits.seconds:g} seconds.")
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -340,7 +340,7 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Supervisor:
-    """The process that starts the others, and waits for them."""
+    """The process that starts the other processes and waits for them."""
 
     def __init__(self, work: Callable[[int], None], n: int) -> None:
         self._work, self._n = work, n
@@ -388,7 +388,7 @@ class _Supervisor:
         except BaseException:
             import traceback
 
-            self._log.write("error", error="A process of the server has failed.", traceback=traceback.format_exc())
+            self._log.write("error", error="A process of the server failed.", traceback=traceback.format_exc())
         finally:
             os._exit(code)
 
@@ -432,7 +432,7 @@ def cores() -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached from this machine alone."""
+    """Return whether an address can be reached only from this machine."""
     import ipaddress
 
     try:

@@ -1,4 +1,4 @@
-"""The models that are served. A folder that is replaced is taken over, between two requests, without losing one."""
+"""The served models. If a folder is replaced, its model is exchanged between two requests, and none is lost."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Served:
         Parameters
         ----------
         key : str
-            The entry's name,
+            The entry's name.
         value : object
-            and what orjson writes.
+            The entry's value, which orjson can write.
 
         Returns
         -------
@@ -59,14 +59,14 @@ class Served:
         return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
 
     def column_of(self, topic: str) -> int:
-        """Return the column of a topic; a Problem if the model has none such."""
+        """Return the column of a topic; raise a Problem if the model does not have it."""
         try:
             return self.columns[topic]
         except KeyError:
-            raise Problem(404, f"The model has no topic {topic!r:.100}.") from None
+            raise Problem(404, f"The model has no topic {topic!r:.100}: GET …/topics lists them.") from None
 
     def summary(self) -> dict[str, Any]:
-        """Return what the model is, as JSON has it."""
+        """Return a description of the model for JSON."""
         recipe = self.tagger.recipe
         title = recipe.get("title") or recipe.get("learner", {}).get("name", "")
         return {
@@ -88,7 +88,7 @@ class _Folder:
 
 @dataclass(eq=False)
 class Store:
-    """The models by their names, each of a folder."""
+    """Models by name, each loaded from a folder."""
 
     folders: Mapping[str, Path]
     on_load: Callable[[str, str, str], object] = lambda name, outcome, what: None  # "loaded" or "failed", and why
@@ -105,13 +105,13 @@ class Store:
             raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
 
     def load(self) -> None:
-        """Load all models; a TextcatError if one cannot be."""
+        """Load all models; raise a TextcatError if one cannot be loaded."""
         for name, folder in self._folders.items():
             folder.seen = _identity(folder.path)
             self.models[name] = self._loaded(name, folder.path)
 
     async def check(self) -> None:
-        """Take over the folders that have been replaced; of one that cannot be loaded, the old model stays."""
+        """Load the models of replaced folders; if a model cannot be loaded, the old one stays."""
         for name, folder in self._folders.items():
             identity = _identity(folder.path)
             folder.checks += 1
@@ -147,15 +147,19 @@ def _identity(folder: Path) -> Identity:
 
 
 def named_folders(models: list[str]) -> dict[str, Path]:
-    """Return the folders by the names that their models are served by: `NAME=FOLDER`, or the folder's own."""
+    """Return the folders by the names of their models: those of `NAME=FOLDER`, or the folders' own."""
     folders: dict[str, Path] = {}
     for model in models:
         name, equals, folder = model.partition("=")
         if not equals or not _NAME.fullmatch(name) or Path(model).exists():
             folder, name = model, Path(model).expanduser().absolute().name
         if not _NAME.fullmatch(name) or name in (".", ".."):
-            raise TextcatError(f"A model cannot be served as {name!r}: give NAME={folder}, of letters, digits, . _ -")
+            raise TextcatError(
+                f"A model cannot be served as {name!r}: give NAME={folder}, with a NAME of letters, digits, . _ -"
+            )
         if name in folders:
-            raise TextcatError(f"Two models would be served as {name!r}: give one another name, NAME={folder}.")
+            raise TextcatError(
+                f"Two models would be served as {name!r}: give one of them another name by NAME={folder}."
+            )
         folders[name] = Path(folder)
     return folders

@@ -1,4 +1,4 @@
-"""The routes below /api/v1/teach, by which people teach topics of a session, and the process that serves them."""
+"""The routes below /api/v1/teach for teaching the topics of a session, and the process that serves them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from textcat.teaching.session import Session
 
 T = TypeVar("T")
-_ABOUT = """Topics are taught by answers: the document to judge is asked for, and each answer ranks all of them anew.
-Errors are `application/problem+json`."""
+_ABOUT = """Topics are taught by answers: a client asks for the document to judge next, and each answer ranks all
+documents again. Errors are `application/problem+json`."""
 _POINTS = 400  # of a curve
 _TITLE = 120  # characters of a document's name in lists,
 _EXCERPT = 300  # and of its text
@@ -64,18 +64,18 @@ _DOWNLOAD: dict[int | str, dict[str, Any]] = {
 class Teaching(Application):
     """The server of a session, as an ASGI application of one process.
 
-    Answers are taken, and questions asked, by one thread, in the order in which they come; what is only read has
-    another one. So an answer never waits for a slow estimate, and two people's answers never mix.
+    One thread takes answers and asks questions, in the order of the requests; requests that only read have another
+    thread. So an answer never waits for a slow estimate, and two people's answers never mix.
 
     Parameters
     ----------
     session : Session
     queues : sequence of Queue
     hosts : tuple of str
-        Names by which the server may be asked, besides addresses and `localhost`.
+        Host names that requests may use, besides addresses and `localhost`.
     limits : Limits, optional
     keys : Keys, optional
-        Those that open it; a key's name is then the person.
+        The keys that clients may use; a key's name is then the person.
     log : Log, optional
     """
 
@@ -96,15 +96,15 @@ class Teaching(Application):
         self.add(_teaching(self), _reading(self), site(self, "teach.html"))
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return what all requests go through: `Front`, and before it a look at who sent the page that asks."""
+        """Return the middleware of all requests: `Front`, after a check of where the asking page comes from."""
         return _Guard(self._hosts, self.session.tag, self.router, self.metrics, self.log, self.limits, self._keys)
 
     async def _change(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call what changes the session, or asks for a question, after all such calls before."""
+        """Call a function that changes the session or asks for a question, after all earlier calls of this kind."""
         return await self._called(self._answering, function, *arguments)
 
     async def _look(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call what only reads the session, beside those."""
+        """Call a function that only reads the session, at the same time as those that change it."""
         return await self._called(self._reading, function, *arguments)
 
     async def _called(self, executor: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any) -> T:
@@ -114,15 +114,15 @@ class Teaching(Application):
             raise Problem(507 if isinstance(error.__cause__, OSError) else 409, str(error)) from None
 
     def close(self) -> None:
-        """End when all that has begun is done."""
+        """End when all running calls are done."""
         self._answering.shutdown()
         self._reading.shutdown()
 
 
 class _Guard(Front):
-    """Lets no page of another site ask: a name that was bent to this machine, and requests that cross sites.
+    """Refuses requests from pages of other sites: cross-site requests, and DNS rebinding.
 
-    Nor may a page that was left open, and is of another session than is served now at the same address.
+    It also refuses requests from a page that is still open, but shows an earlier session at the same address.
     """
 
     def __init__(self, hosts: tuple[str, ...], tag: str, *arguments: Any) -> None:
@@ -133,15 +133,17 @@ class _Guard(Front):
         host = call.head.get(b"host", b"").decode("latin-1")
         name = _without_port(host)
         if not (name in self._hosts or _is_address(name) or name == "localhost" or name.endswith(".localhost")):
-            raise Problem(421, f"This server is not {host!r:.80}: ask it by its address, or start it with --host NAME.")
+            raise Problem(421, f"This server is not {host!r:.80}: use its address, or start it with --host NAME.")
         crosses = call.head.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none")
         origin = call.head.get(b"origin")
         if call.scope["method"] not in ("GET", "HEAD"):
             crosses |= origin is not None and origin.decode("latin-1").partition("://")[2] != host
         if crosses and call.scope["path"].startswith("/api/"):
-            raise Problem(403, "A page of another site asks: only the server's own page may, and programs.")
+            raise Problem(
+                403, "The request comes from a page of another site: use the server's own page, or a program."
+            )
         if call.head.get(b"if-match", self._tag) != self._tag:
-            raise Problem(412, "Another session is taught here now than the one that the page shows: load it anew.")
+            raise Problem(412, "The server now has another session than this page: reload the page.")
         super()._admit(call)
 
 
@@ -159,9 +161,9 @@ def _is_address(name: str) -> bool:
 
 
 async def _check_json(call: Call) -> None:
-    """Refuse a body that does not say it is JSON: that, no page of another site can send unasked."""
+    """Refuse a body that is not declared as JSON; no page of another site can send JSON without a preflight."""
     if call.kind != JSON:
-        raise Problem(415, "The body does not say that it is JSON: send Content-Type: application/json.")
+        raise Problem(415, "The body is not declared as JSON: send Content-Type: application/json.")
 
 
 # --- what changes the session ----------------------------------------------------------------------------------------
@@ -185,12 +187,12 @@ def _teaching(service: Teaching) -> APIRouter:
 
     @routes.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=problems(403, 409, 412, 421, 422))
     async def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
-        """Return the document that is to be judged next."""
+        """Return the document to judge next."""
         return await service._change(_next, session, query.topic, _person(call, query.person))
 
     @routes.post("/api/v1/teach/answer", response_model=s.NextAnswer, responses=changing)
     async def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
-        """Take an answer, rank all documents anew, and return the next question. What was answered is on the disk."""
+        """Save an answer to disk, rank all documents again, and return the next question."""
         await _check_json(call)
         person = _person(call, body.person)
 
@@ -208,7 +210,7 @@ def _teaching(service: Teaching) -> APIRouter:
 
     @routes.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=changing)
     async def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
-        """Take back a person's last answer to a topic; its document is the question again."""
+        """Take back a person's last answer for a topic, and ask about its document again."""
         await _check_json(call)
         person = _person(call, body.person)
 
@@ -226,7 +228,7 @@ def _teaching(service: Teaching) -> APIRouter:
 
     @routes.post("/api/v1/teach/mark", response_model=s.MarksAnswer, responses=changing)
     async def mark(body: s.MarkSent, call: Call) -> dict[str, Any]:
-        """Say that a word speaks for a topic, or against it: the next question is chosen by it, too."""
+        """Mark a word as speaking for a topic or against it, which also affects the choice of the next question."""
         await _check_json(call)
         person = _person(call, body.person)
 
@@ -249,7 +251,7 @@ def _reading(service: Teaching) -> APIRouter:
 
     @routes.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 412, 421))
     async def about(call: Call) -> dict[str, Any]:
-        """Return the topics that are taught, and how many documents there are."""
+        """Return the topics of the session and the number of documents."""
         return {
             "session": session.tag,
             "person": call.key or None,
@@ -258,7 +260,7 @@ def _reading(service: Teaching) -> APIRouter:
 
     @routes.get("/api/v1/teach/document", response_model=s.DocumentAnswer, responses=of_query)
     async def document(query: Annotated[s.DocumentQuery, Query()]) -> dict[str, Any]:
-        """Return a document, and what has been said of it for a topic."""
+        """Return a document and its judgements for a topic."""
 
         def read() -> dict[str, Any]:
             _check_positions(session, [query.position])
@@ -270,7 +272,7 @@ def _reading(service: Teaching) -> APIRouter:
 
     @routes.get("/api/v1/teach/evidence", response_model=s.EvidenceAnswer, responses=of_query)
     async def evidence(query: Annotated[s.EvidenceQuery, Query()]) -> dict[str, Any]:
-        """Return the words by which a document is ranked: where they stand, and what they add to its score."""
+        """Return the words by which a document is ranked: where they occur, and what they add to its score."""
 
         def read() -> dict[str, Any]:
             _check_topic(session, query.topic)
@@ -289,7 +291,7 @@ def _reading(service: Teaching) -> APIRouter:
 
     @routes.get("/api/v1/teach/judgements", response_model=s.JudgementsAnswer, responses=of_query)
     async def judgements(query: Annotated[s.JudgementsQuery, Query()]) -> dict[str, Any]:
-        """List what has been judged, the last judgement first."""
+        """List the judgements of a topic, the latest first."""
 
         def read() -> dict[str, Any]:
             found = [
@@ -314,7 +316,7 @@ def _reading(service: Teaching) -> APIRouter:
 
     @routes.get("/api/v1/teach/agreement", response_model=s.AgreementAnswer, responses=of_query)
     async def agreement(query: Annotated[s.OfTopic, Query()]) -> dict[str, Any]:
-        """Return how far people agree, and the documents of which they have said different things."""
+        """Return how far people agree, and the documents on which they disagree."""
 
         def read() -> dict[str, Any]:
             _check_topic(session, query.topic)
@@ -324,12 +326,12 @@ def _reading(service: Teaching) -> APIRouter:
 
     @routes.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=of_query)
     async def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]:
-        """Return a list of documents that wait to be looked at."""
+        """Return a list of documents to review."""
         return await service._look(_queue, session, service.queues, query.name, _person(call, query.person))
 
     @routes.get("/api/v1/teach/export", response_model=None, responses={**of_query, **_DOWNLOAD})
     async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
-        """Download the labels as JSON Lines, a corpus to train on, a trained model, or the log of all that was done."""
+        """Download the labels as JSON Lines, a corpus to train on, a trained model, or the log of all actions."""
         name, kind = _EXPORTS[query.what]
         making = asyncio.ensure_future(service._look(_export, session, query.what, query.topic))
         while not making.done():
@@ -349,14 +351,14 @@ def _person(call: Call, given: str) -> str:
 
 def _check_topic(session: Session, name: str) -> None:
     if name not in session.topics():
-        raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists those that are.")
+        raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists the topics.")
 
 
 def _check_positions(session: Session, positions: Iterable[int]) -> None:
     n = len(session.pool)
     for position in positions:
         if position >= n:
-            raise Problem(404, f"There is no document at position {position:,}: the archive has {n:,}.")
+            raise Problem(404, f"There is no document at position {position:,}: the archive has {n:,}, counted from 0.")
 
 
 def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dict[str, Any]:
@@ -375,7 +377,7 @@ def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dic
 
 
 def _zones(zones: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts that are not empty, as JSON can hold them."""
+    """Return the texts that are not empty, without characters that JSON cannot hold."""
     return {name: _plain(text) for name, text in zones.items() if text}
 
 
@@ -503,7 +505,7 @@ def _queue(session: Session, given: Sequence[Queue], wanted: str, person: str) -
                 for (position, labelled), answer in zip(queue.documents, own, strict=True)
             ]
             return {"name": queue.name, "topic": queue.topic, "documents": documents}
-    raise Problem(404, f"There is no list {wanted!r:.80}: GET /api/v1/teach names those that there are.")
+    raise Problem(404, f"There is no list {wanted!r:.80}: GET /api/v1/teach names the lists.")
 
 
 def _export(session: Session, what: str, topic: str) -> bytes:
@@ -540,7 +542,7 @@ def serve(
     log_requests: bool = False,
     on_start: Callable[[str], object] = lambda url: None,
 ) -> int:
-    """Serve a session until a signal comes.
+    """Serve a session until a signal ends it.
 
     Parameters
     ----------
@@ -548,14 +550,14 @@ def serve(
     host : str
         Address to listen on.
     port : int
-        0: a free one.
+        0: any free port.
     queues : sequence of Queue
     open_browser : bool
         Whether to open the page in a browser.
     path : str
-        What follows the page's address in the browser, such as ``#view=topics``.
+        Appended to the page's address in the browser, such as ``#view=topics``.
     keys : Keys, optional
-        Those that open it; a key's name is then the person.
+        The keys that clients may use; a key's name is then the person.
     limits : Limits, optional
     log_requests : bool
         Whether a line is written for each request.

@@ -47,7 +47,7 @@ function wrong(error, again = null) {
   const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page made a mistake"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
   state.lost = error instanceof Problem && !error.status;
   if (error.status === 401) parts.push(keyForm());
-  else if (error.status === 412) parts.push(node("button", { type: "button", onclick: () => location.reload() }, "Load the page anew"));
+  else if (error.status === 412) parts.push(node("button", { type: "button", onclick: () => location.reload() }, "Reload the page"));
   else if (again) parts.push(node("button", { type: "button", onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
   if (!(error instanceof Problem)) console.error(error);
   message($("error"), true, ...parts);
