@@ -444,7 +444,7 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(run, model, p
         arguments = [model, pets] if command == "tag" else [pets]
         run(command, *arguments, *(() if column == "text" else ("--text-field", column)))
         assert (run.code, run.out) == (1 if command != "tag" else run.code, "")
-        assert f"has no column '{column}' (but nr, headline, abstract, labels)" in run.err
+        assert f"has no column '{column}' (only nr, headline, abstract, labels)" in run.err
 
 
 def test_encoding_quotes_lines_and_format_are_options_of_training_and_of_tagging(run, pets):

@@ -49,9 +49,7 @@ def test_where_the_first_line_has_no_uri_the_format_must_be_named(tmp_path):
         open_corpus(source)
     assert isinstance(tagged(source)[0], Rejection)
     assert [item.zones["body"] for item in tagged(source, format="annif")] == ["No subject", "Tin rose", "only tagged"]
-    with pytest.raises(
-        TextcatError, match=r"news\.tsv: line 3 has no tab, behind which the URIs of its subjects stand"
-    ):
+    with pytest.raises(TextcatError, match=r"news\.tsv: line 3 has no tab followed by the URIs of its subjects"):
         open_corpus(source, settings=InputSettings(format="annif"))
 
 
@@ -76,7 +74,7 @@ TEXTS = {"1_txt": "Tin", "1_tsv": "<http://e.org/1>\ttin\n", "2_txt": "Gold", "2
 def test_a_text_without_a_list_of_subjects_is_told(tmp_path):
     write(tmp_path, **TEXTS, **{"3_txt": "Lead"})
     with pytest.raises(
-        TextcatError, match=r"3\.txt has no 3\.tsv or \.key beside it, as other texts have: add it with"
+        TextcatError, match=r"3\.txt has no 3\.tsv or \.key next to it, as other texts have: add one with"
     ):
         open_corpus(tmp_path)
     write(tmp_path, **{"3_tsv": ""})
@@ -109,7 +107,7 @@ def test_a_table_called_as_a_text_is_no_list_of_subjects(tmp_path):
 def test_a_list_of_subjects_alone_is_no_input(tmp_path):
     write(tmp_path, **TEXTS)
     (rejection,) = tagged(tmp_path / "1.tsv")
-    assert "lists the subjects of a text: name the folder that both are in, or the text" in rejection.reason
+    assert "lists the subjects of a text: name the folder that holds both, or the text" in rejection.reason
     with pytest.raises(TextcatError, match="lists the subjects of a text: name the folder"):
         open_corpus(tmp_path / "1.tsv")
 

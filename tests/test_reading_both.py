@@ -338,7 +338,7 @@ def test_fields_are_mapped_for_every_format_that_has_them(tmp_path, form):
 def test_a_field_that_is_not_there_is_refused_with_those_that_are(tmp_path, form, setting, option):
     path = write(tmp_path, form, ABSTRACTS)
     value = ("abstract", "nosuch") if setting == "text_fields" else "nosuch"
-    known = r"'nosuch' \(but headline, abstract, note, codes, part, nr\): name the .* with "
+    known = r"'nosuch' \(only headline, abstract, note, codes, part, nr\): name the .* with "
     with pytest.raises(TextcatError, match=known + option):
         open_corpus(path, settings=InputSettings(**{**MAPPED, setting: value}))
     how = InputSettings(**{**MAPPED, setting: value})
@@ -350,13 +350,13 @@ def test_a_field_that_is_not_there_is_refused_with_those_that_are(tmp_path, form
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
 def test_a_table_with_title_and_abstract_is_not_read_by_its_title_alone(tmp_path, form):
     path = write(tmp_path, form, {"title": "Tin up", "abstract": "Tin rose.", "topics": "tin"})
-    sentence = r"has no column 'text' \(but title, abstract, topics\): name the texts' with --text-field"
+    sentence = r"has no column 'text' \(only title, abstract, topics\): name the texts' column with --text-field"
     with pytest.raises(TextcatError, match=sentence):
         open_corpus(path)
     (fault,) = [
         item for batch in _read_batches(_find([path], InputSettings()), InputSettings()) for item in batch.blocks
     ]
-    assert "has no column 'text' (but title, abstract, topics)" in fault.reason
+    assert "has no column 'text' (only title, abstract, topics)" in fault.reason
     assert trained_on(path, text_fields=("title", "abstract"))[0] == [("Tin up", "Tin rose.")]
 
 
@@ -369,7 +369,7 @@ def test_whole_numbers_are_names_of_topics(tmp_path, form, label):
 def test_quotes_may_be_ordinary_characters(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text('text\ttopics\n"Tin rose\ttin\n5" of tin"\ttin\n', encoding="utf-8")
-    with pytest.raises(TextcatError, match=r"a\.tsv: the row of line 2 is no row of values"):
+    with pytest.raises(TextcatError, match=r"a\.tsv: the row of line 2 has wrong quotes"):
         open_corpus(path)
     assert trained_on(path, quotes=False)[0] == [("", '"Tin rose'), ("", '5" of tin"')]
     assert tagged(path, quotes=False, block_bytes=5) == [("", '"Tin rose'), ("", '5" of tin"')]

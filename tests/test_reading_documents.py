@@ -186,23 +186,23 @@ ENTITIES = (
 @pytest.mark.parametrize(
     ("name", "data", "sentence"),
     [
-        ("a.pdf", locked(pdf("Tin"), "secret", None, "AES-256"), "is encrypted and not read: save it without its pass"),
-        ("a.pdf", pdf(), "has no text, as scanned pages have none"),
-        ("a.pdf", pdf("Tin")[:3000], r"is no PDF that can be read \(.*\): mend it"),
-        ("a.pdf", b"", r"is no PDF that can be read \(.*\): mend it"),
-        ("a.pdf", drawn(b" " * (40 << 20)), r"is no PDF that can be read \(.*Limit.*\): mend it"),
-        ("a.docx", word("Tin")[:5000], r"is no \.docx that can be read \(File is not a zip file\): mend it"),
+        ("a.pdf", locked(pdf("Tin"), "secret", None, "AES-256"), "is encrypted: save it without its pass"),
+        ("a.pdf", pdf(), "has no text, like scanned pages"),
+        ("a.pdf", pdf("Tin")[:3000], r"is not a readable PDF \(.*\): repair it"),
+        ("a.pdf", b"", r"is not a readable PDF \(.*\): repair it"),
+        ("a.pdf", drawn(b" " * (40 << 20)), r"is not a readable PDF \(.*Limit.*\): repair it"),
+        ("a.docx", word("Tin")[:5000], r"is not a readable \.docx \(File is not a zip file\): repair it"),
         ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is encrypted, or in Word's format before 2007"),
         ("a.docx", BOMB, "unpacks to"),
-        ("a.docx", changed(word("Tin"), lambda name, data: b"<a>" * 9999), r"is no \.docx that can be read"),
-        ("a.html", b"<p>Tin\0", r"has a NUL byte \(byte 6\), so it is no HTML"),
-        ("a.eml", b"Tin rose.", "begins with no header, so it is no mail"),
+        ("a.docx", changed(word("Tin"), lambda name, data: b"<a>" * 9999), r"is not a readable \.docx"),
+        ("a.html", b"<p>Tin\0", r"has a NUL byte \(byte 6\), so it is not HTML"),
+        ("a.eml", b"Tin rose.", "does not begin with a header, so it is not a mail"),
         ("a.eml", b"Subject: a\0", r"has a NUL byte \(byte 10\)"),
         ("a.txt", b"caf\xe9", r"is not utf-8 \(byte 3\): save it as UTF-8"),
-        ("a.txt", b"a" * ((16 << 20) + 1), "has more than 16777216 bytes and is not read"),
-        ("a.jsonl", b"{}", "is no document: give HTML"),
-        ("a.zip", b"PK", "is no document: give HTML"),
-        ("a.pdf.gz", b"", "is no document: give HTML"),
+        ("a.txt", b"a" * ((16 << 20) + 1), "has more than 16777216 bytes, the most that a record may have"),
+        ("a.jsonl", b"{}", "is not a document: give HTML"),
+        ("a.zip", b"PK", "is not a document: give HTML"),
+        ("a.pdf.gz", b"", "is not a document: give HTML"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_sentence(name, data, sentence):
@@ -213,7 +213,7 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(name, data, sentence):
 def test_a_pdf_that_draws_more_than_can_be_meant_is_refused(monkeypatch):
     monkeypatch.setattr("textcat.reading.formats.pdf._OPERATIONS", 1000)
     with pytest.raises(
-        TextcatError, match=r"^a\.pdf draws more than 1,000 things, which is more than is read: take it"
+        TextcatError, match=r"^a\.pdf has more than 1,000 drawing operations, the most that are read: split it"
     ):
         text_of_file("a.pdf", drawn(b"0 0 m\n" * 100, 11))
     monkeypatch.setattr("textcat.reading.formats.pdf._PAGES", 5)
@@ -264,7 +264,7 @@ def test_without_the_extra_such_files_are_rejected_with_how_to_install_it(tmp_pa
     monkeypatch.setitem(sys.modules, library, None)
     (tmp_path / name).write_bytes(data)
     (tmp_path / "b.txt").write_text("Tin")
-    sentence = "needs a package that is not installed: run `pip install 'textcat-margin[documents]'`, then start anew"
+    sentence = "needs a package that is not installed: run `pip install 'textcat-margin[documents]'`, then start again"
     missing, text = rejections(tmp_path)
     assert isinstance(missing, Rejection)
     assert missing.reason == f"The file {sentence}."
@@ -294,7 +294,7 @@ def test_in_a_folder_per_topic_files_are_texts_unless_they_can_be_none(tmp_path)
     as_text = open_corpus(tmp_path, settings=InputSettings(format="text"))
     assert [one.zones["body"] for one in as_text.train] == ["Gold", "<p>Gold", "Tin", "<p>Tin"]
     (tmp_path / "tin" / "5.pdf").write_bytes(pdf())
-    with pytest.raises(TextcatError, match=r"tin/5\.pdf in .* has no text, as scanned pages have none"):
+    with pytest.raises(TextcatError, match=r"tin/5\.pdf in .* has no text, like scanned pages"):
         open_corpus(tmp_path)
 
 

@@ -80,13 +80,13 @@ def test_fields_may_have_other_names():
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b'{"text": "Tin"', "Line 3 is not valid JSON (Expecting ',' delimiter at column 15): mend it."),
+        (b'{"text": "Tin"', "Line 3 is not valid JSON (Expecting ',' delimiter at column 15): correct it."),
         (b"[1]", 'Line 3 holds [1]: it must be a JSON object, such as {"text": "…"}.'),
         (b'{"id": 1}', "Line 3 has no text: give it 'text', or 'title' and 'body', or name the field that holds it."),
         (b'{"text": 1}', "Line 3 has the text 1: it must be a string."),
         (b'{"text": "", "id": true}', "Line 3 has the id true: it must be a string."),
         (b'{"text": "caf\xe9"}', "Line 3 is not utf-8 (byte 34): name its encoding with --encoding."),
-        (b'{"text": "\0"}', "Line 3 has a NUL byte (byte 31), so it is no text in utf-8: leave it out, or convert it."),
+        (b'{"text": "\0"}', "Line 3 has a NUL byte (byte 31), so it is not text in utf-8: leave it out or convert it."),
         (b"[" * 100_000, "Line 3 is not valid JSON (maximum recursion depth exceeded"),
     ],
 )
@@ -177,7 +177,7 @@ def test_an_array_that_is_cut_off_is_told_from_a_whole_one(place, block):
     assert place("json", b"[]", block_bytes=block) == []
     assert outcome(place("json", b'\n{"text": "no array"}', block_bytes=block)) == [1]
     (fault,) = place("json", b"\xef\xbb\xbf[ ", block_bytes=block)
-    reason = "The array ends without ], so that objects may be missing: look whether the file is whole."
+    reason = "The array ends without ], so objects may be missing: check whether the file is complete."
     assert fault == Rejection("a", 1, reason, 0, 5)
 
 
@@ -319,7 +319,7 @@ def test_a_quote_that_nothing_closes_costs_a_line_if_rows_follow_it_and_else_the
     rows = "".join(f"{i},Tin rose by {i}\n" for i in range(1000))
     found = place("csv", f'id,text\n7,"open\n{rows}'.encode(), max_bytes=5000, block_bytes=500)
     assert isinstance(found[0], Rejection)
-    assert found[0].reason == "The record has a quote that is not closed within 5000 bytes: mend it."
+    assert found[0].reason == "The record has a quote that is not closed within 5000 bytes: close it."
     assert len(found) == 1001
     long = '8,"' + "a long text\n" * 1000 + '"\n'
     found = place("csv", f"id,text\n1,Tin\n{long}2,Tin\n".encode(), max_bytes=5000, block_bytes=500)
@@ -330,11 +330,11 @@ def test_a_quote_that_nothing_closes_costs_a_line_if_rows_follow_it_and_else_the
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        (b"id,body2", "The file has no column 'text' (but id, body2): name the texts' with --text-field."),
+        (b"id,body2", "The file has no column 'text' (only id, body2): name the texts' column with --text-field."),
         (b"id,text,text", "The file has 2 columns 'text': rename all but one."),
-        (b'id,"te"xt', "The file has no column 'text' (its header is no row of values, ',' expected after '\"': mend"),
+        (b'id,"te"xt', "The file has no column 'text' (its header has wrong quotes (',' expected after '\"'): correct"),
         (b"id,t\xe9xt", "The file is not utf-8 (byte 4): name its encoding with --encoding."),
-        (b"x" * 10_000, "The file has a header of more than 5002 bytes, which is not read."),
+        (b"x" * 10_000, "The file has a header of more than 5002 bytes: check that it is a table."),
     ],
 )
 def test_a_file_without_a_usable_header_is_one_rejection(place, head, reason):
@@ -352,7 +352,7 @@ def test_columns_are_found_by_name_and_a_row_must_have_all(place):
     data = b'\xef\xbb\xbf\n"x"; body ;title;id\r\n1;rose;Tin;7\r\n\r\n1;2\r\n;;;\r\n'
     found = place("csv", data)
     assert found[0] == Record("7", "a", 3, {"title": "Tin", "body": "rose"})
-    assert found[1].reason == "The row of line 5 has 2 values where the header has 4: mend it."
+    assert found[1].reason == "The row of line 5 has 2 values where the header has 4: correct it."
     assert found[2] == Record("a:6", "a", 6, {"body": ""})
     assert place("csv", b"") == place("csv", b"\n \n") == place("csv", b"id,text\n") == []
     assert place("tsv", b"id\ttext\n1\tTin, ore\n")[0].zones == {"body": "Tin, ore"}
@@ -389,9 +389,9 @@ def test_a_story_that_is_broken_harms_no_other(place):
     assert outcome(found) == [1, -2, 3, -4, 4, -5]
     assert [record.id for record in found if isinstance(record, Record)] == ["1", "3", "4"]
     assert found[1].reason == (
-        "Story 2 cannot be read (story 2 is cut off before </REUTERS>: mend the file or fetch it again)."
+        "Story 2 cannot be read (story 2 is cut off before </REUTERS>: correct the file or fetch it again)."
     )
-    assert found[3].reason == "Story 4 has text before it that belongs to no story: mend the file."
+    assert found[3].reason == "Story 4 has text before it that belongs to no story: correct the file."
     assert data[found[1].offset :][: found[1].length] == cut
 
 
@@ -399,7 +399,7 @@ def test_a_story_that_is_too_long_is_passed_over(place):
     long = STORY.format(2).replace("Tin", "tin " * 5000)
     found = place("reuters", (STORY.format(1) + long + STORY.format(3)).encode(), block_bytes=100, max_bytes=5000)
     assert outcome(found) == [1, -2, 3]
-    assert "is not read, as a record may have 5000 at most" in found[1].reason
+    assert "but a record may have at most 5000" in found[1].reason
     open_end = long.replace("</REUTERS>", "")
     found = place("reuters", (STORY.format(1) + open_end + STORY.format(3)).encode(), block_bytes=100, max_bytes=5000)
     assert outcome(found) == [1, -2, 3]
@@ -416,7 +416,7 @@ NEWS = (
 def test_a_story_of_rcv1_is_a_file(place):
     assert place("rcv1", NEWS.encode()) == [Record("2286", "a", 1, {"title": "Tin", "body": "rose"})]
     (fault,) = place("rcv1", NEWS[:-5].encode())
-    assert fault.reason.startswith("The file is no story of RCV1 (")
+    assert fault.reason.startswith("The file is not a story of RCV1 (")
     assert (fault.position, fault.offset, fault.length) == (1, 0, len(NEWS) - 5)
     assert isinstance(place("rcv1", b"")[0], Rejection)
 
@@ -427,7 +427,7 @@ def test_a_text_is_a_file_without_a_mark_at_its_start(place):
     assert place("text", "\ufeffTin".encode("utf-16"), encoding="utf-16")[0].zones["body"].endswith("Tin")
     assert place("text", b"T\xe9n")[0].reason == "The file is not utf-8 (byte 1): name its encoding with --encoding."
     assert "The file has a NUL byte (byte 1)" in place("text", b"T\0n")[0].reason
-    assert "has more than 2 bytes and is not read" in place("text", b"Tin", max_bytes=2)[0].reason
+    assert "has more than 2 bytes, the most that a record may have" in place("text", b"Tin", max_bytes=2)[0].reason
 
 
 # Mail
@@ -533,7 +533,7 @@ def test_what_is_made_to_take_long_takes_no_longer_than_other_texts(form, data):
             FROM + b"Subject: " + b"Tin " * 20_000 + b"\n\nx",
             "Message 1 has a Subject of more than 65,536 bytes: shorten it.",
         ),
-        (FROM + b"\nCaf\xe9", "Message 1 has a text that is not utf-8 (its byte 3): mend what it declares."),
+        (FROM + b"\nCaf\xe9", "Message 1 has a text that is not utf-8 (its byte 3): correct its declared charset."),
         (FROM + b"\nTin\0", f"Message 1 has a NUL byte (byte {len(FROM) + 4}): leave it out."),
         (b"Subject: x\n\nx", "Message 1 does not start with a line such as"),
     ],
@@ -607,10 +607,13 @@ def test_texts_that_are_no_utf8_are_rejected_alone(place):
     [
         (
             {"id": ["1"], "note": ["Tin"]},
-            "The file has no column 'text' (but id, note): name the texts' with --text-field.",
+            "The file has no column 'text' (only id, note): name the texts' column with --text-field.",
         ),
-        ({"text": [1]}, "The file has int64 in the column 'text', which is no text: name another one."),
-        ({"text": ["a"], "id": [1.5]}, "The file has double in the column 'id', which is no text: name another one."),
+        ({"text": [1]}, "The file has int64 in the column 'text', which is not text: name another column."),
+        (
+            {"text": ["a"], "id": [1.5]},
+            "The file has double in the column 'id', which is not text: name another column.",
+        ),
     ],
 )
 def test_a_table_without_texts_is_one_rejection(place, table, reason):

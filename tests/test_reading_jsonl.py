@@ -65,8 +65,8 @@ def test_fields_may_have_other_names():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"a', r"is not valid JSON \(Unterminated string starting at column 2\): mend it"),
-        ("{", r"is not valid JSON \(Expecting property name enclosed in double quotes at column 2\): mend it"),
+        ('{"a', r"is not valid JSON \(Unterminated string starting at column 2\): correct it"),
+        ("{", r"is not valid JSON \(Expecting property name enclosed in double quotes at column 2\): correct it"),
         ("[1]", r"holds \[1\]: it must be a JSON object"),
         ("{}", r"has no text: give it 'text', or 'title' and 'body', or name the field that holds it"),
         ('{"text": 3}', "has the text 3: it must be a string"),
@@ -166,5 +166,5 @@ def test_zstandard_is_asked_for_where_its_package_is_not(tmp_path, monkeypatch):
     zstandard = pytest.importorskip("zstandard")
     (tmp_path / "mail.jsonl.zst").write_bytes(zstandard.compress(LINES.encode()))
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(TextcatError, match=r"is compressed by Zstandard: run `pip install 'textcat-margin\[zst\]'`"):
+    with pytest.raises(TextcatError, match=r"is compressed with Zstandard: run `pip install 'textcat-margin\[zst\]'`"):
         list(read("jsonl", tmp_path / "mail.jsonl.zst"))

@@ -165,7 +165,7 @@ def test_the_declared_encoding_counts_unless_another_is_given():
     assert "café" in parse(STORY.encode("latin-1")).zones["body"]
     utf8 = STORY.replace("iso-8859-1", "utf-8")
     assert "café" in parse(utf8.encode("utf-8")).zones["body"]
-    with pytest.raises(TextcatError, match=r"2286newsML.xml in .*rcv1 is no story .* name its encoding with"):
+    with pytest.raises(TextcatError, match=r"2286newsML.xml in .*rcv1 is not a story .* name its encoding with"):
         parse(utf8.encode("latin-1"))
     assert "café" in parse(utf8.encode("latin-1"), encoding="latin-1").zones["body"]
 
@@ -179,7 +179,7 @@ THIEF = '<!DOCTYPE newsitem [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
 def test_entities_are_refused_in_every_encoding(declaration, encoding):
     evil = STORY.replace("<newsitem", f"{declaration}<newsitem").replace("Tin rose", "&a; rose")
     evil = evil.replace('<?xml version="1.0" encoding="iso-8859-1" ?>\n', "")
-    with pytest.raises(TextcatError, match=r"is no story of RCV1 \(it declares the entity 'a'\): mend the file"):
+    with pytest.raises(TextcatError, match=r"is not a story of RCV1 \(it declares the entity 'a'\): correct the file"):
         parse(evil.encode(encoding), encoding="" if encoding == "utf-16" else encoding)
 
 
@@ -200,7 +200,7 @@ def test_entities_are_refused_in_every_encoding(declaration, encoding):
     ],
 )
 def test_a_malformed_story_is_told_with_its_file(broken, fault):
-    with pytest.raises(TextcatError, match=rf"^19960820/2286newsML.xml in .*rcv1 is no story of RCV1 \(.*({fault})"):
+    with pytest.raises(TextcatError, match=rf"^19960820/2286newsML.xml in .*rcv1 is not a story of RCV1 \(.*({fault})"):
         parse(broken, "19960820/2286newsML.xml")
 
 
@@ -241,7 +241,7 @@ def test_without_a_test_range_the_other_stories_are_unused():
 
 @pytest.mark.parametrize("text", ["1996-08-26", "1996-08-26 to 26150", "august", "2286-26150"])
 def test_what_is_no_range_is_told(text):
-    with pytest.raises(TextcatError, match=f"'{text}' is no range of stories: write '1996-08-26 to 1996-09-01' or"):
+    with pytest.raises(TextcatError, match=f"'{text}' is not a range of stories: write '1996-08-26 to 1996-09-01' or"):
         parse(STORY, train=text)
 
 
@@ -400,7 +400,7 @@ def test_zips_in_zips_end(tmp_path):
         if depth <= 2:
             assert len(read("rcv1", tmp_path / "nested.zip")) == 1
         else:
-            with pytest.raises(TextcatError, match="lies in too many archives inside of each other"):
+            with pytest.raises(TextcatError, match="is nested in too many archives"):
                 read("rcv1", tmp_path / "nested.zip")
         data = zip_of({"inner.zip": data})
 

@@ -134,9 +134,9 @@ def test_what_is_named_twice_is_read_once_and_that_is_said(folder, caplog):
         assert ids(read("in/a.txt", "./in/a.txt")) == ["in/a.txt"]
         assert ids(read("in/a.txt", "in", str(folder / "in"))) == ["in/a.txt"]
     assert [record.message.partition(" is ")[2] for record in caplog.records] == [
-        "named twice, and read once.",
-        "named besides its folder, and read once.",
-        "named twice, and read once.",
+        "named twice; it is read once.",
+        "and its folder are both named; it is read once.",
+        "named twice; it is read once.",
     ]
     assert ids(read("in", "in/.b.txt")) == ["in/a.txt", "in/.b.txt"]
 
@@ -145,8 +145,8 @@ def test_what_is_named_twice_is_read_once_and_that_is_said(folder, caplog):
     ("inputs", "how", "message"),
     [
         (["none.txt"], {}, r"none.txt cannot be read \(No such file or directory\): check the path"),
-        (["*.none"], {}, r"No file fits \*.none: check the pattern"),
-        (["strange"], {}, r"Neither name nor content tell the format of strange: name it with --format, one of jsonl"),
+        (["*.none"], {}, r"No file matches \*.none: check the pattern"),
+        (["strange"], {}, r"Neither name nor content tells the format of strange: name it with --format, one of jsonl"),
         (["strange"], {"format": "djvu"}, r"There is no format 'djvu': use one of jsonl, csv"),
         (["strange"], {"encoding": "latin-99"}, r"There is no encoding 'latin-99': use for example 'utf-8'"),
         (["strange"], {"encoding": "base64"}, r"There is no encoding 'base64'"),
@@ -220,7 +220,7 @@ def test_a_file_in_a_folder_or_archive_whose_format_nothing_tells_is_rejected(fo
     found = read("in", "c.zip")
     assert [fault.source for fault in faults(found)] == ["in/a.jpg", "c.zip/a.jpg"]
     assert faults(found)[0].reason == (
-        "The file is not read, as neither name nor content tell its format: name it with --format."
+        "The file is not read, as neither its name nor its content tells the format: name it with --format."
     )
     assert len(ids(found)) == 51
 
@@ -288,7 +288,7 @@ def test_a_bomb_in_a_zip_is_refused_and_its_other_files_are_read(folder):
     (folder / "a.zip").write_bytes(zipped(("a.txt", b" " * (40 << 20)), ("b.txt", os.urandom(1 << 20).hex())))
     found = read("a.zip")
     assert ids(found) == ["a.zip/b.txt"]
-    assert faults(found)[0].reason == "The file unpacks to more than 1000 times its size, which no text does."
+    assert faults(found)[0].reason == "The file unpacks to more than 1000 times its size, which text never does."
 
 
 def test_what_leads_out_of_an_archive_and_links_and_devices_are_refused_and_the_rest_is_read(folder):
@@ -301,8 +301,8 @@ def test_what_leads_out_of_an_archive_and_links_and_devices_are_refused_and_the_
     found = read("a.tar")
     assert ids(found) == ["a.tar/c/d.txt"]
     assert Counter(fault.reason for fault in faults(found)) == {
-        "The file leads out of the archive and is not read.": 2,
-        "The file is a link or a device and not read.": 3,
+        "The file has a path that leads out of the archive, so it is not read.": 2,
+        "The file is a link or a device, so it is not read.": 3,
     }
     link = zipfile.ZipInfo("link.txt")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -325,9 +325,9 @@ def test_links_to_folders_and_what_is_no_file_are_rejected_in_a_folder(folder):
     found = read("in")
     assert ids(found) == ["in/b.txt"]
     assert [fault.reason for fault in faults(found)] == [
-        "The file is a link to a folder and not followed: name it as an input of its own.",
+        "The file is a link to a folder, which is not followed: name the folder as an input, too.",
         "The file cannot be read (No such file or directory).",
-        "The file is a device, a pipe or a socket and not read.",
+        "The file is a device, a pipe or a socket, so it is not read.",
     ]
 
 
@@ -340,7 +340,7 @@ def test_archives_are_opened_inside_of_each_other_up_to_a_depth(folder):
     assert ids(found) == ["d.tar.gz/e.zip/c.zip/b.zip.txt", "d.tar.gz/e.zip/c.zip.txt"]
     (fault,) = faults(found)
     assert fault.source == "d.tar.gz/e.zip/c.zip/b.zip"
-    assert "lies in too many archives inside of each other" in fault.reason
+    assert "is nested in too many archives" in fault.reason
     (folder / "f.tar").write_bytes(tarred(("e.zip", zipped(("b.zip", zipped(("a.jsonl.xz", lzma.compress(LINES))))))))
     assert len(ids(read("f.tar"))) == 50
 
@@ -373,7 +373,7 @@ def test_a_damaged_archive_gives_what_stands_before_and_one_rejection(folder):
     reasons = {fault.source: fault.reason for fault in faults(found)}
     assert len(reasons) == len(faults(found)) == 5
     assert "unexpected end of data" in reasons["a.tar"]
-    assert "goes on behind its end" in reasons["b.tar"]
+    assert "continues after its end mark" in reasons["b.tar"]
     assert "not a zip file" in reasons["c.zip"]
     assert "Bad CRC-32" in reasons["d.zip/a.jsonl"]
 
@@ -485,7 +485,7 @@ def test_a_record_that_is_too_long_is_passed_over_in_bounded_memory(folder, endi
     tracemalloc.stop()
     (fault,) = faults(found)
     assert (fault.position, fault.offset, fault.length) == (51, len(LINES), len(long))
-    assert fault.reason.startswith(f"The record has {len(long)} bytes and is not read")
+    assert fault.reason.startswith(f"The record has {len(long)} bytes, but a record may have at most")
     assert len(ids(found)) == 100
     assert found[-1].position == 101
     assert peak < 12 << 20

@@ -215,7 +215,7 @@ def test_what_is_not_on_s3_is_told_in_a_sentence(model, tmp_path, monkeypatch):
     for url, sentence in {
         "s3://news/absent.jsonl": r"^s3://news/absent\.jsonl does not exist: check the address\.$",
         "s3://nowhere/a.jsonl": r"^s3://nowhere/a\.jsonl (does not exist|cannot be read \(.*\)): check the address",
-        "s3://news/absent/*.jsonl": r"^No file fits s3://news/absent/\*\.jsonl: check the pattern\.$",
+        "s3://news/absent/*.jsonl": r"^No file matches s3://news/absent/\*\.jsonl: check the pattern\.$",
     }.items():
         with pytest.raises(TextcatError, match=sentence):
             run(model, [url], tmp_path / "out")

@@ -298,7 +298,7 @@ def test_who_asks_too_often_waits(store):
     service = Service(store, log=Log(None), limits=Limits(rate=2))
     answers = ask(service, *[("GET", "/v2", {})] * 5)
     assert [answer.status_code for answer in answers] == [200, 200, 429, 429, 429]
-    assert_problem(answers[-1], 429, "2 requests a second")
+    assert_problem(answers[-1], 429, "2 requests per second")
     assert answers[-1].headers["retry-after"] == "1"
     assert ask(service, ("GET", "/v2", {}), client="127.0.0.2")[0].status_code == 200
 

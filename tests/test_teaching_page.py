@@ -305,7 +305,7 @@ def test_errors_are_told_and_an_answer_that_was_not_kept_can_be_given_again(visi
     assert sent.value.headers["if-match"] == wheat.tag
     page.route("**/answer", lambda route: route.continue_(headers={**route.request.headers, "if-match": "another"}))
     page.keyboard.press("y")
-    _says(page, "#error", "This page is old: Another session is taught here now")
+    _says(page, "#error", "This page is old: The server now has another session")
     page.click("#error button:text('Reload the page')")
     page.wait_for_selector("#reading:not(.old) #document-title:not(:empty)")
     assert not page.locator("#error").text_content()

@@ -1,7 +1,7 @@
 """Read documents of many formats from files, folders, archives, URLs and pipes: for training and for tagging.
 
-`sources._find` takes the inputs, `batches._read_batches` cuts them for tagging, and `formats._batch_records` reads what
-a batch holds; `batches._read_documents` reads all of them with their labels, for training.
+For tagging, `sources._find` finds the inputs, `batches._read_batches` cuts them into batches, and
+`formats._batch_records` reads the records of a batch; for training, `batches._read_documents` reads them with labels.
 """
 
 
@@ -13,7 +13,7 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     Parameters
     ----------
     name : str
-        Its ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text; if there is none, the content.
+        Its ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text; else the content does.
     data : bytes
 
     Returns
@@ -24,7 +24,7 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     Raises
     ------
     TextcatError
-        If it is none of these, broken, encrypted, without text, or too large.
+        If it has another format, is broken or encrypted, has no text, or is too large.
     """
     from textcat.reading.batches import _zones_of  # here, as most that needs a part of this package reads nothing
 

@@ -76,7 +76,7 @@ class _Place(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A block or what cannot be read, the place behind it, None at the end, and the bytes consumed till there."""
+    """A block or a Rejection, the place after it (None at the end), and the bytes consumed up to there."""
 
     item: Block | Rejection
     after: _Place | None
@@ -91,10 +91,9 @@ def _read_batches(
 ) -> Iterator[Batch]:
     """Cut sources into batches, with Rejections for what cannot be read.
 
-    Memory stays below a few blocks and the longest record, whatever the sources hold. What comes through a pipe is
-    given as soon as there is a whole record. `start` is the end of a batch of the same sources and settings; `pipes`
-    what had been read of each pipe, by its name, when a run was broken off: they must give it again. Without it they
-    are not observed.
+    Memory is limited to a few blocks and the longest record, whatever the sources hold. A record from a pipe is
+    returned as soon as it is complete. `start` is the end of a batch of the same sources and settings. `pipes` has, by
+    name, what an interrupted run had read of each pipe, which must give the same again; None compares nothing.
     """
     observed = [
         _Pipe(source, pipes.get(source.name)) for source in sources if source.kind == "pipe" and pipes is not None
@@ -119,7 +118,7 @@ def _read_batches(
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield each item with the checkpoint and the bytes behind it; None where what has been given must not wait."""
+    """Yield each item with the checkpoint and the bytes after it; None where earlier items must not wait."""
     before = sum(source.size or 0 for source in sources[: start[0]])
     place = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
@@ -187,7 +186,7 @@ class _Walk:
                     entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
                     yield from self._entries(entries, name, place, depth + 1, stream.consumed)
                 else:
-                    raise UnreadableError("lies in too many archives inside of each other: unpack the outer ones")
+                    raise UnreadableError("is nested in too many archives: unpack the outer ones")
         except UnreadableError as error:
             if self._settings.labels is not None and error.args[1] == "link":
                 log.warning("%s %s.", name, error)
@@ -195,9 +194,9 @@ class _Walk:
                 yield _Step(_reject(self._settings, error, name), None, 0)
 
     def _take_subjects(self, name: str, stream: _Stream) -> None:
-        """Keep what a file says that lists the subjects of the text beside it; for tagging it is passed over."""
+        """Keep the subjects that a file lists for the text next to it; tagging ignores such files."""
         if self._source.kind != "folder" and self._source.format not in ARCHIVES:
-            raise UnreadableError("lists the subjects of a text: name the folder that both are in, or the text")
+            raise UnreadableError("lists the subjects of a text: name the folder that holds both, or the text")
         if self._settings.labels is not None:
             decoded = _as_utf8(stream, self._settings.encoding)
             encoding, stream = "" if decoded else self._settings.encoding, decoded or stream
@@ -254,7 +253,7 @@ def _whole(stream: _Stream, model: Block, most: int) -> Iterator[_Step]:
         parts.append(part)
         left -= len(part)
     if not left:
-        raise UnreadableError(f"has more than {most} bytes and is not read, as no record may have more")
+        raise UnreadableError(f"has more than {most} bytes, the most that a record may have: split it or leave it out")
     if parts or not stream.prompt:
         yield _Step(model._replace(data=b"".join(parts)), None, stream.consumed())
 
@@ -277,7 +276,7 @@ def _cut(stream: _Stream, model: Block, settings: InputSettings, place: _Place, 
     if model.format in delimited.SEPARATORS:
         n = ahead.find(partial(delimited._head, quotes=settings.quotes), settings.block_bytes, largest)
         if not n and not ahead.ended:
-            raise UnreadableError(f"has a header of more than {largest} bytes, which is not read")
+            raise UnreadableError(f"has a header of more than {largest} bytes: check that it is a table")
         if not n and ahead.error:
             raise ahead.error
         row = ahead.data[:n] if settings.columns else ahead.drop(n)
@@ -301,19 +300,19 @@ def _cut(stream: _Stream, model: Block, settings: InputSettings, place: _Place, 
         if settings.without_mark(rest)[0].strip(b" \t\r\n[,"):  # a ], or what is no whole object and rejected as such
             yield _Step(rest, None, stream.consumed())
         else:
-            why = "ends without ], so that objects may be missing: look whether the file is whole"
+            why = "ends without ], so objects may be missing: check whether the file is complete"
             fault = UnreadableError(why, "damage", "its array ends without ]")
             end = _reject(settings, fault, name, "The array", rest.position, rest.offset, len(rest.data))
             yield _Step(end, None, stream.consumed())
 
 
 def _zones_of(name: str, data: bytes) -> dict[str, str]:
-    """Return what `textcat.reading.text_of_file` does."""
+    """Implement `textcat.reading.text_of_file`."""
     settings, stream = InputSettings(), of_file(io.BytesIO(data))
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
     form = named_format(name) if "." in name else _document_in(stream, settings)
     if form not in DOCUMENTS or plain_name(name) != name:
-        raise TextcatError(f"{called} is no document: give HTML, .eml, Markdown, .docx, PDF or a text.")
+        raise TextcatError(f"{called} is not a document: give HTML, .eml, Markdown, .docx, PDF or plain text.")
     try:
         ((block, *_),) = _documents(stream, Block(called, form, b""), settings, _Place(), called)
     except UnreadableError as error:
@@ -327,13 +326,13 @@ def _zones_of(name: str, data: bytes) -> dict[str, str]:
 
 
 def _document_in(stream: _Stream, settings: InputSettings) -> str:
-    """Return the format of a document that no name tells; what is not told by its content is taken for text."""
+    """Return the format of a document without a name by its content; text if that does not tell."""
     form = _by_content(stream, "a.", settings).format
     return "docx" if stream._peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS else "text"
 
 
 class _WholeRecords:
-    """Take whole records from a look-ahead buffer, a block at a time, or as much as the next one needs."""
+    """Take whole records from a look-ahead buffer: a block, or more if the next record is longer."""
 
     def __init__(self, ahead: _LookAhead, model: Block, settings: InputSettings, largest: int, is_array: bool) -> None:
         self.position = 1 + model.header.count(b"\n")
@@ -342,7 +341,7 @@ class _WholeRecords:
         self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
 
     def take(self) -> Block | Rejection | None:
-        """Return the next records, or that the next one is too long; None at the end, or where an error stands."""
+        """Return the next records, or a Rejection if the next one is too long; None at the end or at an error."""
         ahead = self._ahead
         n = ahead.find(self._end, self._settings.block_bytes, self._largest, self._without_rest)
         if not n:
@@ -355,7 +354,7 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return where the last record of a block ends, if it can be told before reading it all: it spares a copy."""
+        """Return where the last record of a block ends, if that is known before reading all: this saves a copy."""
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not _LineCutter:
             return size
@@ -374,7 +373,7 @@ class _WholeRecords:
             ahead.fill(len(ahead.data) + settings.block_bytes)
         length = ahead.offset - start
         if length <= settings.max_bytes:
-            fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: mend it")
+            fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: close it")
         else:
             fault = settings.too_long(length)
         return _reject(settings, fault, self._model.source, "The record", position, start, length)
@@ -384,7 +383,7 @@ class _WholeRecords:
 
 
 class _Pipe:
-    """One pipe, and the sum of what has been read of it."""
+    """One pipe, and the checksum of the bytes read from it."""
 
     def __init__(self, source: Source, before: PipeState | None):
         self.name, self._open, self._before = source.name, source.open, before or PipeState(0, "")
@@ -403,8 +402,8 @@ class _Pipe:
         self._add(data[:left])
         if left and (not data or (left <= len(data) and self.state != self._before)):
             raise TextcatError(
-                f"{self.name} does not give what it gave when the run began: give the same again, or start "
-                "anew with --restart."
+                f"{self.name} does not give the same bytes as when the run began: give the same input, or "
+                "start again with --restart."
             )
         self._add(data[left:])
         return data
@@ -418,7 +417,7 @@ class _Pipe:
 
 
 class _DamagedError(TextcatError):
-    """A file or archive that is cut off, changed, or not what its name says; the message says what, and why."""
+    """A file or archive that is truncated, changed, or not what its name says; the message names it and the reason."""
 
     def __init__(self, path: object, reason: object) -> None:
         super().__init__(f"{path} is damaged or incomplete ({reason}): fetch or copy it again.")
@@ -433,15 +432,15 @@ def _read_documents(
 ) -> list[Document]:
     """Read the documents of a corpus, with their topics, dates and parts, in the order of their files' names.
 
-    The topics of a text are the folder it lies in; those of an mbox or a file of lines, too, or else the file's name.
-    One folder that holds everything is no topic. Where neither the document nor the format says the part, it is what
-    the name of the file, or of a folder above it, is or ends in: ``train`` or ``test``. If anything cannot be read, or
-    two documents have the same id, it is a TextcatError. The inputs are those of `_find`.
+    The topic of a text is the name of its folder; that of an mbox or a file of lines, too, or else the file's name. A
+    folder that holds everything is not a topic. If neither the document nor the format gives the part, the name of the
+    file or of a folder above it does, if it is or ends in ``train`` or ``test``. A TextcatError is raised if anything
+    cannot be read, or if two documents have the same id. The inputs are those of `_find`.
 
-    `wanted` takes the name of a file inside its input, without the ending of a compressed one; if it returns False, the
-    file is passed over; the ``append`` of a list thus lists all files and reads none. Archives are always opened.
+    `wanted` takes the name of a file inside its input, without the ending of compression; if it returns a false value,
+    the file is skipped, so that the ``append`` of a list lists all files and reads none. Archives are always opened.
     `opened` takes the name and the stream of a wanted file, and returns the stream to read in its place, or None.
-    `as_read` takes each record as soon as it is read, in stored order; the document made of it has its `zones`.
+    `as_read` takes each record as soon as it is read, in stored order; its document has the same `zones`.
     """
     inputs = list(inputs)
     was_enabled = gc.isenabled()
@@ -460,9 +459,9 @@ def _read_documents(
 def _documents_of(
     records: list[tuple[str, Record]], place: str, subjects: Mapping[str, tuple[str, ...]]
 ) -> list[Document]:
-    """Return the documents of records and their formats, which are taken out of the list one by one.
+    """Return the documents of records with their formats, removing the records from the list one by one.
 
-    If there are subjects, by the texts' names without ``.txt``, each text needs some, or an empty list of them.
+    If there are subjects (by the texts' names without ``.txt``), each text must have an entry, which may be empty.
     """
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=depth))  # of many records that follow each other
@@ -486,8 +485,8 @@ def _documents_of(
             stem = annif._stem(record.source)
             if stem not in subjects:
                 raise TextcatError(
-                    f"{place}: {record.source} has no {PurePath(stem).name}.tsv or .key beside it, as other texts "
-                    "have: add it with the subjects of the text, empty if it has none, or take the text away."
+                    f"{place}: {record.source} has no {PurePath(stem).name}.tsv or .key next to it, as other texts "
+                    "have: add one with the subjects of the text, empty if it has none, or remove the text."
                 )
             topics, part = subjects[stem], _part_by_place(f"{record.source}/", form)  # no folder is its topic
         elif form in _BY_PLACE and not topics:
@@ -511,7 +510,7 @@ def _refuse_twins(records: Iterable[tuple[str, Record]], place: str) -> None:
 def _with_last_for_test(
     documents: list[Document], labels: LabelSettings | None, inputs: list[str | PathLike[str]]
 ) -> list[Document]:
-    """Put the last documents into the test part, as `LabelSettings.test` may say, and the others into the other."""
+    """Put the last documents into the test part if `LabelSettings.test` says so, and the others into training."""
     if not documents or labels is None or not (last := LAST.fullmatch(labels.test)):
         return documents
     n = len(documents) - int(last[1])
@@ -532,7 +531,7 @@ def _read_labelled(
 ) -> Iterator[tuple[str, Record]]:
     """Yield the format and the record of each document, in stored order; its source is its file's name in the input.
 
-    The subjects that files beside texts list are put into `subjects`, by the sources of the texts without ``.txt``.
+    Subjects that files next to texts list are put into `subjects`, by the sources of the texts without ``.txt``.
     """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
     sources = _find(inputs, settings)
@@ -564,7 +563,7 @@ def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:
         inner = name[len(walk.on_disk) :].lstrip("/") if name.startswith(walk.on_disk) else ""
         return _DamagedError(walk.on_disk, f"{inner}: {detail}" if inner else detail)
     if kind == "unsafe":
-        return TextcatError(f"{walk.on_disk} holds {detail}, so nothing of it is read: get it from its source again.")
+        return TextcatError(f"{walk.on_disk} holds {detail}, so nothing of it is read: get it again from its source.")
     inside = walk.inside(name) if name.startswith(source.name) else name
     is_file = source.kind != "folder" and source.format not in ARCHIVES
     place = source.name if is_file else f"{inside} in {source.name}"
@@ -578,7 +577,7 @@ def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:
 
 
 def shared_depth(names: Iterable[str]) -> int:
-    """Return how many folders all files have in common, but so that at least one file is still in a folder below."""
+    """Return how many leading folders all files share, leaving at least one file in a folder below them."""
     folders = [name.split("/")[:-1] for name in names]
     return max(min(len(posixpath.commonprefix(folders)), max(map(len, folders), default=0) - 1), 0)
 

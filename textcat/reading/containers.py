@@ -1,4 +1,4 @@
-"""List the files in folders, zips and tars, one after the other; what is not to be read has the reason why."""
+"""List the files in folders, zips and tars, one by one; a file that must not be read has the reason."""
 
 import os
 import stat
@@ -36,13 +36,16 @@ def _safe_name(name: str) -> str:
 
 
 def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -> UnreadableError | None:
-    """Return why a file in an archive is not to be read, None if it is."""
+    """Return why a file in an archive must not be read, None if it may be."""
     if not safe_name:
-        fault, what = "leads out of the archive and is not read", "a path that leads out of the archive"
+        fault, what = (
+            "has a path that leads out of the archive, so it is not read",
+            "a path that leads out of the archive",
+        )
     elif not is_file:
-        fault, what = "is a link or a device and not read", "a link or device"
+        fault, what = "is a link or a device, so it is not read", "a link or device"
     elif encrypted:
-        fault, what = "is encrypted and not read: unpack the archive first", "an encrypted file"
+        fault, what = "is encrypted: unpack the archive first", "an encrypted file"
     else:
         return None
     return UnreadableError(fault, "unsafe", f"{what} ({name!r})")
@@ -60,7 +63,7 @@ class _Entry(NamedTuple):
 
 
 class _Walked(NamedTuple):
-    """What lies in a folder: its path in there and on the disk, what it is, or why it is not to be read."""
+    """An entry of a folder: its path there and on disk, its status, or why it must not be read."""
 
     name: str
     path: str
@@ -69,7 +72,7 @@ class _Walked(NamedTuple):
 
 
 def walk(folder: str) -> Iterator[_Walked]:
-    """Yield the files of a folder and of those in it, sorted by their paths, but for hidden ones."""
+    """Yield the files of a folder and its subfolders, sorted by path, without hidden ones."""
     waiting = [("", folder, True)]  # the next one last
     while waiting:
         name, path, is_folder = waiting.pop()
@@ -96,9 +99,9 @@ def _met(name: str, path: str) -> _Walked:
     if stat.S_ISREG(status.st_mode):
         return _Walked(name, path, status)
     if stat.S_ISDIR(status.st_mode):
-        fault = "is a link to a folder and not followed: name it as an input of its own"
+        fault = "is a link to a folder, which is not followed: name the folder as an input, too"
     else:
-        fault = "is a device, a pipe or a socket and not read"
+        fault = "is a device, a pipe or a socket, so it is not read"
     return _Walked(name, path, fault=UnreadableError(fault, "link"))
 
 
@@ -155,7 +158,7 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) 
 
 
 class _TarInfo(tarfile.TarInfo):
-    """Refuse what tarfile takes for the end, a header that is none, and headers that it would need much memory for."""
+    """Refuse invalid headers, which tarfile takes for the end, and headers that would take it much memory."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_TarInfo":
@@ -185,7 +188,7 @@ def tar_entries(stream: _Stream) -> Iterator[_Entry]:
                 name = _safe_name(info.name)
                 fault = _unsafe(name, info.name, info.isdir() or info.isreg())
                 if fault is None and info.issparse():
-                    fault = UnreadableError("has holes and is not read")
+                    fault = UnreadableError("is a sparse file: pack it without --sparse")
                 if fault is not None:
                     yield _Entry(index, shown(info.name), fault=fault)
                 elif info.isreg() and not hidden(name):
@@ -193,14 +196,14 @@ def tar_entries(stream: _Stream) -> Iterator[_Entry]:
                 index += 1
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             if file.has_more():
-                fault = UnreadableError("goes on behind its end, which is not read: take it apart")
+                fault = UnreadableError("continues after its end mark, which is not read: split it into separate tars")
                 yield _Entry(index, "", fault=fault)
     except READ_ERRORS as error:
         raise unreadable(error) from None
 
 
 class _TarFile:
-    """A stream as what tarfile reads from; it seeks forwards only."""
+    """A stream as a file for tarfile, which only seeks forwards."""
 
     def __init__(self, stream: _Stream) -> None:
         self._stream, self._data, self._place, self._offset = stream, b"", 0, 0
@@ -221,7 +224,7 @@ class _TarFile:
         return data
 
     def part(self, size: int, consumed: Callable[[], int]) -> _Stream:
-        """Return the stream of the next bytes, which are a file."""
+        """Return the stream of the next file's bytes."""
         end = self._offset + size
 
         def take(n: int) -> bytes:
@@ -233,7 +236,7 @@ class _TarFile:
         return _Stream(take, consumed)
 
     def has_more(self) -> bool:
-        """Read what stands behind the end, also as the checksum of a compressed tar is compared only there."""
+        """Read the rest, where the checksum of a compressed tar is compared; return whether it has data."""
         more = False
         while data := self._some(STEP):
             more = more or bool(data.strip(b"\0"))

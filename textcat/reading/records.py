@@ -1,4 +1,4 @@
-"""What reading gives: batches of blocks of input, the records they hold, and what cannot be read."""
+"""The results of reading: batches of blocks of input, their records, and rejections."""
 
 import codecs
 import re
@@ -61,19 +61,21 @@ class InputSettings(NamedTuple):
         return bool(getattr(self, name) == self._field_defaults[name])
 
     def too_long(self, length: int) -> "UnreadableError":
-        """Return the error of a record of more bytes than records may have."""
-        return UnreadableError(f"has {length} bytes and is not read, as a record may have {self.max_bytes} at most")
+        """Return the error for a record with too many bytes."""
+        return UnreadableError(
+            f"has {length} bytes, but a record may have at most {self.max_bytes}: split it or leave it out"
+        )
 
     def _titled(self, title: str, texts: Sequence[str]) -> dict[str, str]:
-        """Return title and body, but no empty title; with labels that, too, as all documents of a corpus have it.
+        """Return title and body, without an empty title; with labels even that, as all documents of a corpus have it.
 
-        Of several texts, those that are not empty stand on lines of their own.
+        Several texts are joined by line ends, without the empty ones.
         """
         body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
         return {"title": title, "body": body} if title or self.labels is not None else {"body": body}
 
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
-        """Return the zones with a text, at least an empty body; with labels all of them."""
+        """Return the zones that have a text, or else an empty body; with labels all zones."""
         if self.labels is not None:
             return zones
         return {name: text for name, text in zones.items() if text} or {"body": ""}
@@ -85,19 +87,19 @@ class InputSettings(NamedTuple):
         return tuple(dict.fromkeys([intern(part) for part in map(str.strip, parts) if part]))
 
     def part_in(self, text: str) -> str:
-        """Return the name of a part, which may be ""; raise UnreadableError if it is none."""
+        """Return the name of a part, which may be ""; raise UnreadableError if it is not a known part."""
         if text not in ("", "train", "test", "unused"):
             raise UnreadableError(f"has the split {text!r}: it must be one of train, test, unused")
         return text
 
     def text_of(self, span: "_Span") -> str:
-        """Return the text of a span; raise UnreadableError if it has a NUL byte, as a picture or UTF-16 have."""
+        """Return the text of a span; raise UnreadableError if it has a NUL byte, as pictures and UTF-16 have."""
         encoding = self.encoding or "utf-8"
         text = span.decoded(encoding)
         if "\0" in text:
             place = span.offset + max(span.data.find(b"\0"), 0)
             raise UnreadableError(
-                f"has a NUL byte (byte {place}), so it is no text in {encoding}: leave it out, or convert it"
+                f"has a NUL byte (byte {place}), so it is not text in {encoding}: leave it out or convert it"
             )
         return text
 
@@ -132,7 +134,7 @@ class InputSettings(NamedTuple):
                 _check_field(getattr(self, name), names, name, what)
 
     def columns_among(self, names: Sequence[str]) -> "_Fields":
-        """Return the columns of a table that are read; raise UnreadableError if one is missing, or there twice."""
+        """Return the columns of a table to read; raise UnreadableError if one is missing or occurs twice."""
         title, body = self.texts_among(names)
         settings, (topics, name) = self, ANNIFS
         if self.is_default("topics_field") and self.topics_field not in names and topics in names:
@@ -162,14 +164,16 @@ class _Fields(NamedTuple):
     judged: str = ""
 
     def names(self) -> list[str]:
-        """Return the columns that there are, each once."""
+        """Return the columns that exist, each once."""
         return list(dict.fromkeys(filter(None, (self.id, self.title, *self.body, *self[3:]))))
 
 
 def _check_field(field: str, names: Collection[str], setting: str, what: str) -> None:
     if field not in names:
         kind, option = "field" if isinstance(names, Mapping) else "column", f"--{setting.replace('_', '-')}"
-        raise UnreadableError(f"has no {kind} {field!r} (but {', '.join(names):.200}): name the {what}' with {option}")
+        raise UnreadableError(
+            f"has no {kind} {field!r} (only {', '.join(names):.200}): name the {what}' {kind} with {option}"
+        )
 
 
 class Record(NamedTuple):
@@ -191,7 +195,7 @@ class Record(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """Something of the input that could not be read."""
+    """A part of the input that could not be read."""
 
     source: str
     position: int  # as in `Record`; 0 where all of the source, or the rest of it, is meant
@@ -205,7 +209,7 @@ class Rejection(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Whole records of one source and one format, as they stand in it."""
+    """Whole records of one source and one format, as stored there."""
 
     source: str
     format: str
@@ -217,7 +221,7 @@ class Block(NamedTuple):
 
 
 class PipeState(NamedTuple):
-    """How many bytes a pipe has given, and their sum."""
+    """Number and checksum of the bytes that a pipe has given."""
 
     n_bytes: int
     sha256: str
@@ -226,7 +230,7 @@ class PipeState(NamedTuple):
 class Batch(NamedTuple):
     """A stretch of the inputs, cut between records: part of a file, or many small files.
 
-    Reading from `end` gives exactly the batches that follow this one when nothing disturbs the reading.
+    Reading from `end` gives exactly the batches that follow this one in an uninterrupted reading.
     """
 
     blocks: tuple[Block | Rejection, ...]  # the Rejections are of what could not even be cut into blocks
@@ -252,9 +256,9 @@ class UnreadableError(Exception):
     Parameters
     ----------
     fault, kind, detail : str
-        The kind, "" or "access", "damage", "unsafe", "link" or "story", is what an error about a corpus makes of it,
-        which says more of where it is than a Rejection. Its detail is what is damaged, what an archive holds that is
-        not safe, or a sentence that names the story.
+        The kind is "", "access", "damage", "unsafe", "link" or "story". It decides how an error about a corpus is
+        worded, which describes the place more fully than a Rejection. The detail is what is damaged, what is unsafe
+        in an archive, or a sentence that names the story.
     """
 
     def __init__(self, fault: str, kind: str = "", detail: str = "") -> None:
@@ -266,7 +270,7 @@ class UnreadableError(Exception):
 
 
 class _RefusedError(Exception):
-    """What cannot be read although labels are wanted: source, subject of the sentence, and the reason."""
+    """Input that cannot be read although labels are wanted: source, subject of the sentence, and the reason."""
 
     def __init__(self, source: str, subject: str, fault: UnreadableError) -> None:
         super().__init__(source, subject, fault)
@@ -282,7 +286,7 @@ def _reject(
     offset: int = -1,
     length: int = -1,
 ) -> Rejection:
-    """Return the Rejection of what cannot be read; raise where labels are wanted, as no document may be missing then.
+    """Return the Rejection of unreadable input; raise if labels are wanted, as then no document may be missing.
 
     The subject begins the sentence.
     """
@@ -295,20 +299,20 @@ def _reject(
 
 
 class _Cutter(Protocol):
-    """What cuts a file between records. It is made anew for every file, as it may keep what it is in the middle of."""
+    """Cuts a file between records. Each file gets its own, as it may keep a state within a record."""
 
     def cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of `data`."""
 
     def count(self, data: bytes) -> int:
-        """Return how far whole records, or a record's parts, move the position on."""
+        """Return by how much whole records, or parts of a record, advance the position."""
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how much of `data` is part of a record to be passed over, and whether it ends there."""
+        """Return how much of `data` belongs to a record to skip, and whether the record ends there."""
 
 
 class _Span(NamedTuple):
-    """One record as it stands in its source: at which position and offset, and its bytes."""
+    """One record as stored in its source: its position, offset and bytes."""
 
     position: int
     offset: int
@@ -323,7 +327,7 @@ class _Span(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """What a record says: its id, "" if it has none, its texts, and its labels."""
+    """The content of a record: its id ("" if it has none), its texts, and its labels."""
 
     id: str
     zones: dict[str, str]
@@ -344,7 +348,7 @@ class _Format(NamedTuple):
     cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-        """Yield each record of a block, or why it is none; it runs anywhere."""
+        """Yield each record of a block, or its Rejection; can run in any process."""
         parse = self.parser(block, settings)
         return self._read(self.spans(block, settings), parse, block, settings)
 
@@ -365,12 +369,12 @@ class _Format(NamedTuple):
 
 
 def _not_in(encoding: str, place: object) -> UnreadableError:
-    """Return the error of bytes that are no text in an encoding; the place is the number of the first of them."""
+    """Return the error for bytes that are not text in an encoding; the place is the number of the first of them."""
     return UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding")
 
 
 def is_encoding(name: str) -> bool:
-    """Return whether there is an encoding of texts with this name."""
+    """Return whether a text encoding of this name exists."""
     try:
         b"a".decode(name)
     except LookupError:
@@ -382,7 +386,7 @@ def is_encoding(name: str) -> bool:
 
 @lru_cache(maxsize=8)
 def is_like_ascii(encoding: str) -> bool:
-    """Return whether ASCII's characters are the bytes they are in ASCII, so that lines can be cut."""
+    """Return whether an encoding has ASCII's characters as in ASCII, so that its bytes can be cut into lines."""
     if encoding.lower().startswith(("hz", "iso2022", "iso-2022")):
         return False  # but after an escape they are parts of others
     ascii_bytes = bytes(range(128))

@@ -79,21 +79,21 @@ _BESIDES_ANNIFS = (".txt", ".csv", ".json", ".jsonl")
 
 
 class _Guess(NamedTuple):
-    """A format, and what it was told by: "name", "content", "option" or "default"; ("", "") where nothing tells."""
+    """A format, and how it was recognised: by "name", "content", "option" or "default"; ("", "") if it was not."""
 
     format: str
     by: str
 
 
 def named_format(name: str) -> str:
-    """Return the format that a name tells, "zip" or "tar" of an archive; "" if it tells none."""
+    """Return the format by a name, "zip" or "tar" for an archive; "" if the name does not tell."""
     if is_archive(name):
         return "zip" if name.lower().endswith(ARCHIVES["zip"]) else "tar"
     return _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
 
 
 def _by_name(name: str, settings: InputSettings) -> _Guess:
-    """Return the format that a name tells; but of what is no archive, that of the settings if they have one."""
+    """Return the format by a name; for anything but an archive, that of the settings comes first."""
     given = "" if is_archive(name) else settings.format
     if given == "annif":
         given = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else given
@@ -105,7 +105,7 @@ def _by_name(name: str, settings: InputSettings) -> _Guess:
 
 
 def _by_content(stream: _Stream, name: str, settings: InputSettings) -> _Guess:
-    """Return the format that the first line which is not blank tells, without using it up."""
+    """Return the format by the first line that is not blank, without consuming it."""
     head = stream._peek(_HEAD, until=_LINE)
     if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
         archive = "zip" if head.startswith(b"PK\x03\x04") else "tar" if head[257:262] == b"ustar" else ""
@@ -122,7 +122,7 @@ def _by_content(stream: _Stream, name: str, settings: InputSettings) -> _Guess:
 
 
 def _format_of(stream: _Stream, name: str, settings: InputSettings, form: str = "") -> str:
-    """Return the format of a file, `form` if it is known; raise UnreadableError if neither name nor content tell it."""
+    """Return the format of a file, `form` if given; raise UnreadableError if neither name nor content tells it."""
     form = form or _by_name(name, settings).format or _by_content(stream, name, settings).format
     plain = plain_name(name).lower()
     if form in ("", "annif") and plain.endswith(".key"):
@@ -134,7 +134,9 @@ def _format_of(stream: _Stream, name: str, settings: InputSettings, form: str = 
         line, end, _ = _start(stream._peek(_HEAD, until=_LINE), settings).partition(b"\n")
         form = "json" if end and not line.rstrip().endswith(b"}") else form  # an object on several lines
     if not form:
-        raise UnreadableError("is not read, as neither name nor content tell its format: name it with --format")
+        raise UnreadableError(
+            "is not read, as neither its name nor its content tells the format: name it with --format"
+        )
     # An array of objects is often called JSON Lines.
     if form == "jsonl" and _BY_START[0][1].match(_start(stream._peek(_START, until=_LINE), settings)):
         return "json"
@@ -142,12 +144,12 @@ def _format_of(stream: _Stream, name: str, settings: InputSettings, form: str = 
 
 
 def _first_line(head: bytes) -> bytes:
-    """Return the first line of a text, "" if it is not in sight as a whole."""
+    """Return the first line of a text, "" if its end has not been read."""
     return b"" if len(head) >= _HEAD and b"\n" not in head else head.partition(b"\n")[0]
 
 
 def _is_array(stream: _Stream, settings: InputSettings) -> bool:
-    """Return whether what a stream in JSON starts with is an array."""
+    """Return whether a stream in JSON starts with an array."""
     return _start(stream._peek(_HEAD, until=_FIRST), settings).startswith(b"[")
 
 
@@ -160,7 +162,7 @@ def _start(head: bytes, settings: InputSettings) -> bytes:
 
 
 def plain_name(name: str) -> str:
-    """Return a name without the ending that says how it is compressed."""
+    """Return a name without the ending of its compression."""
     if not name.lower().endswith(_COMPRESSED):
         return name
     return name[: len(name) - next(len(ending) for ending in _COMPRESSED if name.lower().endswith(ending))]
@@ -172,7 +174,7 @@ def is_archive(name: str) -> bool:
 
 
 def _by_columns(head: bytes, settings: InputSettings) -> str:
-    """Return the format of a header with the name of a text's column among others."""
+    """Return the format of a header that has the name of a text column among others."""
     names, first = {*(field.encode() for field in settings.text_fields), b"body"}, head.partition(b"\n")[0]
     for separator in SEPARATORS["csv"]:
         cells = [cell.strip(b' "\r') for cell in first.split(separator.encode())]
@@ -195,11 +197,11 @@ class Source(NamedTuple):
 
     @property
     def format(self) -> str:
-        """Its format, "" if it is told only when it is read."""
+        """Its format, "" if it is recognised only when it is read."""
         return self.guess.format
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what tells whether it is as it was: plain values, that differ if it has changed."""
+        """Return plain values that differ if the source has changed."""
         return {"name": self.name, "files": self.files, "size": self.size, "state": self.state}
 
 
@@ -207,8 +209,8 @@ def _find(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> 
     """Find what arguments name: files, folders, patterns, URLs that fsspec knows, and ``-`` or none, standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
-    stands for the files that fit, sorted. A file that is named twice, also as part of a folder, is read once, and a
-    warning is logged. If there is no such file, format or encoding, or nothing tells a format, it is a TextcatError.
+    stands for the files that match it, sorted. A file that is named twice, or next to its folder, is read once, and a
+    warning is logged. A TextcatError is raised for an unknown file, format or encoding, or if nothing tells a format.
     """
     _check(settings)
     texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]
@@ -216,7 +218,7 @@ def _find(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> 
 
 
 def matches(text: str) -> list[str]:
-    """Return the files that a pattern stands for, sorted; none if it has no ``*``, ``?`` or ``[``."""
+    """Return the files that match a pattern, sorted; none if it has no ``*``, ``?`` or ``[``."""
     return sorted(glob.glob(text, recursive=True)) if not _GLOB.isdisjoint(text) else []
 
 
@@ -245,7 +247,7 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
     if not os.path.exists(text) and not _GLOB.isdisjoint(text):
         paths = matches(text)
         if not paths:
-            raise TextcatError(f"No file fits {text}: check the pattern.")
+            raise TextcatError(f"No file matches {text}: check the pattern.")
         return [_local(path, settings) for path in paths]
     return [_local(text, settings)]
 
@@ -263,7 +265,7 @@ def _local(path: str, settings: InputSettings) -> Source:
         return Source(name, "file", _guess(name, reading, settings), status.st_size, status.st_mtime_ns, 1, reading)
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
         return _pipe(name, lambda: _of_pipe(open(path, "rb"), closes=True), settings)
-    raise TextcatError(f"{path} is no file, folder or pipe: check the path.")
+    raise TextcatError(f"{path} is not a file, folder or pipe: check the path.")
 
 
 def _pipe(name: str, reading: Callable[[], _Stream], settings: InputSettings) -> Source:
@@ -292,22 +294,22 @@ def _guess(name: str, reading: Callable[[], _Stream], settings: InputSettings) -
         return guess  # what it is read as does not matter
     if not guess.format:
         raise TextcatError(
-            f"Neither name nor content tell the format of {name}: name it with --format, one of {', '.join(FORMATS)}."
+            f"Neither name nor content tells the format of {name}: name it with --format, one of {', '.join(FORMATS)}."
         )
     return guess
 
 
 def _once(sources: list[Source]) -> Iterator[Source]:
-    """Yield sources, but none twice, nor what is read as part of a folder."""
+    """Yield each source once, without files that are read as part of a folder."""
     folders = {_key(source) for source in sources if source.kind == "folder"}
     seen = set()
     for source in sources:
         key = _key(source)
         within = [above for above in Path(key).parents if str(above) in folders]
         if key in seen:
-            log.warning("%s is named twice, and read once.", source.name)
+            log.warning("%s is named twice; it is read once.", source.name)
         elif any(not hidden(Path(key).relative_to(above).as_posix()) for above in within):
-            log.warning("%s is named besides its folder, and read once.", source.name)
+            log.warning("%s and its folder are both named; it is read once.", source.name)
         else:
             yield source
         seen.add(key)
@@ -326,7 +328,7 @@ def is_url(text: str) -> bool:
 
 
 def _remote(url: str, settings: InputSettings) -> list[Source]:
-    """Return what a URL names; with a ``*`` in it, the files that fit, sorted."""
+    """Return the source that a URL names; for a URL with ``*``, the matching files, sorted."""
     from fsspec.core import url_to_fs
 
     try:
@@ -344,9 +346,9 @@ def _remote(url: str, settings: InputSettings) -> list[Source]:
     except ImportError as error:
         raise TextcatError(f"{url} needs another package: {str(error).rstrip('.')}.") from None
     except Exception as error:  # every system has its own
-        raise TextcatError(f"{url} cannot be read ({error}): check the address, and your rights there.") from None
+        raise TextcatError(f"{url} cannot be read ({error}): check the address and your rights there.") from None
     if not urls:
-        raise TextcatError(f"No file fits {url}: check the pattern.")
+        raise TextcatError(f"No file matches {url}: check the pattern.")
     return sources
 
 
@@ -373,7 +375,7 @@ def _size(info: dict[str, Any]) -> int | None:
 
 
 def _state(info: dict[str, Any]) -> str:
-    """Return what changes when a file does, as far as the system tells."""
+    """Return facts that change when a file does, as far as the system tells."""
     return _sum(sorted((key, str(value)) for key, value in info.items() if key.lower() in _STATES))
 
 
@@ -391,7 +393,7 @@ def _open_remote(system: Any, path: str) -> _Stream:
 
 
 def _gives_ranges(system: Any, path: str) -> bool:
-    """Return whether a file can be sought in; there are web servers that give files only as a whole."""
+    """Return whether a file is seekable; some web servers send files only as a whole."""
     if "http" not in system.protocol:
         return True
     with system.open(path, "rb", block_size=1) as file:
@@ -410,7 +412,7 @@ def _as_oserror(error: BaseException) -> OSError:
 
 
 class _RemoteFile(io.RawIOBase):
-    """A file whose errors are all OSErrors, and that says itself whether it can be sought in, or is told."""
+    """A file whose errors are all OSErrors; whether it is seekable can be set."""
 
     def __init__(self, file: Any, *, seekable: bool = True) -> None:
         self._file, self._sought = file, seekable

@@ -1,4 +1,4 @@
-"""Read the bytes of a file or a pipe forwards in bounded memory, unpacked but no bombs, and count those used up."""
+"""Read the bytes of a file or a pipe forwards in bounded memory, unpacked (without bombs), and count them."""
 
 import bz2
 import codecs
@@ -37,7 +37,7 @@ READ_ERRORS = (
 
 
 def unreadable(error: BaseException) -> UnreadableError:
-    """Return an error of reading in words."""
+    """Return an error of reading as an UnreadableError."""
     if isinstance(error, UnreadableError):
         return error
     if isinstance(error, OSError) and error.strerror:
@@ -47,11 +47,11 @@ def unreadable(error: BaseException) -> UnreadableError:
 
 
 class _Stream:
-    """Bytes that are read forwards; of a file that can be sought in, `file` is it.
+    """Bytes that are read forwards; for a seekable file, `file` is that file.
 
-    `take` takes a number of bytes, and returns as many or fewer, but none only at the end; by default there are none.
-    `consumed` returns how many bytes are used up of the stored file this comes from; by default, how many have been
-    taken. `prompt` says whether what is there is wanted at once, rather than more of it later.
+    `take` takes a number of bytes and returns as many or fewer, and none only at the end; by default the stream is
+    empty. `consumed` returns how many bytes of the stored file have been used; by default, how many have been taken.
+    `prompt` says whether to return available bytes at once rather than wait for more.
     """
 
     file: IO[bytes] | None = None
@@ -69,18 +69,18 @@ class _Stream:
         self._fault: tuple[str, ...] = ()  # the error itself would hold on to all that was being read, in a circle
 
     def consumed(self) -> int:
-        """Return how many bytes are used up of the stored file this comes from."""
+        """Return how many bytes of the stored file have been used."""
         return self._n_taken if self._consumed is None else self._consumed()
 
     def read(self, n: int) -> bytes:
-        """Return 1 to `n` bytes, none at the end; raise UnreadableError if there are more that cannot be read."""
+        """Return 1 to `n` bytes, none at the end; raise UnreadableError if the rest cannot be read."""
         if not self._kept:
             self._kept = self._more()
         data, self._kept = self._kept[:n], self._kept[n:]
         return data
 
     def _peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        """Return the next bytes without using them up; fewer than `n` at the end, or once a pattern is among them."""
+        """Return the next bytes without consuming them; fewer than `n` at the end, or once they match a pattern."""
         while len(self._kept) < n and not until.search(self._kept):
             try:
                 more = self._more()
@@ -92,7 +92,7 @@ class _Stream:
         return self._kept[:n]
 
     def skip(self, n: int) -> None:
-        """Pass over `n` bytes, or all that are left."""
+        """Skip `n` bytes, or all that are left."""
         while n > 0 and (passed := len(self.read(n))):
             n -= passed
 
@@ -109,7 +109,7 @@ class _Stream:
 
 
 class _FileStream(_Stream):
-    """A file that can be sought in, read in one go however much is asked for."""
+    """A seekable file, read in one call however much is asked for."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file.read, file.tell, close=file.close)
@@ -136,12 +136,12 @@ class _FileStream(_Stream):
 
 
 def of_file(file: Any) -> _Stream:
-    """Return the stream of a file that has been opened for reading bytes, sought in if it can be."""
+    """Return the stream of a file opened for reading bytes, with random access if it is seekable."""
     return _FileStream(file) if file.seekable() else _Stream(file.read, close=file.close)
 
 
 def _of_pipe(pipe: Any, closes: bool = False) -> _Stream:
-    """Return the stream of a pipe, such as standard input, which gives at once what is there."""
+    """Return the stream of a pipe, such as standard input, which returns available bytes at once."""
     # Not through its buffer, as Python cannot end while a thread waits there.
     raw, ended = getattr(pipe, "raw", None), False
     read = pipe.read1 if raw is None else raw.read
@@ -171,7 +171,7 @@ def _ready(pipe: Any) -> bool:
 class _LookAhead:
     """A look-ahead buffer: `data` of a stream from some `offset` on, filled at the end and dropped at the start.
 
-    Once it has `ended`, nothing can follow the data.
+    Once it has `ended`, no more data can follow.
     """
 
     def __init__(self, stream: _Stream) -> None:
@@ -182,7 +182,7 @@ class _LookAhead:
 
     @property
     def error(self) -> UnreadableError | None:
-        """Why there is no more, though there should be; each time another one, as it holds on to where it is raised."""
+        """Why data are missing; a new exception each time, as exceptions keep the place where they were raised."""
         return UnreadableError(*self._fault) if self._fault else None
 
     @property
@@ -191,7 +191,7 @@ class _LookAhead:
         return self.ended and not self._fault
 
     def fill(self, size: int) -> None:
-        """Read until there are `size` bytes, or all there are; of a pipe, what is there."""
+        """Read until there are `size` bytes, or to the end; from a pipe, what is available."""
         parts, n = [self.data] if self.data else [], len(self.data)
         while n < size and not self.ended:
             try:
@@ -248,7 +248,7 @@ class _LookAhead:
 
 
 def _as_utf8(stream: _Stream, encoding: str) -> _Stream | None:
-    """Return what a stream becomes in UTF-8, or None if ASCII's characters can be found in it as it is."""
+    """Return a stream converted to UTF-8, or None if it has ASCII's characters as in ASCII."""
     encoding = _exact_encoding(encoding, stream._peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
         return None
@@ -282,7 +282,7 @@ def _exact_encoding(encoding: str, head: bytes) -> str:
 
 
 class _Part(NamedTuple):
-    """Which bytes of the stored file something stands for."""
+    """The bytes of the stored file that a part corresponds to."""
 
     start: int
     end: int
@@ -293,7 +293,7 @@ class _Part(NamedTuple):
 
 
 def sought_in(stream: _Stream) -> tuple[IO[bytes], _Part]:
-    """Return a file with all of a stream that can be sought in, and the bytes of the stored file it stands for."""
+    """Return a seekable file with all of a stream, and the bytes of the stored file that it corresponds to."""
     start, file = stream.consumed(), stream.file
     if file is not None:
         return file, _Part(start, file.seek(0, io.SEEK_END))
@@ -305,7 +305,7 @@ def sought_in(stream: _Stream) -> tuple[IO[bytes], _Part]:
 
 
 def shown(name: str) -> str:
-    """Return a file's name as text; the system's may hold bytes that are none."""
+    """Return a file's name as text, though it may have bytes that are not text."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -313,7 +313,7 @@ def shown(name: str) -> str:
 
 
 class _Gzip:
-    """zlib in the form of bz2 and lzma."""
+    """zlib with the interface of bz2 and lzma."""
 
     def __init__(self) -> None:
         self._inflate, self.needs_input = zlib.decompressobj(31), True
@@ -333,14 +333,14 @@ class _Gzip:
 
 
 class _Zstandard:
-    """zstandard in the form of bz2 and lzma, but that it may give more bytes than wanted."""
+    """zstandard with the interface of bz2 and lzma, except that it may return more bytes than wanted."""
 
     def __init__(self) -> None:
         try:
             import zstandard
         except ImportError:
             raise TextcatError(
-                f"An input is compressed by Zstandard: run `{install_hint('zst')}` to read it, then start again."
+                f"An input is compressed with Zstandard: run `{install_hint('zst')}` to read it, then start again."
             ) from None
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._error = zstandard.ZstdError
@@ -368,7 +368,7 @@ class _Zstandard:
 
 
 class _Compression(NamedTuple):
-    """How a compressed file begins, the ends of names that say it is one, and what unpacks it."""
+    """How a compressed file begins, the endings of its names, and its decompressor."""
 
     magic: re.Pattern[bytes]
     endings: tuple[str, ...]
@@ -389,10 +389,10 @@ _BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar"
 
 
 def _unpacked(stream: _Stream, name: str) -> _Stream:
-    """Return what a stream unpacks to if it is compressed, else itself.
+    """Return the unpacked stream if a stream is compressed, else the stream itself.
 
-    Its first bytes tell, as servers unpack what they send and leave the name. Where they do not, but the name and
-    what no text holds speak for a compressed file whose beginning is damaged, reading it will say so.
+    The first bytes decide, as servers may unpack a file but keep its name. If they are not those of a compressed file,
+    but the name and binary data suggest one whose beginning is damaged, reading it raises an error.
     """
     # A pipe that gives a short line may give no more for long.
     head, lower = stream._peek(_MAGIC_LENGTH, until=_LINE_END), name.lower()
@@ -406,7 +406,7 @@ def _unpacked(stream: _Stream, name: str) -> _Stream:
 
 
 class _Unpacker:
-    """Unpack a stream in steps that do not depend on how much is asked for, and watch the ratio over any stretch."""
+    """Unpack a stream in steps that do not depend on how much is asked for, and check the ratio of any part."""
 
     def __init__(self, source: _Stream, make: Callable[[], Any]) -> None:
         self._source, self._make, self._decompressor = source, make, make()
@@ -445,7 +445,7 @@ class _Unpacker:
 
 
 def _check_ratio(unpacked: int, packed: int) -> None:
-    """Raise UnreadableError if more bytes are unpacked than can be meant, as of a bomb."""
+    """Raise UnreadableError if implausibly many bytes are unpacked, as of a decompression bomb."""
     if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
-        fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which no text does"
+        fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which text never does"
         raise UnreadableError(fault, "damage", f"it {fault}")

@@ -1,4 +1,4 @@
-"""One module per format or kind: how its files are cut between records, and how records of what was cut are read."""
+"""One module per format: how its files are cut between records, and how the records are read."""
 
 from collections.abc import Iterator
 
@@ -45,9 +45,9 @@ WHOLE = DOCUMENTS | {"rcv1"}
 
 
 def _batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield what a batch holds, in the order of the input: every record, and a Rejection for all that is none.
+    """Yield the records of a batch in the order of the input, and a Rejection for each part that is not a record.
 
-    The settings are those by which it was read.
+    The settings are those with which the batch was read.
     """
     for block in batch.blocks:
         if isinstance(block, Rejection):

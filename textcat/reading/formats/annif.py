@@ -1,8 +1,8 @@
-"""What Annif reads: short texts with their subjects' URIs, a line each, and files that list the subjects of a text.
+"""Annif's formats: short texts with their subjects' URIs, one per line, and files that list the subjects of a text.
 
-A short text is a line: the text, a tab, and URIs in ``<>``, separated by spaces. The subjects of ``X.txt`` stand beside
-it in ``X.tsv``, a URI in ``<>``, a tab and a label a line, or in ``X.key``, a label a line. CSV and JSON have names for
-the fields that Annif asks for.
+A short text is a line: the text, a tab, and URIs in ``<>``, separated by spaces. The subjects of ``X.txt`` are in
+``X.tsv`` next to it (per line a URI in ``<>``, a tab and a label), or in ``X.key`` (a label per line). CSV and JSON
+have Annif's names of fields.
 """
 
 import re
@@ -19,7 +19,7 @@ _LIST = re.compile(_URI + rb"[ \t]*(?:\t|\r?\Z)")
 
 
 def _kind_of(line: bytes) -> str:
-    """Return "annif" or `SUBJECTS` if the first line of a table is no header, but what Annif's files have, else ""."""
+    """Return "annif" or `SUBJECTS` if the first line of a table is that of an Annif file, else ""."""
     return SUBJECTS if _LIST.match(line) else "annif" if _SHORT.match(line) else ""
 
 
@@ -28,7 +28,7 @@ def _stem(name: str) -> str:
 
 
 def _subjects_in(name: str, data: bytes, encoding: str = "") -> tuple[str, ...]:
-    """Return the subjects that a file lists, each once: URIs, or of a ``.key`` labels."""
+    """Return the subjects that a file lists, each once: URIs, or for ``.key`` labels."""
     lines = _Span(1, 0, data).decoded(encoding or "utf-8").removeprefix("\ufeff").splitlines()
     subjects = [line.strip() for line in lines if line.strip()]
     if not name.lower().endswith(".key"):
@@ -63,7 +63,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
         if settings.labels is None:
             return _Content("", {"body": text.strip()})
         if not tab:
-            raise UnreadableError("has no tab, behind which the URIs of its subjects stand")
+            raise UnreadableError("has no tab followed by the URIs of its subjects")
         return _Content("", settings._titled("", [text.strip()]), tuple(dict.fromkeys(map(_uri_in, subjects.split()))))
 
     return parse

@@ -31,7 +31,7 @@ csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
 class _Rows(_Format):
-    """Rows, nearly all of which are read without their spans where no value stands in quotes."""
+    """Rows; if no value is quoted, nearly all are read without making spans."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         plain = _plain_records(block, settings)
@@ -39,7 +39,7 @@ class _Rows(_Format):
 
 
 def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None:
-    """Return the records of a block without quotes; None if one of them may be none, which is looked at by itself."""
+    """Return the records of a block without quotes; None if a row may be invalid, so that each is read by itself."""
     if settings.quotes or len(block.data) > settings.max_bytes:
         return None
     try:
@@ -60,7 +60,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
 
 
 class _Row(NamedTuple):
-    """What separates a file's columns, their names, and those that are read."""
+    """The separator of a file's columns, their names, and the columns to read."""
 
     separator: str
     names: list[str]
@@ -69,14 +69,14 @@ class _Row(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
-    """Read the names of columns; the separator is the first of the format's by which there are those of texts."""
+    """Read the names of columns; the separator is the format's first one that yields the columns of texts."""
     line, seen = _BEFORE.sub("", settings.text_of(_Span(1, 0, header))), ""
     for separator in SEPARATORS[form]:
         try:
             names = [name.strip() for name in _cells(line, separator, settings)]
         except UnreadableError as error:
             field = settings.text_fields[0]
-            seen = seen or f"has no column {field!r} (its header {error}): name the texts' with --text-field"
+            seen = seen or f"has no column {field!r} (its header {error}): name the texts' column with --text-field"
             continue
         try:
             settings.texts_among(names)
@@ -93,11 +93,11 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
     try:
         return next(csv.reader([row], delimiter=separator, strict=True), [])
     except csv.Error as error:
-        raise UnreadableError(f"is no row of values, {error}: mend its quotes") from None
+        raise UnreadableError(f"has wrong quotes ({error}): correct them") from None
 
 
 def _head(data: bytes, at_end: bool, quotes: bool) -> int:
-    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not in sight."""
+    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not yet read."""
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
         end = _row_end(data, start, b",;\t|" if quotes else None, at_end)
@@ -108,7 +108,7 @@ def _head(data: bytes, at_end: bool, quotes: bool) -> int:
 
 
 def _header_of(row: bytes, form: str, settings: InputSettings) -> bytes:
-    """Return the header that a file with this first row would have, of the columns that the settings name."""
+    """Return the header that a file with this first row would have, made of the settings' names of columns."""
     line, encoding = settings.text_of(_Span(1, 0, settings.without_mark(Block("", form, row))[0])), settings.encoding
     names = settings.columns
     fitting = (one for one in SEPARATORS[form] if len(_cells(line, one, settings)) == len(names))
@@ -122,14 +122,14 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content
     def parse(span: _Span) -> _Content:
         cells = _cells(settings.text_of(span), separator, settings)
         if len(cells) != n:
-            raise UnreadableError(f"has {len(cells)} values where the header has {n}: mend it")
+            raise UnreadableError(f"has {len(cells)} values where the header has {n}: correct it")
         return content(cells)
 
     return parse
 
 
 def _content_of(names: list[str], read: _Fields, settings: InputSettings) -> Callable[[list[str]], _Content]:
-    """Return what takes the cells of a row."""
+    """Return a function of the cells of a row that returns its content."""
     place = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [place[name] for name in read.body]
     title, name, topics, split, date, judged = (place[name] for name in (read.title, *read[2:]))
@@ -151,8 +151,8 @@ def _content_of(names: list[str], read: _Fields, settings: InputSettings) -> Cal
 def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
     """Yield the rows that are not blank.
 
-    A value may stand in double quotes, which are doubled inside of it; then it may have line ends, too. Where a quote
-    is not closed, or text follows the closing one, the line that the row starts on is rejected, and only this line.
+    A value may be in double quotes, which are doubled inside it, and may then contain line ends. If a quote is not
+    closed, or text follows the closing one, only the line on which the row starts is rejected.
     Without quotes, a row is a line, and quotes are ordinary characters.
     """
     separator = _row(block.header, block.format, settings).separator.encode() if settings.quotes else None
@@ -165,7 +165,7 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
 
 
 def _row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
-    """Yield where each row ends, as far as that is in sight; what is `final` ends a row."""
+    """Yield where each row ends, as far as it has been read; the end of `final` data ends a row."""
     start = 0
     while start < len(data) and (end := _row_end(data, start, separators, final)):
         yield end
@@ -173,7 +173,7 @@ def _row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[in
 
 
 def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> int:
-    """Return where a row ends, or the line it starts on if its quotes are unbalanced; 0 if that is not in sight.
+    """Return where a row ends, or its first line if its quotes are unbalanced; 0 if not yet read.
 
     Without separators, quotes are ordinary characters.
     """
@@ -198,7 +198,7 @@ def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> 
 
 
 def _behind_quotes(data: bytes, place: int) -> int:
-    """Return where quotes end that have been opened before `place`, behind the closing one; -1 if not in sight."""
+    """Return the place after the quote that closes one opened before `place`; -1 if not yet read."""
     quote = data.find(b'"', place)
     while quote >= 0 and data[quote + 1 : quote + 2] == b'"':
         quote = data.find(b'"', quote + 2)
@@ -206,7 +206,7 @@ def _behind_quotes(data: bytes, place: int) -> int:
 
 
 class _RowCutter(_LineCutter):
-    """Cut behind rows, whose values may have line ends in quotes."""
+    """Cut after rows, whose values may have line ends in quotes."""
 
     def __init__(self, header: bytes, form: str, settings: InputSettings) -> None:
         row = _row(header, form, settings)

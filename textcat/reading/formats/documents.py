@@ -1,4 +1,4 @@
-"""What the formats share of which a file is one document that has to be taken out of its layout: HTML, office, PDF."""
+"""Shared by formats in which a file is one document whose text must be extracted: HTML, mail, office, PDF."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from textcat.reading.records import (
 
 #: How many times longer than other records those files may be that hold pictures, too.
 LARGER = 4
-MISSING = f"needs a package that is not installed: run `{install_hint('documents')}`, then start anew"
+MISSING = f"needs a package that is not installed: run `{install_hint('documents')}`, then start again"
 
 
 class _Said(NamedTuple):
-    """What a document says."""
+    """The content of a document."""
 
     title: str
     body: str
@@ -33,7 +33,7 @@ _Reader = Callable[[_Span, InputSettings], _Said]
 
 
 class _Documents(_Format):
-    """Files that may have more bytes than other records, as they hold more than texts."""
+    """Files that may have more bytes than other records, as they hold more than text."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         return super().records(block, settings._replace(max_bytes=LARGER * settings.max_bytes))
@@ -54,15 +54,15 @@ def _parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[_
 
 
 def _clean(text: str) -> str:
-    """Return a text without what no text file may have: NUL and halves of surrogate pairs; and without soft hyphens."""
+    """Return a text without NUL, halves of surrogate pairs, and soft hyphens."""
     return text.replace("\xad", "").replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 def _lines_of(text: str) -> str:
-    """Return the lines of a text that are not blank, their words a space apart."""
+    """Return the lines of a text that are not blank, their words separated by one space."""
     return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
 
 
 def _broken(what: str, error: BaseException) -> UnreadableError:
     detail = " ".join(str(error).split()) or type(error).__name__
-    return UnreadableError(f"is no {what} that can be read ({detail:.120}): mend it, or leave it out")
+    return UnreadableError(f"is not a readable {what} ({detail:.120}): repair it or leave it out")

@@ -42,18 +42,20 @@ def _read(span: _Span, settings: InputSettings) -> _Said:
 
 
 def _check_size(data: bytes, most: int) -> None:
-    """Raise UnreadableError if it unpacks to more than can be meant, or than may be held; the header's word is kept."""
+    """Raise UnreadableError if it declares to unpack to implausibly much, or to more than may be held."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
     whole = sum(entry.file_size for entry in entries)
     _check_ratio(whole, len(data))
     texts = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
     if texts > most or whole > LARGER * most:
-        raise UnreadableError(f"unpacks to {whole:,} bytes, {texts:,} of them text, which is more than a document may")
+        raise UnreadableError(
+            f"unpacks to {whole:,} bytes, {texts:,} of them text, more than a document may have: split it"
+        )
 
 
 def _titles(document: Any) -> Iterator[str]:
-    """Yield the paragraphs at the start that are a title."""
+    """Yield the leading paragraphs that form a title."""
     for paragraph in document.paragraphs[:20]:
         style = paragraph.style
         if style is not None and style.name == "Title" and paragraph.text.strip():

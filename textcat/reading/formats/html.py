@@ -1,4 +1,4 @@
-"""HTML: what a page shows, without its navigation, and its title; decoded as browsers do."""
+"""HTML: the title and the visible text of a page, without its navigation; decoded as browsers do."""
 
 import codecs
 import re
@@ -47,7 +47,7 @@ _OTHERWISE = "cp1252"
 
 
 class _Page:
-    """Gathers what is shown; its methods are the parser's handlers, so that no tree is held, however deep it were."""
+    """Gathers the visible text; its methods are the parser's handlers, so that no tree is held, however deep."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -86,7 +86,7 @@ class _Page:
         return self
 
     def body(self) -> str:
-        """Return what stands in the main part, or everything if it has none."""
+        """Return the text of the main part, or all text if that is empty."""
         return _lines_of("".join(self._main)) or _lines_of("".join(self._shown))
 
     def _break(self, tag: str) -> None:
@@ -126,7 +126,7 @@ def _page(text: str) -> _Said:
 
 
 def _decoded(data: bytes) -> str:
-    """Return a page as text: as it declares, in UTF-8, or else as Western Europe's."""
+    """Return a page as text: in its declared encoding, UTF-8, or else Windows-1252."""
     if match := _DECLARED.search(data[:_HEAD]):
         encoding = _encoding_of((match[1] or match[2]).decode("latin-1"))
         if encoding:
@@ -152,7 +152,7 @@ def _read(span: _Span, settings: InputSettings) -> _Said:
     else:  # before the text there is nothing but a byte order mark
         text = span.data.decode("utf-8", "replace") if span.offset else _decoded(span.data)
     if "\0" in text:
-        raise UnreadableError(f"has a NUL byte (byte {span.data.find(0)}), so it is no HTML: leave it out")
+        raise UnreadableError(f"has a NUL byte (byte {span.data.find(0)}), so it is not HTML: leave it out")
     return _page(text)
 
 

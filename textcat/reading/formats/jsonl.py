@@ -19,7 +19,7 @@ _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
 class _Lines(_Format):
-    """Lines, nearly all of which are read without their spans."""
+    """Lines, nearly all of which are read without making spans."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = settings.without_mark(block)
@@ -35,7 +35,7 @@ class _Lines(_Format):
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[_Span]:
-    """Yield the objects of an array, which have the fields of a line."""
+    """Yield the objects of an array, which have the same fields as lines."""
     data, offset = settings.without_mark(block)
     start, position = 0, block.position
     for end in [*_object_ends(data), len(data)]:
@@ -47,7 +47,7 @@ def _objects(block: Block, settings: InputSettings) -> Iterator[_Span]:
 
 
 def _object_ends(data: bytes) -> Iterator[int]:
-    """Yield where the objects that are in no other object end."""
+    """Yield where each outermost object ends."""
     depth = 0
     for token in _TOKEN.finditer(data):
         if token[0] == b"{":
@@ -60,7 +60,7 @@ def _object_ends(data: bytes) -> Iterator[int]:
 
 
 class _ObjectCutter:
-    """Cut behind the objects of an array."""
+    """Cut after the objects of an array."""
 
     def __init__(self) -> None:
         self._depth, self._in_string = 0, False  # of the object that is passed over
@@ -93,15 +93,15 @@ class _ObjectCutter:
 
 
 def _without_escape(data: bytes) -> int:
-    """Return the length of data without the first half of an escape at the end."""
+    """Return the length of data without half an escape at the end."""
     n_backslashes = len(data) - len(data.rstrip(b"\\"))
     return len(data) - n_backslashes % 2
 
 
 def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[str, str]] | None] | None:
-    """Return what reads lines as nearly all are, without labels; it returns None for any other line.
+    """Return a fast reader of ordinary lines, without labels; it returns None for any other line.
 
-    Such are also those that orjson takes otherwise than Python's json.
+    Other lines include those that orjson reads differently from Python's json.
     """
     if settings.labels is not None or not settings.in_utf8():
         return None
@@ -136,11 +136,11 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
 
 
 def _content(settings: InputSettings, span: _Span) -> _Content:
-    """Return what an object says.
+    """Return the content of an object.
 
-    It has its text in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their
-    names; other fields are passed over, and so are fields that are null, and zones without text. A NUL that JSON's
-    escapes write is part of the text; a NUL byte is no JSON.
+    Its text is in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their names. Other
+    fields, null fields, and zones without text are ignored. A NUL written as an escape of JSON is part of the text; a
+    NUL byte is not valid JSON.
     """
     fields = _object(settings.text_of(span))
     settings.check_labels(fields)
@@ -165,16 +165,16 @@ def _object(text: str) -> dict[str, Any]:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")
-        raise UnreadableError(f"is not valid JSON ({what} at column {error.colno}): mend it") from None
+        raise UnreadableError(f"is not valid JSON ({what} at column {error.colno}): correct it") from None
     except (ValueError, RecursionError) as error:  # a number of many digits; brackets within brackets
-        raise UnreadableError(f"is not valid JSON ({error!s:.60}): mend it") from None
+        raise UnreadableError(f"is not valid JSON ({error!s:.60}): correct it") from None
     if not isinstance(fields, dict):
         raise UnreadableError(f'holds {_shown(fields)}: it must be a JSON object, such as {{"text": "…"}}')
     return fields
 
 
 def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]:
-    """Return the texts: what `zones` holds, or title and body."""
+    """Return the texts: those of `zones`, or title and body."""
     zones = fields.get("zones")
     if zones is not None:
         if not isinstance(zones, dict):
@@ -195,7 +195,7 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
 
 
 def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ...]:
-    """Return a list of names, each once; numbers are names, too."""
+    """Return a list of names, each once; numbers may be names."""
     field = settings.topics_field
     value = fields.get(field)
     if isinstance(value, str) and settings.topics_separator:
@@ -209,7 +209,7 @@ def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ..
 
 
 def _text(fields: Mapping[str, Any], field: str) -> str:
-    """Return a string, "" if there is none."""
+    """Return a string field, "" if it is missing."""
     value = fields.get(field)
     return "" if value is None else _string(field, value)
 

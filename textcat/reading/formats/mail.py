@@ -31,7 +31,7 @@ _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
 class _MessageCutter:
-    """Cut before the lines that precede messages."""
+    """Cut before the separator lines of messages."""
 
     def cut(self, data: bytes) -> int:
         # The last message ends only where the file does.
@@ -60,7 +60,7 @@ def _inner_starts(data: bytes) -> Iterator[int]:
 
 
 def _starts(data: bytes, line_end: int) -> bool:
-    """Return whether a message starts behind a line end: behind a blank line, with what looks like a date."""
+    """Return whether a message starts after a line end: after a blank line, with a separator line that has a date."""
     before = data[max(line_end - 2, 0) : line_end]
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 
@@ -76,15 +76,15 @@ def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
 
 
 def _content(settings: InputSettings, span: _Span) -> _Content:
-    """Return what a message says.
+    """Return the content of a message.
 
-    Its id is the Message-ID, its title the Subject, its body the parts of plain text that are no attachments, or, if it
-    has none, those of HTML without their tags. With labels, a header that is named as the field of topics holds these.
+    Its id is the Message-ID, its title the Subject, its body the plain-text parts that are not attachments, or, if
+    there are none, the HTML parts without tags. With labels, the header named as the field of topics holds the topics.
     """
     separator = SEPARATOR.match(span.data)
     if not separator:
         raise UnreadableError(
-            'does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": mend the file'
+            'does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": correct the file'
         )
     data = _QUOTED_FROM.sub(rb"\1", span.data[separator.end() :])
     name, said = _message(span, data, settings, _without_tags)
@@ -92,16 +92,16 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
 
 
 def _file(span: _Span, settings: InputSettings) -> _Said:
-    """Return what a message in a file of its own says: as in an mbox, but that its HTML is parsed."""
+    """Return the content of a message in its own file: as in an mbox, except that its HTML is parsed."""
     if not _HEADED.match(span.data):
-        raise UnreadableError("begins with no header, so it is no mail: mend it, or leave it out")
+        raise UnreadableError("does not begin with a header, so it is not a mail: correct it or leave it out")
     return _message(span, span.data, settings, lambda text: _page(text).body)[1]
 
 
 def _message(
     span: _Span, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]
 ) -> tuple[str, _Said]:
-    """Return the id of a message whose bytes are `data`, and what it says; the span is what is blamed."""
+    """Return the id and the content of a message of the bytes `data`; errors give places in the span."""
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
     for header in _HEADER.finditer(span.data):
@@ -123,7 +123,7 @@ def _message(
     except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts
-        raise UnreadableError(f"is no mail that can be read ({error!r:.80}): mend it") from None
+        raise UnreadableError(f"is not a readable mail ({error!r:.80}): correct it or leave it out") from None
 
 
 def _header(message: "Message", name: str) -> str:
@@ -156,11 +156,13 @@ def _decoded(part: "Message", encoding: str) -> str:
         return data.decode(encoding)
     except UnicodeError as error:
         place = getattr(error, "start", 0)
-        raise UnreadableError(f"has a text that is not {encoding} (its byte {place}): mend what it declares") from None
+        raise UnreadableError(
+            f"has a text that is not {encoding} (its byte {place}): correct its declared charset"
+        ) from None
 
 
 def _without_tags(text: str) -> str:
-    """Return what is shown of HTML; in one pass, which Python's own parser does not promise for what is no HTML."""
+    """Return the visible text of HTML, in one pass, which Python's parser does not guarantee for invalid HTML."""
     shown, begin, at = [], 0, 0
     while (start := text.find("<", at)) >= 0:
         at = _end_of_markup(text, start)
@@ -171,7 +173,7 @@ def _without_tags(text: str) -> str:
 
 
 def _end_of_markup(text: str, start: int) -> int:
-    """Return where the tag, the comment or the hidden element ends that a "<" begins; behind it if it begins none."""
+    """Return the end of the tag, comment or hidden element that a "<" begins; if it begins none, the place after it."""
     if text.startswith("<!--", start):
         end = text.find("-->", start + 4)
         return end + 3 if end >= 0 else len(text)

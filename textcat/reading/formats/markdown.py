@@ -1,4 +1,4 @@
-"""Markdown: paragraphs, tables and code as they read, links as their texts; the title is the first heading."""
+"""Markdown: paragraphs, tables and code as shown, links as their texts; the title is the first heading."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -27,9 +27,9 @@ def _arrow() -> Any:
 
 
 def _row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[Any]:
-    """Yield blocks of a file from row number `row` (from 1) on, which is in group number `group` (from 0).
+    """Yield blocks of a file, starting at row number `row` (from 1), which is in group number `group` (from 0).
 
-    Each comes with the group and the number of the row that the next one begins with, and the share of rows read.
+    Each comes with the group and the row where the next block begins, and with the fraction of rows read.
     """
     pa = _arrow()
     try:
@@ -62,7 +62,7 @@ def _columns(pa: Any, schema: Any, settings: InputSettings) -> _Fields:
             kind = _values(pa, kind.value_type)
         is_text = _is_text(pa, kind) or (name in (which.id, which.topics, which.judged) and pa.types.is_integer(kind))
         if not is_text and name != which.date:
-            raise UnreadableError(f"has {kind} in the column {name!r}, which is no text: name another one")
+            raise UnreadableError(f"has {kind} in the column {name!r}, which is not text: name another column")
     return which
 
 
@@ -76,7 +76,7 @@ def _is_text(pa: Any, kind: Any) -> bool:
 
 
 def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: _Fields, settings: InputSettings) -> Iterator[Any]:
-    """Yield the rows of a group, about as many at a time as make a block."""
+    """Yield the rows of a group, about a block at a time."""
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
@@ -89,7 +89,7 @@ def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: _Fields, sett
 
 
 def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
-    """Return the bytes of a group's longest values, as far as the first row tells: with the columns' dictionaries."""
+    """Estimate the bytes of a group's longest values from its first row, including the columns' dictionaries."""
     first = next(table.iter_batches(batch_size=1, row_groups=[group], columns=names, use_threads=False), None)
     columns = [column for column in (first.columns if first else ()) if pa.types.is_dictionary(column.type)]
     lengths = [pa.compute.max(pa.compute.binary_length(column.dictionary)).as_py() for column in columns]
@@ -114,7 +114,7 @@ def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
 
 
 def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
-    """Return what parses a row; one whose text is null is rejected."""
+    """Return a parser of rows; a row whose text is null is rejected."""
     pa = _arrow()
     batch = _unpacked(pa, block)
     which = _columns(pa, batch.schema, settings)
@@ -147,14 +147,14 @@ def _name(value: Any, settings: InputSettings) -> str:
 
 
 def _topics(value: Any, settings: InputSettings) -> tuple[str, ...]:
-    """Return a list of names, each once; numbers are names, too."""
+    """Return a list of names, each once; numbers may be names."""
     if isinstance(value, list):
         return tuple(dict.fromkeys(_name(one, settings) for one in value if one is not None))
     return settings.topics_in(_name(value, settings))
 
 
 def _column(pa: Any, batch: Any, name: str) -> list[Any]:
-    """Return a column's values, those that are no UTF-8 as UnicodeDecodeErrors."""
+    """Return a column's values; values that are not UTF-8 become UnicodeDecodeErrors."""
     column = batch.column(name)
     if pa.types.is_dictionary(column.type):
         values = _items(column.dictionary)
@@ -179,7 +179,7 @@ def _item(value: Any) -> Any:
 
 def _text(value: Any, settings: InputSettings) -> str | None:
     if isinstance(value, UnicodeDecodeError):
-        raise UnreadableError(f"is not utf-8 (byte {value.start} of the text): write the file anew")
+        raise UnreadableError(f"is not utf-8 (byte {value.start} of the text): write the file again")
     if not isinstance(value, bytes):
         text: str | None = value
         return text

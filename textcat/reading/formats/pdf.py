@@ -1,4 +1,4 @@
-"""PDF: the text of its pages in their order, and the title that it names."""
+"""PDF: the text of its pages in order, and the title in its properties."""
 
 import io
 import logging
@@ -26,7 +26,7 @@ _LIMITS: dict[str, Any] = {
 
 
 class _Work:
-    """Counts what the pages draw and say, and raises UnreadableError where that is more than pages can mean."""
+    """Counts drawing operations and text of the pages, and raises UnreadableError if there are implausibly many."""
 
     def __init__(self, most: int) -> None:
         self._left, self._most, self._n_pages = _OPERATIONS, most, 0
@@ -34,14 +34,14 @@ class _Work:
     def __call__(self, *_: object) -> None:
         self._left -= 1
         if self._left < 0:
-            raise UnreadableError(f"draws more than {_OPERATIONS:,} things, which is more than is read: take it apart")
+            raise UnreadableError(f"has more than {_OPERATIONS:,} drawing operations, the most that are read: split it")
 
     def page(self, text: str) -> str:
         """Return the text of a page."""
         self._most -= len(text)
         self._n_pages += 1
         if self._most < 0 or self._n_pages > _PAGES:
-            raise UnreadableError(f"has more than {_PAGES:,} pages, or more text than a document may: take it apart")
+            raise UnreadableError(f"has more than {_PAGES:,} pages, or more text than a document may: split it")
         return text
 
 
@@ -64,10 +64,10 @@ def _read(span: _Span, settings: InputSettings) -> _Said:
 
 def _pages(reader: Any, work: _Work) -> _Said:
     if reader.is_encrypted and not reader.decrypt(""):  # nearly all have no password for reading
-        raise UnreadableError("is encrypted and not read: save it without its password")
+        raise UnreadableError("is encrypted: save it without its password")
     body = _lines_of("\n".join(work.page(page.extract_text(visitor_operand_before=work)) for page in reader.pages))
     if not body:
-        raise UnreadableError("has no text, as scanned pages have none: have it read by a program for OCR first")
+        raise UnreadableError("has no text, like scanned pages: run a program for OCR on it first")
     title = str(reader.metadata.title or "") if reader.metadata else ""
     body = body.translate(_LIGATURES)
     return _Said("" if title.strip().lower() in _NO_TITLE else title, body)

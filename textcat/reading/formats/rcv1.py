@@ -18,9 +18,9 @@ _SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2}
 
 
 def _wanted(name: str, labels: LabelSettings) -> bool:
-    """Return whether a file, by its path, holds a story that is to be read.
+    """Return whether a file, by its path, holds a story to read.
 
-    Where both parts are ranges of dates, a story in another day's folder or zip is in neither.
+    If both parts are ranges of dates, a story in the folder or zip of another day is in neither part.
     """
     if not _STORY.search(name):
         return False
@@ -32,7 +32,7 @@ def _wanted(name: str, labels: LabelSettings) -> bool:
 
 
 def _content(settings: InputSettings, span: _Span) -> _Content:
-    """Return what the one story of a file says.
+    """Return the content of a file's one story.
 
     The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
     per paragraph), each ``""`` where the story has none. The topics are the codes of class bip:topics:1.0; version 2
@@ -74,10 +74,10 @@ class _Range(NamedTuple):
 
 @lru_cache(maxsize=8)
 def span_of(text: str) -> _Range:
-    """Return the range of stories that is written so, or raise TextcatError."""
+    """Parse a range of stories, or raise TextcatError."""
     match = _SPAN.fullmatch(text)
     if not match:
-        raise TextcatError(f"{text!r} is no range of stories: write '1996-08-26 to 1996-09-01' or '2286 to 26150'.")
+        raise TextcatError(f"{text!r} is not a range of stories: write '1996-08-26 to 1996-09-01' or '2286 to 26150'.")
     first_date, last_date, first_id, last_id = match.groups()
     return _Range(first_date, last_date) if first_date else _Range(int(first_id), int(last_id))
 
@@ -135,7 +135,7 @@ class _Story:
 
 
 def _no_story(fault: object, remedy: str = "") -> UnreadableError:
-    return UnreadableError(f"is no story of RCV1 ({fault}): mend the file or get it again{remedy}")
+    return UnreadableError(f"is not a story of RCV1 ({fault}): correct the file or get it again{remedy}")
 
 
 def _story(data: bytes, encoding: str) -> _Story:

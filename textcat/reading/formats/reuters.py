@@ -41,7 +41,7 @@ SPLITS = {
 
 
 class _StoryCutter:
-    """Cut behind stories."""
+    """Cut after stories."""
 
     def __init__(self) -> None:
         self._inside = False  # of a story that is passed over
@@ -63,7 +63,7 @@ class _StoryCutter:
 
 
 def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
-    """Yield the stories, and what stands between them; a story that is cut off ends where the next one begins."""
+    """Yield the stories and any text between them; a truncated story ends where the next one begins."""
     data, position = block.data, block.position
     openings, closings = (re.finditer(tag, data) for tag in (_OPENING, _CLOSING))
     ends = sorted([*(match.start() for match in openings), *(match.end() for match in closings)])
@@ -76,19 +76,19 @@ def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
 
 
 def _content(settings: InputSettings, span: _Span) -> _Content:
-    """Return what a story says.
+    """Return the content of a story.
 
     The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
     only a body, one of type BRIEF only a title. The names of its authors are left out. Source: D. D. Lewis, README of
     Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
     """
     if not span.data.startswith(_OPENING):
-        raise UnreadableError("has text before it that belongs to no story: mend the file")
+        raise UnreadableError("has text before it that belongs to no story: correct the file")
     story = span._replace(data=span.data.translate(_NO_CONTROLS)).decoded(settings.encoding or "latin-1")
     try:
         return _story(story, settings)
     except UnreadableError as fault:
-        sentence = f"{_named(story)} {fault}: mend the file or fetch it again"
+        sentence = f"{_named(story)} {fault}: correct the file or fetch it again"
         raise UnreadableError(f"cannot be read ({sentence})", "story", sentence) from None
 
 

@@ -1,4 +1,4 @@
-"""Text: a file that is one document, with the mail headers of a post, or a document a line."""
+"""Text: a file that is one document, perhaps with the mail headers of a post, or one document per line."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ _LINE_END = ord("\n")
 
 
 class _LineCutter:
-    """Cut behind line ends."""
+    """Cut after line ends."""
 
     def cut(self, data: bytes) -> int:
         return data.rfind(b"\n") + 1
@@ -38,13 +38,13 @@ def _lines(block: Block, settings: InputSettings) -> Iterator[_Span]:
 
 
 def _whole(block: Block, settings: InputSettings) -> list[_Span]:
-    """Return the document a file is; an empty file is a document without a word."""
+    """Return the file as one document; an empty file is a document without a word."""
     data, offset = settings.without_mark(block)
     return [_Span(block.position, offset, data)]
 
 
 def _file_parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
-    """Return what parses a file, whose id is its source."""
+    """Return a parser of a file, whose id is its source."""
 
     def parse(span: _Span) -> _Content:
         text = settings.text_of(span)
