@@ -201,7 +201,7 @@ def test_a_disk_that_fails_at_any_step_is_told_of_and_the_run_goes_on(
         with pytest.raises(TextcatError) as told, steps(monkeypatch, break_at(place, when, error)):
             write(out, N_PIECES, output)
         assert str(told.value) == (
-            f"Cannot write to {out} ({os.strerror(code)}): once that is mended, the same command resumes."
+            f"Cannot write to {out} ({os.strerror(code)}): fix that, and the same command resumes the run."
         )
         write(out, N_PIECES, output)
         assert content(out) == undisturbed, place

@@ -154,7 +154,7 @@ def test_what_a_lost_worker_was_doing_is_done_again(two_processes, flag, times, 
     results = ordered_map(work, map(batch, range(20)), two_processes)
     assert [result for _, result in results] == list(range(20))
     assert flag.read_bytes() == b"x" * times
-    assert [record.message for record in caplog.records] == ["A worker was lost; what it was doing is done again."]
+    assert [record.message for record in caplog.records] == ["A worker was lost; its batches are tagged again."]
 
 
 class Losing:

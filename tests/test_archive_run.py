@@ -183,7 +183,7 @@ def test_the_formats_hold_the_same(model, archive, undisturbed, out):
 
 
 def test_parquet_is_not_written_to_a_stream(model, archive):
-    with pytest.raises(TextcatError, match="Parquet cannot be read before it ends: write it to a folder, with --out"):
+    with pytest.raises(TextcatError, match="Parquet cannot be written to a stream: write it to a folder with --out"):
         to_stream(model, archive, write=OutputSettings("parquet"))
 
 
@@ -235,7 +235,7 @@ def test_tag_archive_is_a_run_in_one_call(model, archive, undisturbed, out):
     with pytest.raises(TextcatError, match="-7 jobs do nothing: ask for 1 or more, or for -1, one per core"):
         textcat.tag_archive(model, archive, out.with_name("other"), jobs=-7)
     assert textcat.tag_archive(model, archive, out).before.finished
-    with pytest.raises(TextcatError, match="begun with no --top, and now it is --top 1"):
+    with pytest.raises(TextcatError, match="began with no --top, but now has --top 1"):
         textcat.tag_archive(model, archive, out, output_settings=textcat.OutputSettings(top=1))
 
 
@@ -250,7 +250,7 @@ def test_tag_archive_takes_one_path_and_both_kinds_of_settings(model, tmp_path):
     )
     assert (tmp_path / "out" / "part-00000.csv").read_text().splitlines()[1].startswith('"7",')
     assert summary.shards == 1
-    with pytest.raises(TextcatError, match="lie in each other: write to a folder elsewhere"):
+    with pytest.raises(TextcatError, match="one contains the other: write to another folder"):
         textcat.tag_archive(model, tmp_path, tmp_path / "out2")
 
 
@@ -299,13 +299,13 @@ def test_topics_and_probabilities_that_the_model_does_not_have_are_refused(model
     ):
         with pytest.raises(TextcatError, match=re.escape(remedy)) as error:
             to_stream(model, archive, write=OutputSettings(topics=topics))
-        assert str(error.value).endswith("`textcat topics MODEL` lists what it has.")
-    with pytest.raises(TextcatError, match=r"7 is no probability: give one from 0 to 1\."):
+        assert str(error.value).endswith("`textcat topics MODEL` lists its topics.")
+    with pytest.raises(TextcatError, match=r"7 is not a probability: give one from 0 to 1\."):
         to_stream(model, archive, write=OutputSettings(min_probability=7))
-    with pytest.raises(TextcatError, match="least probability, or for the scores of all, not both"):
+    with pytest.raises(TextcatError, match="minimal probability, or for the scores of all topics, not both"):
         to_stream(model, archive, write=OutputSettings(min_probability=0.5, everything=True))
     uncalibrated = textcat.save(dataclasses.replace(tagger, calibration=None), tmp_path / "uncalibrated")
-    with pytest.raises(TextcatError, match="has no probabilities, so there is no least one"):
+    with pytest.raises(TextcatError, match="has no probabilities: leave out"):
         to_stream(uncalibrated, archive, write=OutputSettings(min_probability=0.5))
 
 
@@ -316,9 +316,9 @@ def test_a_run_with_other_topics_or_another_least_probability_is_another_run(mod
         return run(model, [path], out, write=OutputSettings(**settings))
 
     tag()
-    with pytest.raises(TextcatError, match="begun with no --topic, and now it is --topic gold, wheat: start anew"):
+    with pytest.raises(TextcatError, match="began with no --topic, but now has --topic gold, wheat: start again"):
         tag(topics=("wheat", "gold"))
-    with pytest.raises(TextcatError, match=r"begun with no --min-probability, and now it is --min-probability 0\.0"):
+    with pytest.raises(TextcatError, match=r"began with no --min-probability, but now has --min-probability 0\.0"):
         tag(min_probability=0.0)
 
 
@@ -337,21 +337,21 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
     path = make_archive(tmp_path / "mine.jsonl", 20)
     run(model, [path], out)
     for options, told in {
-        ("id_field", "id2"): "begun with --id-field id, and now it is --id-field id2",
-        ("lines", True): "begun with no --lines, and now it is --lines",
+        ("id_field", "id2"): "began with --id-field id, but now has --id-field id2",
+        ("lines", True): "began with no --lines, but now has --lines",
     }.items():
         with pytest.raises(TextcatError, match=told):
             run(model, [path], out, read=READ._replace(**dict([options])))
-    with pytest.raises(TextcatError, match="begun with no --top, and now it is --top 2"):
+    with pytest.raises(TextcatError, match="began with no --top, but now has --top 2"):
         run(model, [path], out, write=OutputSettings(top=2))
     path.write_text(path.read_text() + "\n")
-    with pytest.raises(TextcatError, match=f"{path} has changed since {out} was begun"):
+    with pytest.raises(TextcatError, match=f"{path} has changed since the run in {out} began"):
         run(model, [path], out)
     other = textcat.save(
         textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
         tmp_path / "other",
     )
-    with pytest.raises(TextcatError, match=r"begun with model \w+, and now it is model \w+: start anew"):
+    with pytest.raises(TextcatError, match=r"began with model \w+, but now has model \w+: start again"):
         run(other, [path], out)
     summary = run(other, [path], out, restart=True)
     assert (summary.before.counts.records, summary.counts.records) == (0, 20)
@@ -359,16 +359,16 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
 
 def test_a_worker_that_sees_another_model_refuses(model, archive):
     made = _make_plan(model, [str(archive[0])], READ)
-    with pytest.raises(TextcatError, match="is not the model that this run has begun with"):
+    with pytest.raises(TextcatError, match="is not the model that this run began with"):
         job.tag_batch(made.job._replace(digest="other"), None)
-    with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, and on .* there is .*: install it there"):
+    with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, but .* has .*: install 0\.1 there"):
         job.tag_batch(made.job._replace(spacy="0.1"), None)
 
 
 def test_the_folder_must_not_lie_in_an_input_nor_an_input_in_it(model, tmp_path):
     make_archive(tmp_path / "in" / "a.jsonl", 5)
     for inputs, place in [(["in"], "in/out"), (["in"], "in"), (["in/a.jsonl"], "in")]:
-        with pytest.raises(TextcatError, match="lie in each other: write to a folder elsewhere"):
+        with pytest.raises(TextcatError, match="one contains the other: write to another folder"):
             run(model, [tmp_path / name for name in inputs], tmp_path / place)
     assert run(model, [tmp_path / "in"], tmp_path / "in2").counts.records == 5
 
@@ -384,7 +384,7 @@ def test_an_input_that_changes_while_it_is_read_is_told_of(model, tmp_path, capl
 
     run(model, [path.parent], tmp_path / "out", progress=add)
     (record,) = caplog.records
-    assert record.message == f"{path.parent} has changed while it was read: what is new in it may be missing."
+    assert record.message == f"{path.parent} changed while it was read: its new documents may be missing."
     assert record.levelname == "WARNING"
 
 

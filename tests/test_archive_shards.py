@@ -204,16 +204,16 @@ def test_a_folder_of_parquet_is_read_whole_by_pandas(out):
 def test_a_run_with_other_facts_is_refused_and_told_which(out):
     write(out)
     assert refused(out, facts={**FACTS, "model": "b2"}) == (
-        f"{out} was begun with model a1, and now it is model b2: start anew with --restart, or name another folder."
+        f"The run in {out} began with model a1, but now has model b2: start again with --restart, or name another folder."
     )
-    assert "begun with no --top, and now it is --top 3" in refused(out, facts={**FACTS, "--top": 3})
-    assert "begun with model a1, and now it is no model" in refused(out, facts={"--top": None})
+    assert "began with no --top, but now has --top 3" in refused(out, facts={**FACTS, "--top": 3})
+    assert "began with model a1, but now has no model" in refused(out, facts={"--top": None})
 
 
 def test_a_run_with_other_inputs_is_refused_and_told_which(out):
     write(out)
     first, second = INPUTS
-    assert f"b.jsonl has changed since {out} was begun" in refused(out, inputs=[first, {**second, "size": 21}])
+    assert f"b.jsonl has changed since the run in {out} began" in refused(out, inputs=[first, {**second, "size": 21}])
     assert "The inputs have changed, from b.jsonl to nothing, since" in refused(out, inputs=[first])
     assert "from nothing to c.jsonl" in refused(out, inputs=[*INPUTS, {"name": "c.jsonl"}])
     assert "from a.jsonl to b.jsonl" in refused(out, inputs=[second])
@@ -239,7 +239,7 @@ def test_restart_begins_anew_and_removes_what_was_written(out):
 def test_a_folder_that_holds_anything_else_is_refused(out, name, restart):
     out.mkdir()
     (out / name).write_text("mine")
-    assert refused(out, restart=restart) == f"{out} holds {name!r}, and no journal of a run: name another folder."
+    assert refused(out, restart=restart) == f"{out} holds {name!r}, but no journal of a run: name another folder."
     assert (out / name).read_text() == "mine"
 
 
@@ -256,14 +256,14 @@ def test_a_shard_or_a_journal_that_was_changed_is_refused(out):
     write(out)
     shard, written = out / "part-00001.jsonl", (out / "part-00001.jsonl").read_bytes()
     shard.write_bytes(written.replace(b"wheat", b"maize"))
-    told = f"{shard} is missing or not as it was written: put it back, or start anew with --restart, or name another"
+    told = f"{shard} is missing or changed: restore it, or start again with --restart, or name another"
     told += " folder."
     assert refused(out) == told
     shard.unlink()
     assert refused(out) == told
     shard.write_bytes(written)
     (out / "_rejected.jsonl").write_bytes(b"")
-    assert "_rejected.jsonl is missing or not as it was written" in refused(out)
+    assert "_rejected.jsonl is missing or changed" in refused(out)
     lines = (out / "_journal.jsonl").read_bytes().splitlines(keepends=True)
     (out / "_journal.jsonl").write_bytes(b"".join([lines[0], lines[1].replace(b"wheat", b"maize"), *lines[2:]]))
     assert "_journal.jsonl is damaged" in refused(out)

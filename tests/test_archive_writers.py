@@ -147,11 +147,11 @@ def test_a_form_makes_one_file_after_the_other():
 
 def test_what_cannot_be_written_is_refused_before_any_work():
     for output, told in {
-        OutputSettings("xml"): "Tags are not written as 'xml': choose one of jsonl, csv, parquet.",
-        OutputSettings(compress="rar"): "Tags are not compressed as 'rar': choose zst.",
-        OutputSettings("parquet", "zst"): "Parquet is compressed in itself: leave out --compress.",
-        OutputSettings(top=0): "Ask for 1 topic or more, or for the scores of all, not both.",
-        OutputSettings(top=1, everything=True): "Ask for 1 topic or more, or for the scores of all, not both.",
+        OutputSettings("xml"): "Tags cannot be written as 'xml': choose one of jsonl, csv, parquet.",
+        OutputSettings(compress="rar"): "Tags cannot be compressed as 'rar': choose zst.",
+        OutputSettings("parquet", "zst"): "Parquet is already compressed: leave out --compress.",
+        OutputSettings(top=0): "Ask for at least 1 topic, or for the scores of all topics, not both.",
+        OutputSettings(top=1, everything=True): "Ask for at least 1 topic, or for the scores of all topics, not both.",
     }.items():
         with pytest.raises(TextcatError) as error:
             check_output(output)

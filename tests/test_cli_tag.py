@@ -128,7 +128,7 @@ def test_what_cannot_be_read_is_named_and_the_others_are_tagged(run, model):
     assert run.code == 3
     assert [row["id"] for row in rows(run.out)] == ["good.txt"]
     assert run.err == "textcat: latin.txt:1: The file is not utf-8 (byte 2): name its encoding with --encoding.\n"
-    assert run.refuses("tag", model, latin(), "--strict").endswith("That is the end, as --strict asks.")
+    assert run.refuses("tag", model, latin(), "--strict").endswith("The run ends because of --strict.")
 
 
 def test_an_input_that_is_not_there_is_refused_before_any_work(run, model):
@@ -141,8 +141,8 @@ def test_an_input_that_is_not_there_is_refused_before_any_work(run, model):
     [
         (["--stdin", "a.txt"], "--stdin reads standard input"),
         (["--stdout", "--out", "x"], "choose one of --out and --stdout"),
-        (["--restart"], "--restart goes with --out"),
-        (["--scores", "some"], "--scores is 'above' or 'all', not 'some'"),
+        (["--restart"], "--restart needs --out"),
+        (["--scores", "some"], "--scores is 'some'; give 'above' or 'all'"),
         (["--backend", "spark"], "--backend is 'local' or 'dask', not 'spark'"),
         (["--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),
         (["--scheduler", "tcp://x:1"], "--backend dask and --scheduler ADDRESS go together"),
@@ -155,8 +155,8 @@ def test_wrong_usage_ends_as_such(run, model, arguments, message):
 
 
 def test_what_cannot_be_written_is_refused(run, model):
-    assert "Tags are not written as 'xml'" in run.refuses("tag", model, "--to", "xml", stdin=b"x")
-    assert "write it to a folder, with --out" in run.refuses("tag", model, "--to", "parquet", stdin=b"x")
+    assert "Tags cannot be written as 'xml'" in run.refuses("tag", model, "--to", "xml", stdin=b"x")
+    assert "write it to a folder with --out" in run.refuses("tag", model, "--to", "parquet", stdin=b"x")
 
 
 def test_names_and_texts_are_written_in_utf8_whatever_the_terminal_shows(model, tmp_path):
@@ -216,7 +216,7 @@ def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
     assert "INFO news.jsonl is read as jsonl, recognised by name" in log
     assert run("tag", model, "news.jsonl", "--out", "out").out.startswith("out is finished: nothing was left to do.\n")
     assert run.code == 3
-    assert "start anew with --restart" in run.refuses("tag", model, "news.jsonl", "--out", "out", "--top", "1")
+    assert "start again with --restart" in run.refuses("tag", model, "news.jsonl", "--out", "out", "--top", "1")
     assert run("tag", model, "news.jsonl", "--out", "out", "--top", "1", "--restart", "--quiet").out == ""
 
 
@@ -243,7 +243,7 @@ def test_a_topic_that_drifts_is_marked(run, model):
 def test_a_folder_of_other_things_is_refused(run, model):
     Path("out").mkdir()
     Path("out/mine").touch()
-    assert run.refuses("tag", model, "--out", "out", stdin=b"x").startswith("out holds 'mine', and no journal of a run")
+    assert run.refuses("tag", model, "--out", "out", stdin=b"x").startswith("out holds 'mine', but no journal of a run")
 
 
 def test_on_a_terminal_progress_is_drawn(model, tmp_path):
@@ -290,7 +290,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=300) == 130
         assert process.stderr.read() == (
-            "textcat: interrupted; the same command, without --restart, resumes the run.\n"
+            "textcat: interrupted; give the same command without --restart to resume the run.\n"
         )
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {
         ".lock",

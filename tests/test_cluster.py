@@ -161,7 +161,7 @@ class TestOfACluster:
             distributed.LocalCluster(
                 n_workers=0, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
             ) as empty,
-            pytest.raises(TextcatError, match="has no worker: start some"),
+            pytest.raises(TextcatError, match="has no worker: start one"),
         ):
             connect(empty.scheduler_address)
 

@@ -205,7 +205,7 @@ def test_an_object_that_has_changed_is_another_input(model, server, tmp_path, ar
     server.put("changing/a.jsonl", b'{"text": "wheat"}\n' * 20)
     run(model, [argument], tmp_path / "out")
     server.put("changing/a.jsonl", b'{"text": "maize"}\n' * 20)
-    with pytest.raises(TextcatError, match=r"s3://news/changing.* has changed since .* was begun: start anew"):
+    with pytest.raises(TextcatError, match=r"s3://news/changing.* has changed since the run in .* began: start again"):
         run(model, [argument], tmp_path / "out")
 
 
@@ -223,7 +223,7 @@ def test_what_is_not_on_s3_is_told_in_a_sentence(model, tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     s3fs.S3FileSystem.clear_instance_cache()
     with pytest.raises(
-        TextcatError, match=r"^s3://news/in cannot be read \(.*redentials.*\): check the address, and your"
+        TextcatError, match=r"^s3://news/in cannot be read \(.*redentials.*\): check the address and your"
     ):
         run(model, ["s3://news/in"], tmp_path / "out")
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")

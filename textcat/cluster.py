@@ -1,4 +1,4 @@
-"""The address of a Dask scheduler → a client of its cluster, or a sentence that says why it cannot work for us."""
+"""The address of a Dask scheduler → a client of its cluster, or an error that says why it cannot be used."""
 
 import socket
 from collections.abc import Iterator
@@ -13,15 +13,16 @@ _SECONDS = 20  # to wait for a scheduler
 
 
 def connect(address: str) -> Any:
-    """Return a `distributed.Client` of a scheduler, such as "tcp://host:8786", whose workers can do our work.
+    """Return a `distributed.Client` of a scheduler, such as "tcp://host:8786", whose workers have this textcat.
 
-    A TextcatError says if Dask is not installed, no scheduler answers, or it has no worker or one of another textcat.
+    A TextcatError is raised if Dask is not installed, no scheduler answers, it has no worker, or a worker has another
+    version of textcat.
     """
     try:
         from distributed import Client
         from distributed.comm import get_address_host_port
     except ImportError:
-        raise TextcatError(f"For a cluster, Dask is needed: run `{install_hint('cluster')}`.") from None
+        raise TextcatError(f"A cluster needs Dask: run `{install_hint('cluster')}`.") from None
     try:
         # A client that gets no answer would, after its time, be waited for once more as it is closed.
         socket.create_connection(get_address_host_port(address), timeout=_SECONDS).close()
@@ -38,9 +39,9 @@ def connect(address: str) -> Any:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Send what joblib is given in a block to the cluster of a scheduler's address; "": this machine does it.
+    """Run the joblib tasks of a ``with`` block on the cluster of a scheduler's address; "": on this machine.
 
-    A TextcatError is raised as by `connect`, or if work was given up because its workers were lost, again and again.
+    A TextcatError is raised as by `connect`, or if tasks were given up because their workers were lost repeatedly.
     """
     if not address:
         yield
@@ -55,8 +56,8 @@ def on_cluster(address: str) -> Iterator[None]:
                 yield
         except (KilledWorker, CancelledError) as error:
             raise TextcatError(
-                f"The workers of the Dask cluster at {address} were lost while they worked ({error}): see in their "
-                "logs whether memory was short."
+                f"The workers of the Dask cluster at {address} were lost while they worked ({error}): check in "
+                "their logs whether they ran out of memory."
             ) from error
 
 
@@ -69,7 +70,7 @@ def _check_workers(client: Any, address: str) -> None:
         return __version__
 
     if not (versions := client.run(installed)):
-        raise TextcatError(f"The Dask scheduler at {address} has no worker: start some.")
+        raise TextcatError(f"The Dask scheduler at {address} has no worker: start one with `dask worker {address}`.")
     for worker, theirs in versions.items():
         if theirs != __version__:
             has = f"textcat {theirs}" if theirs else "no textcat"

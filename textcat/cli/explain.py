@@ -1,4 +1,4 @@
-"""The command `explain`: why documents have topics, in colours, as a page, or as JSON Lines."""
+"""The command `explain`: why documents have topics, in colour, as a page, or as JSON Lines."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -48,11 +48,11 @@ def explain(
         list[str] | None,
         Option(help="Explain this topic. May be repeated.", show_default="the topics of the document"),
     ] = None,
-    terms: Annotated[int, Option(min=1, help="How many terms, those that add or take most.")] = 10,
+    terms: Annotated[int, Option(min=1, help="Number of terms: those that change the score most.")] = 10,
     html: Annotated[Path | None, Option(help="Write a page with the marked texts to this file.")] = None,
     as_json: Annotated[bool, Option("--json", help="Print a JSON line for each document.")] = False,
 ) -> None:
-    """Explain why a document has, or has not, a topic: what its terms add to the score, and where they stand."""
+    """Explain why a document has, or has not, a topic: what its terms add to the score, and where they occur."""
     from textcat.cli._tables import _print_json
     from textcat.files import _write_atomically
     from textcat.model import storage
@@ -94,7 +94,7 @@ def _explained(
             if topics and not any(explanations):
                 raise TextcatError(f"Document {record.id} has no term that the model knows: nothing can be explained.")
             if not explanations:
-                raise TextcatError(f"Document {record.id} gets no topic from the model: name one by --topic.")
+                raise TextcatError(f"Document {record.id} gets no topic from the model: name one with --topic.")
             yield record, explanations
     if not n_documents:
         raise TextcatError(f"There is no document in {'standard input' if file == '-' else file}: give one.")
@@ -147,9 +147,13 @@ def _counterfactual(explained: "Explanation") -> str:
     if explained.without is None:
         return ""
     if not explained.without:
-        return "The tag stays whatever words are left out."
-    how = "no fewer words do that" if explained.least else "maybe fewer words do that, but none of these can be spared"
-    return f"Without {', '.join(explained.without)} the tag falls ({how})."
+        return "The document keeps the tag whatever words are left out."
+    how = (
+        "no smaller set of words does that"
+        if explained.least
+        else "maybe fewer words would do, but each of these is needed"
+    )
+    return f"Without {', '.join(explained.without)} the document loses the tag ({how})."
 
 
 def _page(explained: "Iterable[tuple[Record, list[Explanation]]]") -> Iterator[str]:

@@ -23,27 +23,26 @@ _output = partial(Option, rich_help_panel="Output")
 
 def output_settings(
     top: Annotated[
-        int | None, _output(min=1, help="Number of highest topics to print, in place of those above thresholds.")
+        int | None,
+        _output(min=1, help="Number of topics with the highest scores to print, instead of those above thresholds."),
     ] = None,
-    scores: Annotated[str, _output(help="Which topics to print: those above their thresholds, or all.")] = "above",
+    scores: Annotated[str, _output(help="Which topics to print: above (their thresholds), or all.")] = "above",
     topic: Annotated[list[str] | None, _output(help="Print only this topic. May be repeated.")] = None,
     min_probability: Annotated[
         float | None, _output(min=0, max=1, help="Print the topics of at least this probability.")
     ] = None,
     explain: Annotated[
         int,
-        _output(
-            min=0, help="Number of terms to print with each topic: those that add to its score or take from it most."
-        ),
+        _output(min=0, help="Number of terms to print with each topic: those that change its score most."),
     ] = 0,
     to: Annotated[str, _output(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
     compress: Annotated[str, _output(help="Compress the output: zst.")] = "",
 ) -> "OutputSettings":
-    """Return what is written of the tags, and how."""
+    """Return which tags are written, and how."""
     from textcat.tagging.output import OutputSettings
 
     if scores not in ("above", "all"):
-        raise BadParameter(f"--scores is 'above' or 'all', not {scores!r}")
+        raise BadParameter(f"--scores is {scores!r}; give 'above' or 'all'")
     return OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
 
 
@@ -68,13 +67,15 @@ def tag(
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that tag; -1: one per core.")
     ] = -1,
     strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
-    restart: Annotated[bool, Option("--restart", help="Remove what an earlier run has written to --out.")] = False,
+    restart: Annotated[
+        bool, Option("--restart", help="Remove the files of an earlier run from --out, and start again.")
+    ] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress, and print no summary.")] = False,
     log: Annotated[Path | None, Option(help="Append a log of the run to this file.")] = None,
 ) -> None:
     """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
 
-    A document that cannot be read is named on standard error, or in _rejected.jsonl with --out; the exit code is then
+    Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
     3. An interrupted run resumes when the same command is given again.
     """
     _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
@@ -97,7 +98,7 @@ def tag(
             else:
                 summary = run.tag_archive(model, inputs, out, restart=restart, **how)
     except _Interrupted:
-        raise _Interrupted("the same command, without --restart, resumes the run" if out else "") from None
+        raise _Interrupted("give the same command without --restart to resume the run" if out else "") from None
     # Behind the tags a summary stands only if asked for, or for people and several documents.
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
         from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small
@@ -134,7 +135,7 @@ def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, std
     for is_wrong, sentence in (
         (inputs and by_line, "--stdin reads standard input: leave out the inputs, or --stdin"),
         (out is not None and stdout, "choose one of --out and --stdout"),
-        (out is None and restart, "--restart goes with --out"),
+        (out is None and restart, "--restart needs --out"),
     ):
         if is_wrong:
             raise BadParameter(sentence)
@@ -144,7 +145,7 @@ def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, std
 
 @contextmanager
 def _log_to(path: Path) -> Iterator[None]:
-    """Add what the library logs of its work to a file, with the time."""
+    """Append the library's log of tagging to a file."""
     import logging
 
     log, handler = logging.getLogger("textcat.tagging"), logging.FileHandler(path, encoding="utf-8")

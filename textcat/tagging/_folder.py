@@ -1,7 +1,7 @@
-"""The folder that a run writes to: numbered shards, rejections, and a journal by which it resumes; locked, and its own.
+"""The folder of a run: numbered shards, rejections, and a journal by which it resumes; locked while the run writes.
 
-A shard is synced and gets its name before the journal says that it is done. All that is no shard has a name that begins
-with ``_`` or ``.``, so that programs which read a folder of Parquet files pass it over.
+A shard is synced and renamed before the journal records it as done. Other files have names that begin with ``_`` or
+``.``, so that programs which read a folder of Parquet files ignore them.
 """
 
 import hashlib
@@ -32,17 +32,18 @@ _OWN_NAMES = re.compile(
 )
 _MARK = "textcat archive"
 _PARTS_PER_WRITE = 10_000
-_ANEW = "start anew with --restart, or name another folder"
+_AGAIN = "start again with --restart, or name another folder"
 
 Line = dict[str, Any]
 
 
 @contextmanager
 def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: bool = False) -> Iterator[RunState]:
-    """Open a folder for a run, remove what an interrupted one has left unfinished, and lock it while a block lasts.
+    """Open and lock a folder for the run in a ``with`` block, and remove unfinished files of an interrupted run.
 
-    `facts` are what the output depends on beside the inputs, by names for people; `inputs` what tells each source from
-    a changed one, with its "name". What is another run's, damaged, or nobody's raises a TextcatError.
+    `facts` are what the output depends on apart from the inputs, by readable names; `inputs` are facts that change
+    when a source does, with its "name". A TextcatError is raised if the folder is damaged, or holds another run or
+    other files.
     """
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -57,7 +58,7 @@ def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: boo
 
 
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
-    return files._write_errors(folder, "once that is mended, the same command resumes")
+    return files._write_errors(folder, "fix that, and the same command resumes the run")
 
 
 def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool) -> RunState:
@@ -65,7 +66,7 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
     if journal is None:
         left = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}  # by a run that was killed at once
         if others := sorted({file.name for file in path.iterdir()} - left):
-            raise TextcatError(f"{path} holds {others[0]!r}, and no journal of a run: name another folder.")
+            raise TextcatError(f"{path} holds {others[0]!r}, but no journal of a run: name another folder.")
     if journal is None or restart:
         for file in _own_files(path):
             if file.name != JOURNAL:  # which is replaced
@@ -79,7 +80,7 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
     header, *entries = journal.lines
     _compare(path, header, facts, inputs)
     if journal.damaged:
-        raise TextcatError(f"{path / JOURNAL} is damaged: {_ANEW}.")
+        raise TextcatError(f"{path / JOURNAL} is damaged: {_AGAIN}.")
     state = _last_state(path, entries)
     _remove_unfinished(path, state, journal.length, {entry.get("shard") for entry in entries})
     return state
@@ -96,7 +97,7 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def _own_journal(path: Path) -> Journal | None:
-    """Return the journal, if there is one; files of earlier versions get their new names."""
+    """Return the journal, if there is one; rename files of earlier versions."""
     former = not (path / JOURNAL).exists()
     place = path / ("journal.jsonl" if former else JOURNAL)
     journal = files.read_journal(place)
@@ -122,17 +123,17 @@ def _line_of_input(fields: Line) -> bytes:
 
 def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> None:
     if header[_MARK] != FORMAT:
-        raise TextcatError(f"{path} was begun by another version of textcat: {_ANEW}.")
+        raise TextcatError(f"The run in {path} was begun by another version of textcat: {_AGAIN}.")
     for name in [*facts, *header["facts"]]:
         before, now = (_in_words(name, of_run.get(name)) for of_run in (header["facts"], facts))
         if before != now:
-            raise TextcatError(f"{path} was begun with {before}, and now it is {now}: {_ANEW}.")
+            raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {_AGAIN}.")
     with open(path / INPUTS, "rb") as file:
         for old, new in zip_longest(file, map(_line_of_input, inputs)):
             if old != new:
-                raise TextcatError(f"{_difference(old, new)} since {path} was begun: {_ANEW}.")
+                raise TextcatError(f"{_difference(old, new)} since the run in {path} began: {_AGAIN}.")
     if files.sha256_of_file(path / INPUTS) != header["inputs"]:
-        raise TextcatError(f"{path / INPUTS} is damaged: {_ANEW}.")
+        raise TextcatError(f"{path / INPUTS} is damaged: {_AGAIN}.")
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -145,7 +146,7 @@ def _difference(before: bytes | None, now: bytes | None) -> str:
 
 
 def _last_state(path: Path, entries: list[Line]) -> RunState:
-    """Return the state at the end of the journal, if all shards are as they were written."""
+    """Return the state at the end of the journal, if all shards are unchanged."""
     counts, last, shards = Counts(), RunState(Counts()), 0
     sums = {path / entry["shard"]: entry["sha256"] for entry in entries if entry.get("shard")}
     with ThreadPoolExecutor() as threads:  # sums are computed without the interpreter's lock
@@ -166,7 +167,7 @@ def _sum_if_there(path: Path) -> str:
 
 
 def _missing(file: Path) -> TextcatError:
-    return TextcatError(f"{file} is missing or not as it was written: put it back, or {_ANEW}.")
+    return TextcatError(f"{file} is missing or changed: restore it, or {_AGAIN}.")
 
 
 def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None]) -> None:
@@ -186,10 +187,10 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
 
 
 class ShardWriter:
-    """Writes shards, of which `number` are done, rejections and the journal; of no further use once it has raised.
+    """Writes shards (`number` of them are done), rejections and the journal; unusable after it has raised.
 
-    A shard ends after the batch that brings it to so many records, or so many bytes of rows before they are compressed:
-    the input alone has a say, not the clock.
+    A shard ends after the batch with which it reaches a number of records, or of bytes before compression; this depends
+    only on the input, not on time.
     """
 
     def __init__(
@@ -204,7 +205,7 @@ class ShardWriter:
         self._begin()
 
     def add(self, batch: Batch, tagged: TaggedBatch) -> None:
-        """Write what became of a batch; a disk that fails raises a TextcatError."""
+        """Write the results of a batch; raise a TextcatError if the disk fails."""
         with _errors_as_sentences(self._folder):
             for some in tagged.rows:
                 if not self._n_bytes:
@@ -233,7 +234,7 @@ class ShardWriter:
         self._position = {}
 
     def _end(self) -> None:
-        """End the shard; where all was rejected, there is none, but the journal has its line."""
+        """End the shard; if all its records were rejected, there is no file, but the journal has a line."""
         entry: Line = {"shard": ""}
         if self._n_bytes:
             self._shard.write(self._format.end())
@@ -252,7 +253,7 @@ class ShardWriter:
 
 
 class _AppendedFile:
-    """A file that is made when there is something to write."""
+    """A file that is created when there is something to write."""
 
     def __init__(self, path: Path, length: int = 0):
         self.length, self.sha256 = length, hashlib.sha256()  # the sum is of what is written
@@ -272,7 +273,7 @@ class _AppendedFile:
             files.sync(self._file)
 
     def finish(self) -> str:
-        """Sync and close the file, take away what marks it as unfinished, and return its name."""
+        """Sync and close the file, remove the unfinished mark from its name, and return the name."""
         self.sync()
         self.close()
         name = self._path.name.removesuffix(UNFINISHED)

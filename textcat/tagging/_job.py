@@ -1,4 +1,4 @@
-"""A batch of input → the rows of its records' tags, what was rejected, and counts of both; in any process."""
+"""A batch of input → the rows of its records' tags, rejections, and counts of both; in any process."""
 
 import gc
 import logging
@@ -43,7 +43,7 @@ class Job(NamedTuple):
 
 @dataclass
 class TaggedBatch:
-    """What became of a batch."""
+    """The results of a batch."""
 
     rows: list[bytes]  # as an encoder returns them, in the order of the input
     rejections: list[Rejection]
@@ -55,7 +55,7 @@ class TaggedBatch:
 def tag_batch(job: Job, batch: Batch) -> TaggedBatch:
     """Read the records of a batch, tag them, and encode their rows.
 
-    A TextcatError says if there is no model, another one than the job is for, or another spaCy.
+    A TextcatError is raised if the model is missing, or if it or spaCy is not the one of the job.
     """
     tagger, counts = load_tagger(job), Counts()
     tagged = TaggedBatch([], [], counts, process_name())
@@ -71,12 +71,12 @@ def tag_batch(job: Job, batch: Batch) -> TaggedBatch:
 
 
 def process_name() -> str:
-    """Return a name of this process among those of all machines."""
+    """Return a name of this process that is unique among all machines."""
     return f"{node()}:{os.getpid()}"
 
 
 def _tag(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: TaggedBatch) -> None:
-    """Tag and encode records; if one of them cannot be tagged, it is rejected, and the others are tagged alone."""
+    """Tag and encode records; if one cannot be tagged, tag each by itself, and reject that one."""
     if not records:
         return
     try:
@@ -114,13 +114,13 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
 
 @lru_cache(maxsize=1)
 def load_tagger(job: Job) -> "Tagger":
-    """Return the tagger of a job, which has no other topics and thresholds than those asked for."""
+    """Return the tagger of a job, with only the topics and thresholds asked for."""
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
     if read_manifest(job.model)[SUM] != job.digest:
-        raise TextcatError(f"{job.model} is not the model that this run has begun with: start anew with --restart.")
+        raise TextcatError(f"{job.model} is not the model that this run began with: start again with --restart.")
     if job.spacy not in ("", here := installed_version("spacy")):
-        raise TextcatError(f"This run needs spaCy {job.spacy}, and on {node()} there is {here}: install it there.")
+        raise TextcatError(f"This run needs spaCy {job.spacy}, but {node()} has {here}: install {job.spacy} there.")
     tagger = load(job.model, prepare=False)
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
     if job.output.topics:

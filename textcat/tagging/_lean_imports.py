@@ -1,7 +1,7 @@
-"""What is not imported, so that commands and workers start sooner and stay smaller: the one place for this.
+"""Avoid unneeded imports, so that commands and workers start sooner and stay smaller.
 
-It rests on what spaCy, scikit-learn and pyarrow import, which is no part of their interfaces: it changes with them, and
-then `tests/test_lean_imports.py` fails.
+This depends on what spaCy, scikit-learn and pyarrow import, which is not part of their interfaces: if that changes,
+`tests/test_lean_imports.py` fails.
 """
 
 import os
@@ -23,11 +23,11 @@ def keep_imports_lean() -> None:
 
 
 class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
-    """Makes pandas as absent as if it were not installed, and loads others only when something in them is used.
+    """Makes pandas appear not installed, and loads other modules only when they are used.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB; scikit-learn imports scipy.stats, which takes longer than
-    all the rest of it, and scipy all names of numpy, which itself loads texts of help. spaCy takes half of the time to
-    be imported for all its commands, of which it wants one name.
+    the rest of scikit-learn, and scipy all names of numpy, which itself loads its help texts. Half of spaCy's import
+    time is for its commands, of which it needs one name.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
@@ -50,10 +50,10 @@ def _commands_are_left_out() -> bool:
 
 
 class _NoCommands:
-    """Loads a module with the one name that spaCy wants of its commands."""
+    """Loads a module with the one name that spaCy needs of its commands."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leave it to Python."""
+        """Let Python create the module."""
 
     def exec_module(self, module: ModuleType) -> None:
         module.info = None  # type: ignore[attr-defined]

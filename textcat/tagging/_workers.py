@@ -1,4 +1,4 @@
-"""Batches → results in their order, a bounded number of them under way: here, in processes, or on a Dask cluster."""
+"""Batches → results in the same order, a bounded number at a time: here, in processes, or on a Dask cluster."""
 
 import gc
 import logging
@@ -34,7 +34,7 @@ Work = Callable[[Batch], Any]
 
 
 class _Workers(NamedTuple):
-    """How work is done beside this process."""
+    """How work is done outside this process."""
 
     start: Callable[[int], Executor]  # returns an executor, given a number of jobs
     jobs: int  # how many batches are worked on at the same time
@@ -45,11 +45,11 @@ class _Workers(NamedTuple):
 
 
 def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> Generator[tuple[Batch, Any]]:
-    """Call a function of batches, which are read in a thread, and yield each with its result as soon as it is its turn.
+    """Call a function of batches, which are read in a thread, and yield each batch with its result, in order.
 
-    Where a worker is lost, all work is begun anew from the last batch that was yielded: the second time with all jobs,
-    the third time one batch after the other, so that one which kills its workers is found, and named by a TextcatError.
-    What reading or the function raises is raised after all batches before. A bounded number is read ahead.
+    If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
+    time one by one, so that a batch that kills its workers is found and named by a TextcatError. An exception from
+    reading or from the function is raised after all earlier batches. A bounded number of batches is read ahead.
     """
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
     events = reader.events  # all that futures refer to: a circle would keep batches long after they are done
@@ -76,9 +76,9 @@ def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> 
 
 
 class _ReadAhead:
-    """A thread that puts batches into a queue, then why there are no more: StopIteration, if that is no error.
+    """A thread that puts batches into a queue, and at the end an exception: StopIteration, if there was no error.
 
-    No more than a limit are put there before `free` is released for them.
+    It puts at most a limit of batches there, and one more each time that `free` is released.
     """
 
     def __init__(self, batches: Iterable[Batch], limit: int):
@@ -89,7 +89,7 @@ class _ReadAhead:
             threading.Thread(target=self._read, args=(batches,), daemon=True).start()
 
     def stop(self) -> None:
-        """End the thread after what it is just reading."""
+        """End the thread after the batch that it is reading."""
         self._stopped = True
         self.free.release()
 
@@ -103,7 +103,7 @@ class _ReadAhead:
 
 
 class _Tasks:
-    """Batches that have been read and not yielded; the first of them, or all, have futures."""
+    """Batches that have been read but not yielded; the first of them, or all, have futures."""
 
     def __init__(self, function: Work, workers: _Workers, wake: Callable[[object], None]):
         self.batches: deque[Batch] = deque()
@@ -122,7 +122,7 @@ class _Tasks:
         return bool(self._futures) and self._futures[0].done()
 
     def is_first_lost(self) -> bool:
-        """Return whether the first batch is done but for its worker, which was lost."""
+        """Return whether the first batch failed because its worker was lost."""
         future = self._futures[0]
         return future.cancelled() or _is_loss(future.exception(), self._workers.lost)
 
@@ -138,18 +138,18 @@ class _Tasks:
         return batch, result
 
     def restart(self) -> None:
-        """Begin all batches anew with other workers; raise a TextcatError if they were lost too often at the same."""
+        """Do all batches again with new workers; raise a TextcatError if one batch has lost too many workers."""
         self.close()
         self._losses += 1
         if self._losses == _LOSSES:
             first = self.batches[0].blocks[0]
             raise TextcatError(
                 f"A worker was lost {_LOSSES} times at the documents from {first.source}:{first.position} on: one of "
-                "them may take more memory than there is. Move it elsewhere and start anew with --restart; or find "
-                "more memory, or use fewer --jobs, and give the same command again."
+                "them may take more memory than there is. Free memory or use fewer --jobs, and give the same command "
+                "again; or remove the document and start again with --restart."
             )
         if self._losses == 1:
-            log.warning("A worker was lost; what it was doing is done again.")
+            log.warning("A worker was lost; its batches are tagged again.")
         self._n_suspects = len(self._futures)
         self._futures.clear()
         self._submit()
@@ -165,7 +165,7 @@ class _Tasks:
         return self._losses == _LOSSES - 1
 
     def _submit(self) -> None:
-        """Submit the batches that have no future yet; only the first, where one is looked for that kills them."""
+        """Submit the batches without a future; only the first while looking for one that kills its workers."""
         for n in range(len(self._futures), min(len(self.batches), 1) if self._one_by_one else len(self.batches)):
             future = self._begin(self.batches[n])
             self._futures.append(future)
@@ -188,9 +188,9 @@ class _Tasks:
 
 
 def _is_loss(error: BaseException | None, lost: tuple[type[BaseException], ...]) -> bool:
-    """Return whether an error says that a worker was lost.
+    """Return whether an error means that a worker was lost.
 
-    Where a worker dies right after its result was read, distributed takes the result for an error, and fails at it.
+    If a worker dies right after its result was read, distributed takes the result for an error, and fails on it.
     """
     if not isinstance(error, TypeError):
         return isinstance(error, lost)
@@ -202,11 +202,10 @@ def _is_loss(error: BaseException | None, lost: tuple[type[BaseException], ...])
 def open_workers(
     jobs: int, n_bytes: int | None, scheduler: str = "", prepare: Callable[[], object] = lambda: None
 ) -> Iterator[_Workers]:
-    """Yield what does the work: this process for little input or one job, others beside it for more, or a cluster.
+    """Yield the workers: this process for little input or one job, more processes for more, or a cluster.
 
     `jobs` batches are worked on at the same time (-1: one per core); a Dask cluster, at an address, has its own number.
-    The inputs have `n_bytes` as they are stored, if that is known. What `prepare` loads here, processes that can be
-    forked need not load themselves.
+    The stored inputs have `n_bytes`, if that is known. `prepare` loads here what forked processes then need not load.
     """
     if jobs < 1 and jobs != -1:
         raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one per core.")
@@ -234,7 +233,7 @@ def open_workers(
 
 
 class _ProcessPool(ProcessPoolExecutor):
-    """Processes that end with this one, even if it is killed, and at once when they are shut down."""
+    """Processes that end when this one ends, even if it is killed, and at once at a shutdown."""
 
     def __init__(self, jobs: int, method: Literal["fork", "spawn"] = "spawn"):
         context = multiprocessing.get_context(method)
@@ -242,14 +241,14 @@ class _ProcessPool(ProcessPoolExecutor):
         super().__init__(jobs, context, initializer=_start_worker, initargs=self._lifeline)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """End all processes, and wait for that."""
+        """End all processes and wait until they have ended."""
         self._lifeline[1].close()
         super().shutdown(wait=True, cancel_futures=True)
         self._lifeline[0].close()
 
 
 def _forked_pool(jobs: int, prepare: Callable[[], object]) -> _ProcessPool | None:
-    """Return processes forked from this one, prepared; None if what was loaded for that has started a thread."""
+    """Prepare this process and return processes forked from it; None if preparing has started a thread."""
     prepare()
     if not is_single_threaded():
         return None
@@ -275,7 +274,7 @@ def _start_worker(lifeline: Connection, other_end: Connection) -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Keep Ctrl-C from threads and processes that are started in the block: they inherit that it is blocked."""
+    """Block Ctrl-C for threads and processes that are started in a ``with`` block."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

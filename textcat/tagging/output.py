@@ -23,7 +23,7 @@ TermsOf: TypeAlias = Callable[[Record, Sequence[str]], Sequence[Mapping[str, flo
 
 
 class OutputSettings(NamedTuple):
-    """What is written of each document, and how."""
+    """What is written for each document, and how."""
 
     to: str = "jsonl"  # or csv, or parquet
     compress: str = ""  # or zst; not for Parquet, which is compressed in itself
@@ -37,20 +37,21 @@ class OutputSettings(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """What the names of the files end in."""
+        """The ending of the files' names."""
         return f".{self.to}{f'.{self.compress}' if self.compress else ''}"
 
 
 def check_output(settings: OutputSettings) -> None:
-    """Raise a TextcatError for settings that no model can follow: contradictions, or a library that is missing."""
+    """Raise a TextcatError for settings that contradict each other, or need a library that is missing."""
     top, least, everything = settings.top, settings.min_probability, settings.everything
     faults = {
-        f"Tags are not written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
-        f"Tags are not compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
-        "Parquet is compressed in itself: leave out --compress.": settings.to == "parquet" and settings.compress,
-        "Ask for 1 topic or more, or for the scores of all, not both.": top is not None and (top < 1 or everything),
-        f"{least} is no probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
-        "Ask for topics of a least probability, or for the scores of all, not both.": least is not None and everything,
+        f"Tags cannot be written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
+        f"Tags cannot be compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
+        "Parquet is already compressed: leave out --compress.": settings.to == "parquet" and settings.compress,
+        "Ask for at least 1 topic, or for the scores of all topics, not both.": top is not None
+        and (top < 1 or everything),
+        f"{least} is not a probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
+        "Ask for a minimal probability, or for the scores of all topics, not both.": least is not None and everything,
     }
     for sentence, is_so in faults.items():
         if is_so:
@@ -59,7 +60,7 @@ def check_output(settings: OutputSettings) -> None:
 
 
 def library_versions(settings: OutputSettings) -> dict[str, str]:
-    """Return the versions of the libraries that the bytes of the output depend on, by name."""
+    """Return the versions, by name, of the libraries that the bytes of the output depend on."""
     names = ["pyarrow"] if settings.to == "parquet" else ["zstandard"] if settings.compress else []
     return {name: installed_version(name) for name in names}
 
@@ -68,7 +69,7 @@ def library_versions(settings: OutputSettings) -> dict[str, str]:
 
 
 def _encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
-    """Return an object a line: id, source, position, and topics with their scores, probabilities, and terms."""
+    """Return an object per line: id, source, position, and topics with their scores, probabilities, and terms."""
     lines = []
     for record, tags_of_record in zip(records, tags, strict=True):
         topics = _topic_objects(record, tags_of_record, terms)
@@ -95,7 +96,7 @@ def _topic_object(topic: str, score: float, probability: float | None) -> dict[s
 
 
 def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, float]]:
-    """Return what terms add to the score of each tag; none if terms are not asked for."""
+    """Return what terms add to the score of each tag; nothing if terms are not asked for."""
     if terms is None or not tags:
         return []
     contributions = terms(record, [topic for topic, _, _ in tags])
@@ -105,7 +106,7 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
 
 
 def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
-    """Return a row per document and topic, and for a document without a topic one in which it is empty.
+    """Return a row per document and topic, and for a document without a topic a row with an empty topic.
 
     Terms are an object of JSON in the last column.
     """
@@ -151,13 +152,13 @@ def _arrow_schema(*, with_terms: bool) -> Any:
 
 
 def encode_rejection(rejection: Rejection) -> bytes:
-    """Return the line of a rejection: source, position, reason, and where its bytes lie."""
+    """Return the line of a rejection: source, position, reason, and the place of its bytes."""
     texts = {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
     return orjson.dumps(rejection._asdict() | texts, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def escape_undecodable(text: str) -> str:
-    """Return a text with escapes for the undecodable bytes of a file's name: no output format can hold these."""
+    """Return a text with escapes for undecodable bytes of a file's name, which no output format can hold."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -169,7 +170,7 @@ ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _enc
 
 
 class _Plain:
-    """A file that is a head and encoded rows; each method returns what can be written by now."""
+    """A file of a header and encoded rows; each method returns the bytes that can be written so far."""
 
     def __init__(self, head: bytes = b""):
         self._head = head
@@ -181,7 +182,7 @@ class _Plain:
         return rows
 
     def flush(self) -> bytes:
-        """Return what has been held back, so that a reader of the file sees all rows added so far."""
+        """Return bytes that were held back, so that a reader of the file sees all rows added so far."""
         return b""
 
     end = flush
@@ -209,7 +210,7 @@ class _Zstandard(_Plain):
 
 
 class _Parquet(_Plain):
-    """A Parquet file of one row group; its rows are held until it ends, as it can be read only then."""
+    """A Parquet file of one row group; its rows are held in memory until the file ends."""
 
     def __init__(self, *, with_terms: bool) -> None:
         self._library, self._with_terms = _library("pyarrow", "write Parquet", "parquet"), with_terms
@@ -232,7 +233,7 @@ class _Parquet(_Plain):
 
 
 def file_format(settings: OutputSettings) -> _Plain:
-    """Return what turns encoded rows into the bytes of files; raise a TextcatError if a library for it is missing."""
+    """Return the encoder of rows as the bytes of files; raise a TextcatError if a library for it is missing."""
     if settings.to == "parquet":
         return _Parquet(with_terms=settings.explain > 0)
     columns = _CSV_COLUMNS + (",terms" if settings.explain else "")

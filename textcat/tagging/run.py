@@ -1,4 +1,4 @@
-"""A model, inputs and settings → tags in a folder of shards, or in a stream: one run, from its last checkpoint on."""
+"""A model, inputs and settings → tags in a folder of shards or in a stream: one run, from its last checkpoint."""
 
 import logging
 import os
@@ -31,7 +31,7 @@ _MAX_LOGGED = 100  # inputs whose formats are logged
 
 
 class _Plan(NamedTuple):
-    """What a run is to do, and how; of the rows, how it is done changes no byte."""
+    """What a run does, and how; how it is done does not change the rows."""
 
     job: Job
     sources: Sequence[Source]
@@ -42,7 +42,7 @@ class _Plan(NamedTuple):
 
     @property
     def total(self) -> int | None:
-        """Bytes of all sources, as they are stored; None if that is not known of one."""
+        """Bytes of all stored sources; None if the size of one is not known."""
         sizes = [source.size for source in self.sources if source.size is not None]
         return sum(sizes) if len(sizes) == len(self.sources) else None
 
@@ -62,27 +62,27 @@ def tag_archive(
 ) -> Summary:
     """Tag an archive of any size: write the tags of its documents to a folder of shards.
 
-    If the folder holds a run with the same model, inputs and settings that was interrupted, it resumes where its
-    journal ends; if it is finished, nothing is done. A document that cannot be read is named in ``_rejected.jsonl``
+    If the folder holds an interrupted run with the same model, inputs and settings, the run resumes where its journal
+    ends; if that run is finished, nothing is done. Documents that cannot be read are listed in ``_rejected.jsonl``
     there, with the reason.
 
     Parameters
     ----------
     model, out : path
-        The model's folder, and the folder of shards, which is made if it is not there.
+        The model's folder, and the folder of shards, which is created if it does not exist.
     inputs : path, or iterable of paths
         Files, folders, patterns such as ``*.jsonl``, and URLs.
     input_settings, output_settings : InputSettings, OutputSettings
-        How inputs are read, and what is written in which format.
+        How inputs are read, and what is written, in which format.
     jobs : int, default -1
         Processes that tag; -1: one per core. In a script that starts processes, call this below
         ``if __name__ == "__main__":``.
     scheduler : str
-        The address of a Dask cluster that does the work; "" is this machine.
+        The address of a Dask cluster that does the work; "": this machine.
     strict : bool, default False
         Raise an error at the first document that cannot be read.
     restart : bool, default False
-        Remove what an earlier run has written to the folder.
+        Remove the files of an earlier run from the folder.
     progress : callable, optional
         Is called with a `RunProgress` after each batch of the input.
 
@@ -94,8 +94,8 @@ def tag_archive(
     Raises
     ------
     TextcatError
-        If there is no such model or input, the settings contradict each other, the folder lies in an input, holds
-        anything else or another run, or cannot be written to.
+        If the model or an input does not exist, the settings contradict each other, or the folder is inside an input,
+        holds other files or another run, or cannot be written to.
 
     Examples
     --------
@@ -115,13 +115,13 @@ def _tag_to_stream(
     progress: ShowProgress | None = None,
     **settings: Any,
 ) -> Summary:
-    """Tag the inputs into a stream, which is flushed after each batch; Parquet, which is written last, is refused.
+    """Tag the inputs into a stream, which is flushed after each batch; Parquet is refused.
 
     The settings are those of `tag_archive`; the input ``-`` is standard input.
     """
     plan = _make_plan(model, inputs, **settings)
     if plan.job.output.to == "parquet":
-        raise TextcatError("Parquet cannot be read before it ends: write it to a folder, with --out.")
+        raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
     _log_plan(plan, "standard output")
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
     stream.write(form.begin())
@@ -146,17 +146,17 @@ def _make_plan(
     scheduler: str = "",
     strict: bool = False,
 ) -> _Plan:
-    """Find the inputs and the model, and raise a TextcatError if they and the settings do not go together."""
+    """Find the inputs and the model, and raise a TextcatError if they do not fit the settings."""
     check_output(output_settings)
     manifest = read_manifest(model)
     for topic in output_settings.topics:
         if topic not in manifest["topics"]:
             near = _did_you_mean(topic, manifest["topics"])
-            raise TextcatError(f"The model has no topic {topic!r}.{near} `textcat topics MODEL` lists what it has.")
+            raise TextcatError(f"The model has no topic {topic!r}.{near} `textcat topics MODEL` lists its topics.")
     if output_settings.min_probability is not None and f"{CALIBRATION}.npy" not in manifest["files"]:
         raise TextcatError(
-            f"The model {model} has no probabilities, so there is no least one: leave out --min-probability, or train "
-            "with a recipe that calibrates its scores."
+            f"The model {model} has no probabilities: leave out --min-probability, or train with a recipe that "
+            "calibrates its scores."
         )
     folder = str(Path(model).expanduser().resolve())
     job = Job(folder, manifest[SUM], installed_version("spacy"), input_settings, output_settings)
@@ -167,7 +167,7 @@ def _make_plan(
 def _tag_to_folder(
     plan: _Plan, out: Path, *, restart: bool = False, progress: ShowProgress | None = None, **limits: int
 ) -> Summary:
-    """Tag the inputs into a folder of shards, with limits of them as for `ShardWriter`."""
+    """Tag the inputs into a folder of shards, with the limits of `ShardWriter`."""
     _check_apart(plan.sources, out)
     _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
@@ -195,18 +195,18 @@ def _workers(plan: _Plan) -> AbstractContextManager[_Workers]:
 def _tagged(
     plan: _Plan, batches: Iterable[Batch], workers: _Workers, tally: "_Tally"
 ) -> Generator[tuple[Batch, TaggedBatch]]:
-    """Yield what becomes of batches, and count each after it has been written."""
+    """Yield batches with their results, and count each batch after it has been written."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
             if plan.strict and tagged.rejections:
-                raise TextcatError(f"{tagged.rejections[0]} That is the end, as --strict asks.")
+                raise TextcatError(f"{tagged.rejections[0]} The run ends because of --strict.")
             yield batch, tagged
             tally.add(batch, tagged)
 
 
 def _check_counts(job: Job, batch: Batch, tagged: TaggedBatch) -> None:
-    """Count anew what became of a batch: that nothing is lost must not depend on one count."""
+    """Check the counts of a batch by counting again: no single count must decide that nothing is lost."""
     counts, rejected = tagged.counts, len(tagged.rejections)
     written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
     if not counts.records == written + rejected == counts.tagged + counts.rejected:
@@ -215,7 +215,7 @@ def _check_counts(job: Job, batch: Batch, tagged: TaggedBatch) -> None:
 
 
 class _Tally:
-    """What a run has done so far."""
+    """The counts of a run so far."""
 
     def __init__(self, plan: _Plan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
@@ -241,13 +241,13 @@ class _Tally:
         return Summary(manifest, sources, topics, counts, self._before, shards, sorted(self._formats), *self._cost())
 
     def _cost(self) -> tuple[float, int]:
-        """Return the seconds since the run began, and the most bytes that its processes have held."""
+        """Return the seconds since the run began, and the peak memory of its processes in bytes."""
         memory = self._memory | {process_name(): peak_memory() or 0}
         return max(time.monotonic() - self._started, 0.0), sum(memory.values())
 
 
 def _facts(plan: _Plan) -> dict[str, Any]:
-    """Return what the output depends on beside the inputs, by its names for people."""
+    """Return what the output depends on apart from the inputs, by readable names."""
     write = plan.job.output
     return {
         "model": plan.job.digest[:16],
@@ -266,7 +266,7 @@ def _facts(plan: _Plan) -> dict[str, Any]:
 
 
 def _facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return what the documents that are read depend on beside the inputs, by its names for people."""
+    """Return what the documents depend on apart from the inputs, by readable names."""
     return {
         **_reader_versions(sources),
         "--format": settings.format,
@@ -281,7 +281,7 @@ def _facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dic
 
 
 def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
-    """Return the versions of the libraries that what is read may depend on, by name; "none" if one is missing."""
+    """Return the versions, by name, of libraries that the documents may depend on; "none" for a missing one."""
     if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS} - {"text"} for source in sources):
         return {}
     versions = dict.fromkeys(("lxml", "markdown_it_py", "pypdf", "python_docx"), "none")
@@ -292,12 +292,14 @@ def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
 
 
 def _check_apart(sources: Iterable[Source], out: Path) -> None:
-    """Raise an error if a run would read what it writes."""
+    """Raise an error if a run would read its own output."""
     for source in sources:
         if source.kind != "pipe" and not is_url(source.name):
             place, target = Path(source.name).resolve(), out.resolve()
             if place == target or place in target.parents or target in place.parents:
-                raise TextcatError(f"{out} and the input {source.name} lie in each other: write to a folder elsewhere.")
+                raise TextcatError(
+                    f"{out} and the input {source.name} overlap, as one contains the other: write to another folder."
+                )
 
 
 def _log_plan(plan: _Plan, where: str) -> None:
@@ -309,7 +311,7 @@ def _log_plan(plan: _Plan, where: str) -> None:
 
 
 def _warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
-    """Warn of inputs that are not what they were when the run began: what came late may not have been read."""
+    """Warn of inputs that have changed since the run began; additions may not have been read."""
     for source in sources:
         try:
             (now,) = _find([source.name], settings)
@@ -317,4 +319,4 @@ def _warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None
         except (TextcatError, ValueError):
             changed = True
         if changed:
-            log.warning("%s has changed while it was read: what is new in it may be missing.", source.name)
+            log.warning("%s changed while it was read: its new documents may be missing.", source.name)

@@ -1,4 +1,4 @@
-"""What became of the records of an archive → counts that add up, progress while they grow, and a summary in the end."""
+"""The results of an archive's records → counts that add up, progress while they grow, and a summary at the end."""
 
 import logging
 import math
@@ -28,7 +28,7 @@ _LOG_SECONDS = 30.0  # between two lines of the log
 
 @dataclass
 class Counts:
-    """How many documents there were, and what became of them."""
+    """Numbers of documents: read, tagged, rejected, and with each topic."""
 
     records: int = 0  # all that the input holds, document or rejection
     tagged: int = 0  # documents that were written
@@ -57,12 +57,12 @@ class Counts:
 
 
 def kind_of_reason(reason: str) -> str:
-    """Return a reason without what differs from case to case, numbers and quotations: ``It is not utf-8 (byte …).``."""
+    """Return a reason without numbers and quotations, which differ from case to case: ``It is not utf-8 (byte …).``."""
     return re.sub(r"(?<![\w-])\d+(?![\w-])|'[^']*'", "…", reason)
 
 
 class Drift(NamedTuple):
-    """A topic that an archive has much more or less often than training."""
+    """A topic that is much more or less frequent in an archive than in training."""
 
     topic: str
     rate: float  # fraction of the archive's documents above the topic's threshold
@@ -73,10 +73,10 @@ class Drift(NamedTuple):
 def _log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
     """Return G² = 2·Σ observed·ln(observed / expected) over the table of two samples, with and without a feature.
 
-    Of the samples' `n` documents `k` have it; 0 where a sample is empty. Where both are drawn from the same population,
-    it has a χ² distribution with one degree of freedom, and other than Pearson's statistic also where a feature is
-    rare. Source: T. Dunning, Accurate methods for the statistics of surprise and coincidence, Computational Linguistics
-    19 (1993).
+    `k` of a sample's `n` documents have the feature; G² is 0 if a sample is empty. If both samples are drawn from the
+    same population, it has a χ² distribution with one degree of freedom, and unlike Pearson's statistic also for a
+    rare feature. Source: T. Dunning, Accurate methods for the statistics of surprise and coincidence, Computational
+    Linguistics 19 (1993).
     """
     if not n or not other_n:
         return 0.0
@@ -87,7 +87,7 @@ def _log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
 
 
 class RunState(NamedTuple):
-    """How far a run has come, as its journal says."""
+    """The progress of a run by its journal."""
 
     counts: Counts
     shards: int = 0  # their number; the next one gets it for its name
@@ -99,7 +99,7 @@ class RunState(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a run has written, and what it took."""
+    """What a run has written, and its time and memory."""
 
     manifest: dict[str, Any]  # of the model
     sources: "Sequence[Source]"  # the inputs
@@ -117,16 +117,16 @@ class Summary(NamedTuple):
 
     @property
     def train_sizes(self) -> dict[str, int]:
-        """Training documents of each topic that tags were asked for, in the order of the model."""
+        """Number of training documents of each requested topic, in the order of the model."""
         sizes, wanted = zip(self.manifest["topics"], self.manifest["train_sizes"], strict=True), set(self.topics)
         return {topic: size for topic, size in sizes if topic in wanted}
 
     @property
     def drifts(self) -> list[Drift]:
-        """The topics whose rate is more than three times their prevalence, or less than a third, beyond chance.
+        """Topics whose rate is more than three times their prevalence, or less than a third, significantly.
 
-        Chance is that the archive's documents and those of training are drawn from the same ones: p < .001, divided by
-        the number of topics. The farthest from it comes first.
+        By chance means that the documents of archive and training are drawn from the same population: p < .001 divided
+        by the number of topics. The most significant topic comes first.
         """
         drifts, sizes, train_documents = [], self.train_sizes, self.manifest["train_documents"]
         for topic, size in sizes.items():
@@ -140,7 +140,7 @@ class Summary(NamedTuple):
 
 
 class RunProgress(NamedTuple):
-    """How far a run has come."""
+    """The progress of a run."""
 
     counts: Counts  # of all that is written, by earlier runs on the same folder, too
     read: int  # bytes of the inputs, as they are stored, up to there
@@ -152,14 +152,14 @@ class RunProgress(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest takes at this rate; None if that cannot be known."""
+        """Seconds for the rest at this rate; None if not known."""
         if self.total is None or not self.n_bytes:
             return None
         return max(self.total - self.read, 0) * max(self.seconds, 1e-9) / self.n_bytes
 
     @property
     def documents(self) -> str:
-        """What is written and how fast, in words."""
+        """Number of documents and speed, in words."""
         left = "" if self.seconds_left is None else f", {clock(self.seconds_left)} left"
         seconds = max(self.seconds, 1e-9)
         return (
@@ -179,7 +179,7 @@ ShowProgress = Callable[[RunProgress], None]
 
 @contextmanager
 def progress_shown(console: "Callable[[], Console | None]" = lambda: None) -> Iterator[ShowProgress]:
-    """Draw the progress of a run, on a terminal, while a block lasts, and log it every half minute."""
+    """Draw the progress of a run on a terminal during a ``with`` block, and log it every half minute."""
     last_line, bar = time.monotonic(), None
     with ExitStack() as drawing:
 

@@ -25,7 +25,7 @@ from textcat.reading.formats import _batch_records
 from textcat.reading.records import Batch, InputSettings, Record, Rejection
 from textcat.reading.sources import Source, _find
 from textcat.recipe import Recipe
-from textcat.tagging._folder import _ANEW, JOURNAL, ShardWriter, open_folder
+from textcat.tagging._folder import _AGAIN, JOURNAL, ShardWriter, open_folder
 from textcat.tagging._job import TaggedBatch, process_name
 from textcat.tagging._workers import open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, escape_undecodable
@@ -132,7 +132,7 @@ def _with_own_remedy(folder: Path) -> Iterator[None]:
         yield
     except TextcatError as error:
         remedy = f"remove {folder}, or name another folder"
-        told = str(error).replace(_ANEW, remedy).replace("start anew with --restart", remedy)
+        told = str(error).replace(_AGAIN, remedy).replace("start again with --restart", remedy)
         if told == str(error):
             raise
         raise TextcatError(told) from error
