@@ -204,7 +204,8 @@ def test_a_folder_of_parquet_is_read_whole_by_pandas(out):
 def test_a_run_with_other_facts_is_refused_and_told_which(out):
     write(out)
     assert refused(out, facts={**FACTS, "model": "b2"}) == (
-        f"The run in {out} began with model a1, but now has model b2: start again with --restart, or name another folder."
+        f"The run in {out} began with model a1, but now has model b2: "
+        "start again with --restart, or name another folder."
     )
     assert "began with no --top, but now has --top 3" in refused(out, facts={**FACTS, "--top": 3})
     assert "began with model a1, but now has no model" in refused(out, facts={"--top": None})

@@ -1,4 +1,4 @@
-"""Two models on the same documents → what changed per topic, whether that may be chance, and why single ones did."""
+"""Two models on the same documents → what changed per topic, whether by chance, and why single decisions changed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _MANY = 120  # from so many topics on, each has fewer examples
 
 
 def _changes(before: Measured, after: Measured) -> dict[str, Any]:
-    """Return by topic how a model decides on the documents, beside another one that came before it."""
+    """Return by topic how a model's decisions on the documents differ from those of an earlier model."""
     labels = after.evaluation.relevant.toarray() > 0
     right = [of.given == labels for of in (before, after)]
     gained, lost = right[1] & ~right[0], right[0] & ~right[1]
@@ -45,7 +45,7 @@ def _changes(before: Measured, after: Measured) -> dict[str, Any]:
 
 
 def _curve(measured: Measured, j: int, is_positive: NDArray[np.bool_]) -> list[list[Any]]:
-    """Return how many documents, and how many positives, pass each of some thresholds."""
+    """Return how many documents, and how many positives, are above each of some thresholds."""
     cuts = figures._cuts(measured.scores[:, j], is_positive, most=80)
     return [cuts.retrieved.tolist(), cuts.hits.tolist()]
 
@@ -73,7 +73,7 @@ def _examples(
 
 
 def _margins(measured: Measured, documents: NDArray[np.intp], j: int) -> NDArray[np.float64]:
-    """Return by how much documents pass the threshold of a topic."""
+    """Return how far documents' scores are above the threshold of a topic."""
     threshold = np.broadcast_to(np.asarray(measured.evaluation.threshold), measured.scores.shape)[documents, j]
     return np.nan_to_num(measured.scores[documents, j].astype(np.float64) - threshold, posinf=1e9, neginf=-1e9)
 

@@ -1,4 +1,4 @@
-"""A tagger, documents and an evaluation → what the script of a report draws, as JSON has it."""
+"""A tagger, documents and an evaluation → the data for JSON that the script of a report draws."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MANY = 120
 
 
 class Measured(NamedTuple):
-    """What a report is about: documents, their scores by a tagger, and how good these are."""
+    """The subject of a report: documents, their scores by a tagger, and their evaluation."""
 
     tagger: Tagger
     documents: Sequence[Document]
@@ -52,7 +52,7 @@ class Measured(NamedTuple):
 
 
 def _contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
-    """Return topics, curves of bands and pairs of topics that are mistaken."""
+    """Return topics, curves of bands and pairs of topics that are mistaken for each other."""
     evaluation, names = measured.evaluation, measured.tagger.topics
     mistaken = figures._mistaken(evaluation.relevant, measured.given)
     topics = []
@@ -106,7 +106,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
 
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
-    """Return the terms of largest weight, and those of lowest if that is below 0, with their weights."""
+    """Return the terms of largest weight, and those of lowest weight if it is negative, with their weights."""
     weights = tagger._weights_of(topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")
@@ -139,9 +139,9 @@ def _spans(reason: Any) -> Iterable[tuple[str, int, int]]:
 def _excerpt(
     texts: Mapping[str, str], marks: Sequence[tuple[tuple[str, int, int], float]]
 ) -> list[str | tuple[int, str]]:
-    """Return parts of a text, those that are highlighted as (strength, text), the strength from -3 to 3.
+    """Return parts of a text, highlighted ones as (strength, text), with a strength from -3 to 3.
 
-    The beginning, and what stands around the evidence, the strongest first, until the excerpt is long enough.
+    The excerpt has the beginning, then the text around the evidence, the strongest first, until it is long enough.
     """
     # Lines as they are broken in the source waste room; what stands where must not change.
     zones = {"": "", **{zone: re.sub(r"\s", " ", part) for zone, part in texts.items()}}

@@ -1,7 +1,7 @@
 """Pictures of an evaluation by matplotlib, in the manner of scikit-learn's displays.
 
-A display is made by `from_evaluation`, or by `from_predictions` of scores and labels, which both draw it: the axes are
-its `ax_`, the figure its `figure_`. Its numbers are its attributes, and `plot` draws them again, on other axes.
+`from_evaluation`, or `from_predictions` for scores and labels, makes a display and draws it: its axes are `ax_`, its
+figure is `figure_`. Its numbers are attributes, and `plot` draws them again on other axes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _Display = TypeVar("_Display", bound="_OfTopics")
 
 
 class _OfTopics:
-    """What the displays share: axes, and how one is made of scores and labels."""
+    """Shared by the displays: axes, and making a display from scores and labels."""
 
     ax_: Any = None  # the axes of matplotlib it was drawn on
     figure_: Any = None
@@ -33,11 +33,11 @@ class _OfTopics:
         Parameters
         ----------
         evaluation : Evaluation
-            With the scores it was made from, as `Tagger.evaluate` returns it.
+            With the scores that it was computed from, as `Tagger.evaluate` returns it.
         ax : matplotlib axes, optional
             By default those of a new figure.
         **options
-            What the display asks for else, as it says.
+            Further options of the display.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class _OfTopics:
 
 
 class PrecisionRecallBands(_OfTopics):
-    """Precision against recall by band: at each recall the mean over topics of the highest precision it can have.
+    """Precision against recall by band: at each recall, the mean over topics of the highest possible precision.
 
     Parameters
     ----------
@@ -147,15 +147,14 @@ class PrecisionRecallBands(_OfTopics):
 
 
 class CalibrationBands(_OfTopics):
-    """How often topics are right, against the probability that a model gives them, by band.
+    """Fraction of correct topics against the probability that a model gives them, by band.
 
     `from_evaluation` and `from_predictions` have the option `calibration`, the `Tagger.calibration`, and `n_bins`.
 
     Parameters
     ----------
     predicted, right, documents : mapping of str to ndarray of shape (n_bins,)
-        By band, of each bin of probabilities that has any: their mean, the fraction of them that are right, their
-        number.
+        By band, for each bin that is not empty: mean probability, fraction of correct topics, and number of documents.
     """
 
     def __init__(
@@ -185,7 +184,7 @@ class CalibrationBands(_OfTopics):
         return columns
 
     def plot(self, ax: Any = None, **line: Any) -> "CalibrationBands":
-        """Draw a line per band, and that of perfect calibration.
+        """Draw a line per band, and the line of perfect calibration.
 
         Parameters
         ----------
@@ -208,7 +207,7 @@ class CalibrationBands(_OfTopics):
 
 
 class ScoreHistogram(_OfTopics):
-    """How many documents have which scores for a topic: those that have it, and those that do not.
+    """Histograms of the scores for a topic: of documents that have it, and of documents that do not.
 
     `from_evaluation` and `from_predictions` have the options `topic`, a name, and `n_bins`.
 
@@ -245,7 +244,7 @@ class ScoreHistogram(_OfTopics):
         return known | {name: counts[name] for name in ("positives", "negatives")}
 
     def plot(self, ax: Any = None, **bar: Any) -> "ScoreHistogram":
-        """Draw two histograms, their counts on a logarithmic scale, and the threshold.
+        """Draw two histograms with counts on a logarithmic scale, and the threshold.
 
         Parameters
         ----------
@@ -274,7 +273,7 @@ class PrecisionBySize(_OfTopics):
     Parameters
     ----------
     topics : sequence of str
-        Those that have a positive.
+        Topics that have a positive document.
     train_sizes, average_precision : ndarray of shape (n_topics,)
     """
 
@@ -291,7 +290,7 @@ class PrecisionBySize(_OfTopics):
         }
 
     def plot(self, ax: Any = None, **points: Any) -> "PrecisionBySize":
-        """Draw a point per topic, training documents on a logarithmic scale.
+        """Draw a point per topic, with training documents on a logarithmic scale.
 
         Parameters
         ----------

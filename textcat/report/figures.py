@@ -13,7 +13,7 @@ LEVELS = np.linspace(0, 1, 101)  # of recall, at which the topics of a band are 
 
 
 class _Cuts(NamedTuple):
-    """Thresholds of one topic, the highest first; how many documents pass each, and how many of these are positive."""
+    """Thresholds of one topic, highest first, with the number of documents above each, and of positives among them."""
 
     thresholds: NDArray[np.float64]
     retrieved: NDArray[np.intp]
@@ -24,10 +24,10 @@ class _Cuts(NamedTuple):
 def _cuts(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], threshold: float | None = None, most: int = 160
 ) -> _Cuts:
-    """Return the thresholds at which something changes: under each positive, and ever fewer of those between.
+    """Return thresholds below each positive document's score, and some in between, more sparsely at lower scores.
 
-    Retrieved is what has ``score > threshold``. No document passes the first one, and all pass the last. If there are
-    more than so many, they are thinned out evenly; that of the model always stays.
+    Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. If there are more
+    than `most`, they are thinned out evenly; the model's threshold always stays.
     """
     values, inverse, counts = np.unique(-scores.astype(np.float64), return_inverse=True, return_counts=True)
     values = -values
@@ -55,7 +55,7 @@ def _cuts(
 def _reliability(
     probabilities: NDArray[np.float64], is_positive: NDArray[np.bool_], n_bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Return of each bin of probabilities that has documents: their mean, the fraction of positives, how many."""
+    """Return for each bin that is not empty: mean probability, fraction of positives, number of documents."""
     bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], probabilities)
     counts = np.bincount(bins, minlength=n_bins)
     total = np.bincount(bins, weights=probabilities, minlength=n_bins)
@@ -64,7 +64,7 @@ def _reliability(
 
 
 class _Histogram(NamedTuple):
-    """How many positives and negatives have scores in each of bins of equal width."""
+    """Number of positives and of negatives with scores in each of several bins of equal width."""
 
     low: float
     high: float
@@ -80,7 +80,7 @@ def _histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins: int
 
 
 def _interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the precision of a topic at the `LEVELS` of recall: the highest that is had at this recall or a higher."""
+    """Return the precision of a topic at the `LEVELS` of recall: the highest at this recall or a higher one."""
     places = _Places.of(at_positives, scores)  # from the lowest score up: recall falls
     n = len(at_positives)
     precision = np.maximum.accumulate(places.hits / places.retrieved)
@@ -90,7 +90,7 @@ def _interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[n
 
 
 def _band_curves(evaluation: Evaluation) -> dict[str, NDArray[np.float64]]:
-    """Return by band the mean of its topics' precision at the `LEVELS` of recall; bands without a positive are absent.
+    """Return by band the mean of its topics' precision at the `LEVELS` of recall, without bands that have no positive.
 
     Topics without a positive are left out.
     """
@@ -108,7 +108,7 @@ def _band_curves(evaluation: Evaluation) -> dict[str, NDArray[np.float64]]:
 
 
 def _mistaken(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """Return pairs of topics, one that documents have and do not get, one they get and do not have: the most first."""
+    """Return pairs of topics (missed, wrongly given instead) with their number of documents, most frequent first."""
     from scipy import sparse
 
     own, got = sparse.csr_array(labels > 0, dtype=np.int64), sparse.csr_array(given, dtype=np.int64)
@@ -119,7 +119,7 @@ def _mistaken(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int, int
 
 
 class _Suspect(NamedTuple):
-    """A document, by its place, that has a topic or lacks it, while its score says the opposite, confidently."""
+    """A document, by its place, whose score confidently contradicts its label for a topic."""
 
     document: int
     topic: int
@@ -133,10 +133,10 @@ def _suspects(probabilities: NDArray[np.float64], labels: Any) -> list[_Suspect]
 
     Confident learning (Northcutt, Jiang & Chuang, "Confident learning: estimating uncertainty in dataset labels", 2021,
     section 3.1), each topic by itself: a document without the topic is a suspect if its probability is at least the
-    mean one of those that have the topic, and one that has it if its probability is at most the mean one of those that
-    lack it; as means of rare topics are low, the probability must be more than 1/2, or less, too. `probabilities` are
-    those of scores by rankers that were not trained on the document. Surest is what has the largest distance between
-    its probability and its label.
+    mean probability of documents with the topic, and greater than 1/2; a document with the topic is one if its
+    probability is at most the mean of documents without it, and less than 1/2. (Means of rare topics are low, hence
+    1/2.) `probabilities` come from rankers that were not trained on the document. The surest suspect has the largest
+    distance between its probability and its label.
     """
     found = []
     for topic, (column, places) in enumerate(zip(probabilities.T, _columns(labels), strict=True)):
@@ -152,14 +152,14 @@ def _suspects(probabilities: NDArray[np.float64], labels: Any) -> list[_Suspect]
 
 
 def _rounded(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
-    """Return numbers with so many digits that count, to be short; infinities and nan as None."""
+    """Return numbers rounded to some significant digits, to be short; infinities and nan as None."""
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in np.asarray(values).tolist()]
 
 
 def _errors(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], given: NDArray[np.bool_], n: int
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the places of the n worst false positives, of the highest scores, and false negatives, of the lowest."""
+    """Return the places of the n false positives with the highest scores, and false negatives with the lowest."""
     wrongly, missed = np.flatnonzero(given & ~is_positive), np.flatnonzero(is_positive & ~given)
     return (
         wrongly[np.argsort(-scores[wrongly], kind="stable")[:n]].tolist(),

@@ -16,8 +16,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # 
 def _page(title: str, sections: Sequence[tuple[str, str, str]], data: Mapping[str, Any]) -> str:
     """Return the file: sections of an id, a heading and HTML, and what the script draws from.
 
-    The policy in its head lets run the one script, and apply the one style sheet, whose hashes it names: whatever a
-    text of a document or the name of a topic holds, the browser runs none of it, and asks nobody for anything.
+    The policy in its head allows only the script and the style sheet with the given hashes: whatever a document's text
+    or a topic's name contains, the browser runs none of it and sends no requests.
     """
     script, style = ((_FOLDER / f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
     policy = (
@@ -49,20 +49,20 @@ def _hash(text: str) -> str:
 
 
 def _json(data: Mapping[str, Any]) -> str:
-    """Return JSON in which nothing ends the element that holds it, or begins a comment there."""
+    """Return JSON that can neither end its HTML element nor begin a comment there."""
     written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _CONTROLS.sub("\ufffd", written).replace("<", "\\u003c")
 
 
 def _text(value: Any) -> str:
-    """Return a text as HTML shows it."""
+    """Return a text escaped for HTML."""
     return html.escape(_CONTROLS.sub("\ufffd", str(value)))
 
 
 def _table(
     name: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[Any]], *, hint: Mapping[str, str] = {}
 ) -> str:
-    """Return a table whose rows are headed by their first cells, HTML; of the others, numbers stand right."""
+    """Return a table; the first cell of a row is HTML and its header, and numbers are aligned right."""
     head = "".join(
         f'<th scope="col"{_title(hint.get(title))}>{_text(title)}</th>' if title else "<td></td>" for title in titles
     )

@@ -134,7 +134,7 @@ function article(one, ...more) {
     one.topics.length ? "labelled " + one.topics.join(", ") : "without a label"), marked(one.text),
     more.length ? more : reasons(one.reasons.map(([term, value]) => `${term} ${signed(value)}`)));
 }
-const reasons = (texts) => h("p", {class: "reasons"}, texts.length ? "Evidence: " + texts.join(" · ") : "No term that is known.");
+const reasons = (texts) => h("p", {class: "reasons"}, texts.length ? "Evidence: " + texts.join(" · ") : "No known term.");
 
 function documents(title, found, none, make = article) {
   return h("div", {}, h("h4", {}, title), found.length ? found.map((one) => make(one)) : h("p", {class: "none"}, none));
@@ -192,7 +192,7 @@ function topic(j, focus) {
     h("p", {class: "slider"}, h("label", {for: "cut"}, "Threshold: from none to all"), slider, reset),
     t.chosen === null ? h("p", {class: "none"}, "Each document gets exactly one topic; here this one is shown as if a threshold decided.") : null,
     h("p", {}, out), plots,
-    h("div", {class: "two"}, t.terms.length ? terms(t) : h("p", {class: "none"}, "No term weighs anything."),
+    h("div", {class: "two"}, t.terms.length ? terms(t) : h("p", {class: "none"}, "No term has a weight."),
       h("div", {}, h("h4", {}, "Mistaken for, and taken for"), mistaken.length ? h("ul", {}, mistaken) : h("p", {class: "none"}, "None."))),
     ...(D.changes ? [change(j)] : []),
     documents("Worst false positives", t.wrong[0], "No document gets it wrongly."),
@@ -250,11 +250,11 @@ function suspects() {
     h("a", {href: url, download: "suspects.jsonl"}).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   };
-  if (!all.length) { $("suspects").append(h("p", {class: "none"}, "None was found.")); return; }
-  const list = h("div", {}), kind = h("select", {onchange: () => show()}, ["all", "bear the topic, probably wrongly", "probably lack it"].map((text, k) =>
+  if (!all.length) { $("suspects").append(h("p", {class: "none"}, "None.")); return; }
+  const list = h("div", {}), kind = h("select", {onchange: () => show()}, ["all", "have the topic, probably wrongly", "lack the topic, probably wrongly"].map((text, k) =>
     h("option", {value: k}, text)));
   const show = () => list.replaceChildren(...all.filter((one) => kind.value === "0" || one.has === (kind.value === "1")).map((one) =>
-    h("details", {}, h("summary", {}, h("b", {}, one.id), one.has ? " bears " : " lacks ", h("b", {}, D.names[one.t]),
+    h("details", {}, h("summary", {}, h("b", {}, one.id), one.has ? " has " : " lacks ", h("b", {}, D.names[one.t]),
       `, probability ${f3(one.p)}: `, one.title, h("span", {class: "of"}, ` (${one.split})`)),
       article(one, reasons(one.reasons.map(([term, value]) => `${term} ${signed(value)}`)),
         h("p", {}, h("a", {href: "#topic-" + one.t}, `To the topic ${D.names[one.t]}`))))));

@@ -50,7 +50,7 @@ _BAND_LINES = {
 
 @dataclass
 class _Scored:
-    """Documents of one part, scores of rankers that were not trained on them, curves, labels and who scored."""
+    """Documents of one part, scores of rankers not trained on them, calibration, labels, and which rankers scored."""
 
     documents: Sequence[Document]
     scores: np.ndarray
@@ -76,30 +76,30 @@ def write_report(
 ) -> Path:
     """Write how good a tagger is, topic by topic, as one HTML file that needs no network.
 
-    It shows a corpus' test documents. If there are none, and the tagger was trained on the corpus, those of training
-    are scored by cross-validation. A tagger of 1,000 topics or more has its bands in the report, and no topics.
+    It shows the test documents of a corpus. If there are none, and the tagger was trained on the corpus, the training
+    documents are scored by cross-validation. For a tagger of 1,000 topics or more, the report shows bands, not topics.
 
     Parameters
     ----------
     path : path
-        The file to write; one that is there is replaced.
+        The file to write; an existing file is replaced.
     tagger, corpus : Tagger, Corpus
     before : Tagger, optional
         A tagger of the same topics: the report shows what changed since, and why.
     bands : str or iterable of str, optional
         As `spec` in `textcat.evaluate`.
     folds : int, default=5
-        Parts of the training documents, each of which is scored by rankers trained on the others, to find labels that
-        are probably wrong; 0 looks at test documents only. Training documents are looked at only if the tagger was
+        Parts of the training documents; each is scored by rankers trained on the others, to find labels that are
+        probably wrong. 0: only test documents are examined. Training documents are examined only if the tagger was
         trained on them.
     resamples : int, default=1000
-        Of the documents, for 95 % intervals of the bands; 0 for none.
+        Resamples of the documents for 95 % intervals of the bands; 0: no intervals.
     suspects : path, optional
-        Another file to write: of every label that is probably wrong a line of JSON.
+        A second file to write: a line of JSON for each label that is probably wrong.
     title : str, optional
         The heading.
     names : (str, str)
-        What the taggers are called, where there are two.
+        Names of the earlier and the later tagger in the report.
     n_jobs : int, optional
         Blocks of topics trained at the same time.
     stages : Stages, optional
@@ -111,7 +111,7 @@ def write_report(
     Raises
     ------
     TextcatError
-        If the corpus has nothing to measure on, the taggers have other topics, or a file cannot be written.
+        If the corpus has no documents to measure on, the taggers' topics differ, or a file cannot be written.
     """
     stages = stages or Stages()
     if folds == 1:
@@ -152,7 +152,7 @@ def write_report(
 
 
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
-    """Score the training documents by rankers trained on others; None if the tagger was trained on others itself."""
+    """Score training documents by rankers not trained on them; None if the tagger was trained on other documents."""
     from textcat.training.train import _cross_validated
 
     if not folds or not tagger._was_trained_on(corpus):
@@ -195,7 +195,7 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
 
 
 def _suspects(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures._Suspect, dict[str, Any]]]:
-    """Return labels that are probably wrong: of which part, which they are, and as a line of JSON has them."""
+    """Return labels that are probably wrong: their part, the label, and its line for JSON."""
     found = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
@@ -249,16 +249,13 @@ def _sections(
     if "changes" in data:
         changed = data["changes"]
         text = (
-            f"{names[1]} beside {names[0]}: {changed['better']:,} decisions became right and "
+            f"{names[1]} compared with {names[0]}: {changed['better']:,} decisions became right and "
             f"{changed['worse']:,} wrong. p is that of McNemar’s exact test per topic, and corrected for "
             "the number of topics (Holm)."
         )
         sections.append(("changes", "What changed", f"<p>{_text(text)}</p>{_changed(measured, data)}"))
     sections.append(("labels", "Labels that are probably wrong", _about_suspects(parts) + '<div id="suspects"></div>'))
-    pairs = (
-        "<p>Documents that have a topic and do not get it, and get another one that they do not have.</p>"
-        '<div id="pairs"></div>'
-    )
+    pairs = '<p>Documents that have a topic, but were wrongly given another topic instead.</p><div id="pairs"></div>'
     return [*sections, ("confusion", "Topics that are mistaken for each other", pairs)]
 
 
@@ -278,7 +275,7 @@ def _bands(evaluation: Evaluation) -> str:
         rows.append([name, *cells])
     rows.append(["Topics with a positive", *(row.topics for row in evaluation.bands)])
     if any(row.left_out for row in evaluation.bands):
-        rows.append(["Topics without one, left out", *(row.left_out for row in evaluation.bands)])
+        rows.append(["Topics without a positive, left out", *(row.left_out for row in evaluation.bands)])
     intervals = ", with 95 % intervals by the bootstrap" * any(row.intervals for row in evaluation.bands)
     return _table(
         "bands", f"Quality by bands of topics{intervals}", ["", *(row.band for row in evaluation.bands)], rows
@@ -323,14 +320,14 @@ def _link(j: int, topic: str) -> str:
 
 def _about_suspects(parts: Sequence[_Scored]) -> str:
     if not parts:
-        return "<p>None were looked for: the model has no probabilities, or folds were not asked for.</p>"
+        return "<p>Not searched for: the model has no probabilities, or --folds is 0.</p>"
     who = " and ".join(f"{len(part.documents):,} documents, each scored by {part.by}" for part in parts)
     return (
-        f"<p>{_text(who)}. A label is listed if the score says the opposite as confidently as it does, on average, "
-        "of documents that bear the opposite label, the surest first. Look at them: the model may be wrong, too. "
+        f"<p>{_text(who)}. A label is listed if the score contradicts it as confidently as the scores of documents "
+        "with the opposite label do on average; the surest come first. Check them: the model may be wrong, too. "
         "<code>textcat report … --suspects suspects.jsonl</code> lists all of them, and "
         "<code>textcat teach ARCHIVE --list suspects.jsonl</code> opens that list on a page, to judge "
-        "them one after the other.</p>"
+        "them one by one.</p>"
     )
 
 
@@ -343,7 +340,7 @@ def _of_tops(
     names: tuple[str, str],
     stages: Stages,
 ) -> tuple[list[tuple[str, str, str]], dict[str, Any]]:
-    """Return the sections of a model of many topics: measures of documents' first topics, by bands."""
+    """Return the sections for a model of many topics: measures of each document's first topics, by bands."""
     sections: list[tuple[str, str, str]] = []
     for of, name in ((tagger, names[1]), (before, names[0])):
         if of is None:
@@ -364,7 +361,7 @@ def _of_tops(
         table = _table(
             f"bands-{len(sections)}", "Quality by bands of topics", ["", *(row.band for row in evaluation.bands)], rows
         )
-        why = "With so many topics the first ones of each document are measured, and not each topic."
+        why = "With so many topics, the first topics of each document are measured, not each topic."
         heading = "Overview" if before is None else f"Overview: {name}"
         sections.append((f"overview-{len(sections)}", heading, f"<p>{_text(_about(of, evaluation))} {why}</p>{table}"))
     order = np.argsort(-tagger.train_sizes, kind="stable")[:200].tolist()
