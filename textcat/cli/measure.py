@@ -129,10 +129,10 @@ def report(
     labelled_only: common.LabelledOnly = False,
     jobs: common.Jobs = -1,
 ) -> None:
-    """Write how good a model is, topic by topic and with evidence, as one HTML file.
+    """Write a report of a model's quality, topic by topic and with evidence, as one HTML file.
 
-    It needs no network: open it from the disk, print it, send it. Labels that are probably wrong are found by scores of
-    rankers that were not trained on the document.
+    It needs no network: open it from disk, print it, send it. To find labels that are probably wrong, documents are
+    scored by rankers that were not trained on them.
     """
     from textcat.model import storage
     from textcat.report.write import write_report
