@@ -198,7 +198,8 @@ these ten topics on {tested:,} other documents. One run.
 
 Peak memory is everything in memory at once: the rows, Python and its libraries, and mapped parts of files. "Apart
 from files" leaves out memory that the system can free and read again from a file. It includes the weights of
-{topics} topics and {features:,} features, {weights:.0f} MB, except where the rows are on disk: then the weights are in a file, too.
+{topics} topics and {features:,} features, {weights:.0f} MB, except where the rows are on disk: then the weights
+are in a file, too.
 
 {tight}
 
@@ -213,8 +214,8 @@ many documents, training need not converge; `--set learner.max_epochs={epochs}` 
 ## Cost per non-zero
 
 The seconds of the whole training, divided by the number of visited non-zeros: the non-zeros of all rows, times the
-epochs of all topics. At most {epochs} epochs, {jobs} jobs, rows in memory. With more documents there are more words, and
-the weights of sixteen topics outgrow the cache; the weights of rare words are prefetched some rows ahead. The lowest
+epochs of all topics. At most {epochs} epochs, {jobs} jobs, rows in memory. With more documents there are more words,
+and the weights of sixteen topics outgrow the cache; the weights of rare words are prefetched some rows ahead. The lowest
 and the highest cost are {spread:.0f} % from the middle between them. The table gives the median of {runs} runs up to
 200,000 documents, and 1 run beyond.
 
