@@ -129,7 +129,7 @@ def report(
     labelled_only: common.LabelledOnly = False,
     jobs: common.Jobs = -1,
 ) -> None:
-    """Write a report of a model's quality, topic by topic and with evidence, as one HTML file.
+    """Write a model's quality, topic by topic and with evidence, as one HTML file.
 
     It needs no network: open it from disk, print it, send it. To find labels that are probably wrong, documents are
     scored by rankers that were not trained on them.

@@ -13,7 +13,7 @@ from textcat.errors import TextcatError, install_hint
 
 def serve(
     models: Annotated[
-        list[str] | None, Argument(help="Folders of trained models; NAME=FOLDER serves one under another name.")
+        list[str] | None, Argument(help="Folders of trained models; NAME=FOLDER gives a model another name.")
     ] = None,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0: any free port.")] = 8000,
@@ -28,11 +28,13 @@ def serve(
     vocabulary: Annotated[
         Path | None, Option(help="File with names of topics, which Annif's clients get as labels.")
     ] = None,
-    max_bytes: Annotated[int, Option(min=1, help="Most bytes of a request's body.")] = 10_000_000,
-    max_documents: Annotated[int, Option(min=1, help="Most documents in a request.")] = 5000,
-    seconds: Annotated[float, Option(min=0.1, help="Most seconds for a request.")] = 30.0,
-    concurrent: Annotated[int, Option(min=1, help="Most requests that a process handles at the same time.")] = 512,
-    rate: Annotated[float, Option(min=0, help="Most requests per second from one key or address; 0: no limit.")] = 0.0,
+    max_bytes: Annotated[int, Option(min=1, help="Maximum bytes of a request's body.")] = 10_000_000,
+    max_documents: Annotated[int, Option(min=1, help="Maximum documents in a request.")] = 5000,
+    seconds: Annotated[float, Option(min=0.1, help="Maximum seconds for a request.")] = 30.0,
+    concurrent: Annotated[int, Option(min=1, help="Maximum requests that a process handles at the same time.")] = 512,
+    rate: Annotated[
+        float, Option(min=0, help="Maximum requests per second from one key or address; 0: no limit.")
+    ] = 0.0,
     log: Annotated[
         str, Option(help="Log as JSON lines on standard output: requests (and events), or events only.")
     ] = "requests",
