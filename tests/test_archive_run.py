@@ -302,7 +302,7 @@ def test_topics_and_probabilities_that_the_model_does_not_have_are_refused(model
         assert str(error.value).endswith("`textcat topics MODEL` lists its topics.")
     with pytest.raises(TextcatError, match=r"7 is not a probability: give one from 0 to 1\."):
         to_stream(model, archive, write=OutputSettings(min_probability=7))
-    with pytest.raises(TextcatError, match="minimal probability, or for the scores of all topics, not both"):
+    with pytest.raises(TextcatError, match="minimal probability, or for all scores, not both"):
         to_stream(model, archive, write=OutputSettings(min_probability=0.5, everything=True))
     uncalibrated = textcat.save(dataclasses.replace(tagger, calibration=None), tmp_path / "uncalibrated")
     with pytest.raises(TextcatError, match="has no probabilities: leave out"):

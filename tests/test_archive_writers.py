@@ -150,8 +150,8 @@ def test_what_cannot_be_written_is_refused_before_any_work():
         OutputSettings("xml"): "Tags cannot be written as 'xml': choose one of jsonl, csv, parquet.",
         OutputSettings(compress="rar"): "Tags cannot be compressed as 'rar': choose zst.",
         OutputSettings("parquet", "zst"): "Parquet is already compressed: leave out --compress.",
-        OutputSettings(top=0): "Ask for at least 1 topic, or for the scores of all topics, not both.",
-        OutputSettings(top=1, everything=True): "Ask for at least 1 topic, or for the scores of all topics, not both.",
+        OutputSettings(top=0): "Ask for at least 1 topic, or for all scores, not both.",
+        OutputSettings(top=1, everything=True): "Ask for at least 1 topic, or for all scores, not both.",
     }.items():
         with pytest.raises(TextcatError) as error:
             check_output(output)

@@ -216,8 +216,8 @@ many documents, training need not converge; `--set learner.max_epochs={epochs}` 
 The seconds of the whole training, divided by the number of visited non-zeros: the non-zeros of all rows, times the
 epochs of all topics. At most {epochs} epochs, {jobs} jobs, rows in memory. With more documents there are more words,
 and the weights of sixteen topics outgrow the cache; the weights of rare words are prefetched some rows ahead. The
-lowest and the highest cost are {spread:.0f} % from the middle between them. The table gives the median of {runs} runs up to
-200,000 documents, and 1 run beyond.
+lowest and the highest cost are {spread:.0f} % from the middle between them. The table gives the median of {runs} runs
+up to 200,000 documents, and 1 run beyond.
 
 ![Nanoseconds per visited non-zero and topic, by the number of documents]({picture})
 

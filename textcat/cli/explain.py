@@ -148,11 +148,7 @@ def _counterfactual(explained: "Explanation") -> str:
         return ""
     if not explained.without:
         return "The document keeps the tag whatever words are left out."
-    how = (
-        "no smaller set of words does that"
-        if explained.least
-        else "maybe fewer words would do, but each of these is needed"
-    )
+    how = "no smaller set does that" if explained.least else "maybe fewer words would do, but each of these is needed"
     return f"Without {', '.join(explained.without)} the document loses the tag ({how})."
 
 

@@ -23,8 +23,7 @@ _output = partial(Option, rich_help_panel="Output")
 
 def output_settings(
     top: Annotated[
-        int | None,
-        _output(min=1, help="Number of topics with the highest scores to print, instead of those above thresholds."),
+        int | None, _output(min=1, help="Number of top-scoring topics to print, instead of those above thresholds.")
     ] = None,
     scores: Annotated[str, _output(help="Which topics to print: above (their thresholds), or all.")] = "above",
     topic: Annotated[list[str] | None, _output(help="Print only this topic. May be repeated.")] = None,
@@ -67,9 +66,7 @@ def tag(
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that tag; -1: one per core.")
     ] = -1,
     strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
-    restart: Annotated[
-        bool, Option("--restart", help="Remove the files of an earlier run from --out, and start again.")
-    ] = False,
+    restart: Annotated[bool, Option("--restart", help="Remove the earlier run in --out, and start again.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress, and print no summary.")] = False,
     log: Annotated[Path | None, Option(help="Append a log of the run to this file.")] = None,
 ) -> None:

@@ -159,7 +159,7 @@ class _Walk:
         return plain_name(name if above == "." else name[len(above) :].lstrip("/"))
 
     def _file(self, name: str, entry: Source | _Entry, place: _Place, depth: int, form: str = "") -> Iterator[_Step]:
-        """Yield what a file holds; its format is told by its name or content unless it is given."""
+        """Yield the contents of a file; its name or content tells the format unless it is given."""
         self.on_disk = name if depth == 0 else self.on_disk
         # Documents of a corpus are named by where they are inside of it.
         inside = name if self._settings.labels is None else self.inside(name)
@@ -592,7 +592,7 @@ def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
 
 
 def folders_of(name: str) -> list[str]:
-    """Return the folders that a file lies in, without the archives."""
+    """Return the folders that contain a file, without archives."""
     return [folder for folder in name.split("/")[:-1] if not is_archive(folder)]
 
 

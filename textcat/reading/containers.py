@@ -203,7 +203,7 @@ def tar_entries(stream: _Stream) -> Iterator[_Entry]:
 
 
 class _TarFile:
-    """A stream as a file for tarfile, which only seeks forwards."""
+    """A stream as a file for tarfile; it only seeks forwards."""
 
     def __init__(self, stream: _Stream) -> None:
         self._stream, self._data, self._place, self._offset = stream, b"", 0, 0

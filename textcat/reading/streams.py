@@ -206,7 +206,7 @@ class _LookAhead:
         self.data = b"".join(parts)
 
     def ahead(self, start: int, size: int) -> bytes:
-        """Return what stands at `start`, counted from the start of `data` but behind them, if it can be had at once."""
+        """Return up to `size` bytes from `start` on, which is beyond `data`, if the file is seekable; else none."""
         file, distance = self._stream.file, start - len(self.data)
         if file is None or distance < 0 or self.ended:
             return b""
@@ -226,7 +226,7 @@ class _LookAhead:
         return dropped
 
     def move_to(self, offset: int) -> None:
-        """Drop what stands before an offset."""
+        """Drop the data before an offset."""
         n = offset - self.offset
         if n > len(self.data):
             self._stream.skip(n - len(self.data))
@@ -235,9 +235,9 @@ class _LookAhead:
             self.drop(n)
 
     def find(self, end_of: Callable[[bytes, bool], int], size: int, most: int, fit: Callable[[int], int] = int) -> int:
-        """Return what `end_of` says of the data, and of whether they are all, once that is not 0.
+        """Return the first result of ``end_of(data, is_complete)`` that is not 0, reading more until then.
 
-        Else 0, at the end or where there are `most` bytes. They are filled to `size`, as `fit` has it, then to more.
+        It is 0 at the end, or once there are `most` bytes. The data are first filled to ``fit(size)``, then doubled.
         """
         while True:
             self.fill(fit(size))
@@ -272,7 +272,7 @@ def _as_utf8(stream: _Stream, encoding: str) -> _Stream | None:
 def _exact_encoding(encoding: str, head: bytes) -> str:
     """Return the encoding of a file, "" for UTF-8, with the order of the bytes of UTF-16 and UTF-32.
 
-    A byte order mark among the first four bytes, `head`, tells it, also where no encoding is given.
+    A byte order mark among the first four bytes, `head`, decides, even if no encoding is given.
     """
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):

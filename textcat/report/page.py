@@ -62,7 +62,7 @@ def _text(value: Any) -> str:
 def _table(
     name: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[Any]], *, hint: Mapping[str, str] = {}
 ) -> str:
-    """Return a table; the first cell of a row is HTML and its header, and numbers are aligned right."""
+    """Return a table; the first cell of each row is its header, as HTML, and numbers are aligned right."""
     head = "".join(
         f'<th scope="col"{_title(hint.get(title))}>{_text(title)}</th>' if title else "<td></td>" for title in titles
     )

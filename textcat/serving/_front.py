@@ -1,4 +1,4 @@
-"""What every request goes through: its id, key, limits, time; how errors are told, and what is logged and counted."""
+"""The middleware of every request: its id, key, limits and time, answers for errors, logs and counts."""
 
 from __future__ import annotations
 

@@ -239,10 +239,7 @@ def _tagging(service: Service) -> APIRouter:
         openapi_extra=_STREAM,
         responses={
             **problems(body=True),
-            200: {
-                "description": "A line of JSON for each line sent.",
-                "content": {"application/x-ndjson": {"schema": {}}},
-            },
+            200: {"description": "A line per line sent.", "content": {"application/x-ndjson": {"schema": {}}}},
         },
     )
     async def tag_stream(model: Model, call: Call) -> None:

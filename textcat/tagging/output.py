@@ -48,10 +48,9 @@ def check_output(settings: OutputSettings) -> None:
         f"Tags cannot be written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
         f"Tags cannot be compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
         "Parquet is already compressed: leave out --compress.": settings.to == "parquet" and settings.compress,
-        "Ask for at least 1 topic, or for the scores of all topics, not both.": top is not None
-        and (top < 1 or everything),
+        "Ask for at least 1 topic, or for all scores, not both.": top is not None and (top < 1 or everything),
         f"{least} is not a probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
-        "Ask for a minimal probability, or for the scores of all topics, not both.": least is not None and everything,
+        "Ask for a minimal probability, or for all scores, not both.": least is not None and everything,
     }
     for sentence, is_so in faults.items():
         if is_so:

@@ -125,8 +125,8 @@ class Summary(NamedTuple):
     def drifts(self) -> list[Drift]:
         """Topics whose rate is more than three times their prevalence, or less than a third, significantly.
 
-        By chance means that the documents of archive and training are drawn from the same population: p < .001 divided
-        by the number of topics. The most significant topic comes first.
+        Significant is p < .001, divided by the number of topics, if the documents of archive and training were drawn
+        from the same population. The most significant topic comes first.
         """
         drifts, sizes, train_documents = [], self.train_sizes, self.manifest["train_documents"]
         for topic, size in sizes.items():

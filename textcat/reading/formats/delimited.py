@@ -173,7 +173,7 @@ def _row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[in
 
 
 def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> int:
-    """Return where a row ends, or its first line if its quotes are unbalanced; 0 if not yet read.
+    """Return the end of a row, or of its first line if its quotes are unbalanced; 0 if not yet read.
 
     Without separators, quotes are ordinary characters.
     """
