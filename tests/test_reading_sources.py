@@ -135,7 +135,7 @@ def test_what_is_named_twice_is_read_once_and_that_is_said(folder, caplog):
         assert ids(read("in/a.txt", "in", str(folder / "in"))) == ["in/a.txt"]
     assert [record.message.partition(" is ")[2] for record in caplog.records] == [
         "named twice; it is read once.",
-        "and its folder are both named; it is read once.",
+        "named as well as its folder; it is read once.",
         "named twice; it is read once.",
     ]
     assert ids(read("in", "in/.b.txt")) == ["in/a.txt", "in/.b.txt"]

@@ -315,7 +315,7 @@ def test_everything_is_exported(service, tmp_path):
         ("/progress", {"topic": "wheat", "target": "nan"}, 422, "target"),
         ("/search", {"query": "a", "topic": "none"}, 404, "none"),
         ("/judgements", {"topic": "wheat", "answer": "perhaps"}, 422, "answer"),
-        ("/no", {}, 404, "nothing"),
+        ("/no", {}, 404, "no route"),
     ],
 )
 def test_what_is_not_there_is_told_in_a_sentence(service, path, params, status, words):

@@ -309,7 +309,7 @@ def _once(sources: list[Source]) -> Iterator[Source]:
         if key in seen:
             log.warning("%s is named twice; it is read once.", source.name)
         elif any(not hidden(Path(key).relative_to(above).as_posix()) for above in within):
-            log.warning("%s and its folder are both named; it is read once.", source.name)
+            log.warning("%s is named as well as its folder; it is read once.", source.name)
         else:
             yield source
         seen.add(key)
