@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import tarfile
 import threading
 import time
@@ -13,6 +14,7 @@ from collections import Counter
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -216,6 +218,25 @@ def test_data_of_no_known_kind_is_told(tmp_path):
     (tmp_path / "note.txt").write_text("text")
     with pytest.raises(TextcatError, match="holds no file of a known format and no folder per topic: name the format"):
         open_corpus(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["mine", "mine.tar.gz", "mine.zip", "mine.jsonl"])
+def test_what_draws_progress_is_told_how_many_bytes_of_the_files_have_been_read(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    for i in range(300):
+        path = tmp_path / "mine" / "ab"[i % 2] / f"{i}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("wheat and corn", encoding="utf-8")
+    shutil.make_archive("mine", "gztar", base_dir="mine")
+    shutil.make_archive("mine", "zip", base_dir="mine")
+    lines = [json.dumps({"id": str(i), "text": "wheat " * 5000, "topics": ["a"]}) for i in range(100)]
+    Path("mine.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    size = 300 * 14 if name == "mine" else Path(name).stat().st_size
+    shown = []
+    open_corpus(name, progress=SimpleNamespace(show=lambda completed, total: shown.append((completed, total))))
+    assert shown == sorted(set(shown)) and shown[-1] == (size, size)
+    assert {total for _, total in shown} == {size}
+    assert len(shown) in range(1 if name == "mine.tar.gz" else 3, 102)
 
 
 def test_a_corpus_found_nowhere_is_told_with_the_folders_and_the_remedy(tmp_path, write_card):

@@ -888,9 +888,10 @@ def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):
     out = process.communicate()[0]
     os.close(ours)
     assert process.returncode == 0
-    for stage in ("tokens to rows", "train topics", "thresholds"):
+    for stage in ("read", "tokens to rows", "train topics", "thresholds"):
         assert stage.encode() in drawn
     assert b"721/721" in drawn
+    assert b"974.9/974.9 kB" in drawn
     assert "\x1b" not in out
 
 
@@ -898,18 +899,22 @@ FORKED = """
 import logging, os, sys, warnings
 from types import SimpleNamespace as Record
 from textcat.cli.common import _forked
-def open_corpus(as_read):
+def open_corpus(as_read, progress):
     zones = [{{"body": str(i)}} for i in range(1000)]
     for i, each in enumerate(zones):
         as_read(Record(zones=each, split="unused" if i == 7 else ""))
+        if i % 300 == 299:
+            progress.show(completed=i + 1, total=1000)
     {}
     return tuple(zones[::-1])
 def stream():
     if (reading := _forked(open_corpus)) is None:
         sys.exit("alone")
+    shown = []
+    reading.show = lambda completed, total: shown.append(f"{{completed}}/{{total}}")
     texts = list(reading)
     again = {{id(each) for each in texts}} == {{id(each) for each in reading.corpus if each["body"] != "7"}}
-    return len(texts), texts[998]["body"], len(reading.corpus), again
+    return len(texts), texts[998]["body"], len(reading.corpus), again, *shown
 try:
     print(*stream())
 except EOFError:
@@ -920,12 +925,12 @@ except EOFError:
 @pytest.mark.parametrize(
     ("line", "result"),
     [
-        ("pass", "999 999 1000 True"),
+        ("pass", "999 999 1000 True 300/1000 600/1000 900/1000"),
         ("raise ValueError", "EOFError"),
         ("warnings.warn('odd')", "EOFError"),
         ("logging.getLogger('textcat.corpus').warning('odd')", "EOFError"),
         ("os.kill(os.getpid(), 9)", "EOFError"),
-        ("logging.getLogger('textcat.corpus').info('read')", "999 999 1000 True"),
+        ("logging.getLogger('textcat.corpus').info('read')", "999 999 1000 True 300/1000 600/1000 900/1000"),
     ],
 )
 def test_a_corpus_read_in_a_process_of_its_own_comes_whole_unless_that_failed_or_warned(line, result):
@@ -938,7 +943,7 @@ def test_a_corpus_read_in_a_process_of_its_own_comes_whole_unless_that_failed_or
 ABANDONED = """
 import os, sys
 from textcat.cli.common import _forked
-def open_corpus(as_read):
+def open_corpus(as_read, progress):
     print(os.getpid(), flush=True)
     return "x" * 10_000_000
 if _forked(open_corpus) is None:

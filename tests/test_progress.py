@@ -41,6 +41,14 @@ def test_on_a_terminal_the_stage_is_drawn_with_its_count():
     assert "300/300" in console.file.getvalue()
 
 
+def test_a_stage_that_counts_nothing_shows_no_count():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with Stages(console)._stage("save"):
+        pass
+    assert "save" in console.file.getvalue()
+    assert "/" not in console.file.getvalue()
+
+
 def test_a_stage_that_fails_leaves_no_bar_behind_and_no_time():
     stages = Stages(Console(file=io.StringIO(), force_terminal=True))
     with pytest.raises(ZeroDivisionError), stages._stage("train", 1):
@@ -50,14 +58,17 @@ def test_a_stage_that_fails_leaves_no_bar_behind_and_no_time():
         pass
 
 
-def test_a_bar_counts_the_bytes_of_a_download_and_then_forgets_them():
-    console = Console(file=io.StringIO(), force_terminal=True)
-    with Stages(console)._stage("read") as bar:
-        bar.total = 1000
-        bar.update(400)
-        assert bar.total == 1000
-        bar.close()
-        assert bar.total == 0
+def test_a_bar_counts_the_bytes_of_a_download_and_then_those_of_what_is_read():
+    for read, drawn in (({}, "1.0/1.0 kB"), ({"completed": 300, "total": 500}, "300/500 bytes")):
+        console = Console(file=io.StringIO(), force_terminal=True, width=100)
+        with Stages(console)._stage("read", shows="bytes") as bar:
+            bar.total = 1000
+            bar.update(400)
+            bar.reset()
+            bar.update(1000)
+            bar.close()
+            bar.show(**read)
+        assert drawn in console.file.getvalue().splitlines()[-1]
 
 
 def test_a_bar_that_draws_nothing_takes_the_same_calls():
@@ -66,7 +77,7 @@ def test_a_bar_that_draws_nothing_takes_the_same_calls():
     bar.update(400)
     bar.reset()
     bar.close()
-    assert bar.total == 0
+    assert bar.total == 1000
 
 
 def test_the_peak_memory_is_that_of_this_process_in_bytes():

@@ -23,14 +23,14 @@ class Bar:
 
     Parameters
     ----------
-    bars, for_download : rich.progress.Progress or None, bool
-        What draws it, as its one task; and whether bytes are all it counts: they stay to be seen after the download.
+    bars : rich.progress.Progress, optional
+        What draws it, as its one task.
     """
 
     total = 0  # bytes of a download; 0 if that is not known
 
-    def __init__(self, bars: "Progress | None" = None, *, for_download: bool = False):
-        self._bars, self._for_download = bars, for_download
+    def __init__(self, bars: "Progress | None" = None):
+        self._bars = bars
 
     def __call__(self, n: int) -> None:
         """Advance by `n` items."""
@@ -54,10 +54,7 @@ class Bar:
         self.update(0)
 
     def close(self) -> None:
-        """Stop counting bytes: the download is done."""
-        if not self._for_download:
-            self.total = 0
-            self.reset()
+        """Do nothing: what is read next has a total of its own, and till then the whole download stays to be seen."""
 
 
 @contextmanager
@@ -70,22 +67,27 @@ def _bar_on(
 ) -> Iterator[Bar]:
     """Draw a bar while a block lasts, if there is a terminal: behind the name, and the total of items if that is known.
 
-    Behind it stands the number of items and the time, bytes and speed, or the text given to `Bar.show`.
+    Behind it stands the number of items, once one is done, and the time, bytes and speed, or the text of `Bar.show`.
     """
     if console is None or not console.is_terminal:
         yield Bar()
         return
     from rich import progress as rich
+    from rich.text import Text
+
+    class Count(rich.MofNCompleteColumn):
+        def render(self, task: rich.Task) -> Text:
+            return super().render(task) if task.total or task.completed else Text()
 
     text = rich.TextColumn("{task.description}", markup=False)
     columns: dict[str, tuple[rich.ProgressColumn, ...]] = {
-        "items": (rich.SpinnerColumn(), text, rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn()),
+        "items": (rich.SpinnerColumn(), text, rich.BarColumn(), Count(), rich.TimeElapsedColumn()),
         "bytes": (text, rich.BarColumn(), rich.DownloadColumn(), rich.TransferSpeedColumn()),
         "text": (rich.BarColumn(10), text),  # narrow, so that the text fits on a terminal of 80 columns
     }
     with rich.Progress(*columns[shows], console=console, transient=True) as bars:
         bars.add_task(name, total=total)
-        yield Bar(bars, for_download=shows == "bytes")
+        yield Bar(bars)
 
 
 class Stages:
@@ -96,10 +98,12 @@ class Stages:
         self._console = console
 
     @contextmanager
-    def _stage(self, name: str, total: int | None = None) -> Iterator[Bar]:
-        """Time a stage, and draw its bar, behind its name, of the number of items, if that is known."""
+    def _stage(
+        self, name: str, total: int | None = None, *, shows: Literal["items", "bytes"] = "items"
+    ) -> Iterator[Bar]:
+        """Time a stage, and draw its bar, behind its name, of the number of items, if that is known, or of bytes."""
         started = time.perf_counter()
-        with _bar_on(self._console, name, total) as bar:
+        with _bar_on(self._console, name, total, shows=shows) as bar:
             yield bar
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from typer import Argument, BadParameter, Option
@@ -212,7 +213,7 @@ class CorpusReader(NamedTuple):
         """Open a corpus by its name, its path or its `Corpus.origin`."""
         from textcat.corpus.catalogue import _reopen_corpus, open_corpus
 
-        with stages._stage("read") as bar:
+        with stages._stage("read", shows="bytes") as bar:
             if isinstance(corpus, str):
                 return open_corpus(corpus, progress=bar, **self._asdict())
             if self.settings or self.test_size is not None:
@@ -235,13 +236,17 @@ class _ForkedReading:
 
     def __init__(self, receiving: int, child: int):
         self._receiving, self._child = receiving, child
+        self.show: Callable[..., None] = lambda **changes: None  # what draws how much has been read
 
     def __iter__(self) -> Iterator[dict[str, str]]:
         try:
             with open(self._receiving, "rb") as pipe:
                 unpickler = pickle.Unpickler(pipe)  # the documents of the corpus refer to the zones that came before
-                while isinstance(received := unpickler.load(), list):
-                    yield from received
+                while isinstance(received := unpickler.load(), list | dict):
+                    if isinstance(received, list):
+                        yield from received
+                    else:
+                        self.show(**received)
                 self.corpus = received
         finally:
             os.waitpid(self._child, 0)
@@ -303,7 +308,7 @@ class _Outbox(Thread):
 
 
 def _send(open_corpus: Callable[..., "Corpus"], pickler: pickle.Pickler) -> None:
-    """Send lists of documents' zones as they are read, and then the corpus."""
+    """Send lists of documents' zones as they are read, and what is to be shown of it, and then the corpus."""
     texts: list[dict[str, str]] = []
 
     def as_read(record: "Record") -> None:
@@ -314,7 +319,7 @@ def _send(open_corpus: Callable[..., "Corpus"], pickler: pickle.Pickler) -> None
             pickler.dump(texts)
             texts = []
 
-    corpus = open_corpus(as_read=as_read)
+    corpus = open_corpus(as_read=as_read, progress=SimpleNamespace(show=lambda **changes: pickler.dump(changes)))
     pickler.dump(texts)
     pickler.dump(corpus)
 

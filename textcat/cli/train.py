@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from textcat.documents import Document
     from textcat.progress import Stages
     from textcat.recipe import Recipe
-    from textcat.training.examples import CorpusStream, _CountedCorpus
+    from textcat.training.examples import _CountedCorpus
 
 
 def _changed_recipe(
@@ -108,16 +108,18 @@ def train(
 
 
 def _counted_while_read(
-    reading: "CorpusStream | None", recipe: "Recipe", stages: "Stages", *, keep: bool
+    reading: "common._ForkedReading | None", recipe: "Recipe", stages: "Stages", *, keep: bool
 ) -> "_CountedCorpus | None":
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
-    with stages._stage("read and count") as bar, suppress(EOFError, pickle.UnpicklingError, TypeError, ValueError):
+    errors = EOFError, pickle.UnpicklingError, TypeError, ValueError
+    with stages._stage("read and count", shows="bytes") as bar, suppress(*errors):
         import textcat.training.train  # noqa: F401
         from textcat.training.examples import _CountedCorpus
 
-        return _CountedCorpus(reading, recipe, advance=bar, keep=keep)
+        reading.show = bar.show
+        return _CountedCorpus(reading, recipe, keep=keep)
     return None
 
 

@@ -169,7 +169,7 @@ def open_corpus(
     words = Vocabulary.read(vocabulary, vocabulary_language) if vocabulary else None
     if words and origin:
         origin |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
-    corpus = replace(_open(described, data, settings, as_read, words), origin=origin)
+    corpus = replace(_open(described, data, settings, as_read, words, progress), origin=origin)
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
 
 
@@ -277,13 +277,14 @@ def _open(
     settings: InputSettings | None,
     as_read: Callable[[Record], object] | None,
     vocabulary: Vocabulary | None,
+    progress: "Bar | None",
 ) -> Corpus:
     _log.info("Reading %s from %s", card.name, data)
     contents = _Contents(card, data)
     # Every file of a folder is of the format that has been asked for, whatever its name.
     of_one_format = settings is not None and settings.format not in ("", "text")
     wanted = None if of_one_format else card.wanted
-    documents = _read_documents([data], card.settings(settings), wanted, contents.open, as_read)
+    documents = _read_documents([data], card.settings(settings), wanted, contents.open, as_read, progress)
     contents.read_beside()
     contents.check_complete()
     vocabulary, names = vocabulary or contents.vocabulary, {}

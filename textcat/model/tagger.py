@@ -20,7 +20,7 @@ from textcat.model._product import top as sparse_top
 from textcat.model.kept import Kept
 from textcat.model.known import Known
 from textcat.model.shortlist import NOT_LISTED, Shortlist
-from textcat.progress import Stages, _counted
+from textcat.progress import Advance, Stages, _counted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -467,13 +467,22 @@ class Tagger:
         known = set(self.topics)
         return np.array([len({*document.topics} - known) for document in corpus.test], np.int64)
 
-    def _measure_rows(self, rows: "csr_matrix", relevant: Any, **options: Any) -> Any:
-        """Measure documents as `evaluate` does, given their rows; options are those of `_measure`."""
-        return self._measure(self._row_scores(rows) if self._many else self._scores_of(rows), relevant, **options)
+    def _measure_rows(
+        self, rows: "csr_matrix", relevant: Any, advance: Advance = lambda n: None, **options: Any
+    ) -> Any:
+        """Measure documents as `evaluate` does, given their rows; options are those of `_measure`.
 
-    def _row_scores(self, rows: "csr_matrix") -> Iterator[np.ndarray]:
+        With many topics `advance` counts the documents.
+        """
+        scores = self._row_scores(rows, advance) if self._many else self._scores_of(rows)
+        return self._measure(scores, relevant, **options)
+
+    def _row_scores(self, rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[np.ndarray]:
         n = max(_CELLS // len(self.topics), 1)
-        return (self._scores_of(rows[start : start + n]) for start in range(0, rows.shape[0], n))
+        for start in range(0, rows.shape[0], n):
+            block = rows[start : start + n]
+            yield self._scores_of(block)
+            advance(block.shape[0])
 
     def _was_trained_on(self, corpus: Corpus) -> bool:
         """Return whether a corpus looks like that of training: by its name, its topics, and the number of documents."""

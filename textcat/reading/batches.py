@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import chain
 from os import PathLike
 from pathlib import PurePath
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from textcat.documents import Document
 from textcat.errors import TextcatError
@@ -47,6 +47,9 @@ from textcat.reading.sources import (
     plain_name,
 )
 from textcat.reading.streams import STEP, _as_utf8, _LookAhead, _Stream, _unpacked, of_file, sought_in
+
+if TYPE_CHECKING:
+    from textcat.progress import Bar
 
 log = logging.getLogger(__name__)
 
@@ -429,6 +432,7 @@ def _read_documents(
     wanted: _Wanted | None = None,
     opened: _Opened | None = None,
     as_read: Callable[[Record], object] | None = None,
+    progress: "Bar | None" = None,
 ) -> list[Document]:
     """Read the documents of a corpus, with their topics, dates and parts, in the order of their files' names.
 
@@ -441,13 +445,14 @@ def _read_documents(
     the file is skipped, so that the ``append`` of a list lists all files and reads none. Archives are always opened.
     `opened` takes the name and the stream of a wanted file, and returns the stream to read in its place, or None.
     `as_read` takes each record as soon as it is read, in stored order; its document has the same `zones`.
+    `progress` shows how many bytes of the inputs have been read.
     """
     inputs = list(inputs)
     was_enabled = gc.isenabled()
     gc.disable()  # it would go through all documents again and again, and none of them is garbage
     try:
         subjects: dict[str, tuple[str, ...]] = {}
-        labelled = _read_labelled(inputs, settings, wanted, opened, as_read, subjects)
+        labelled = _read_labelled(inputs, settings, wanted, opened, as_read, subjects, progress)
         records = sorted(labelled, key=lambda pair: pair[1].source)
         documents = _documents_of(records, ", ".join(map(str, inputs)), subjects)
         return _with_last_for_test(documents, settings.labels, inputs)
@@ -528,6 +533,7 @@ def _read_labelled(
     opened: _Opened | None = None,
     as_read: Callable[[Record], object] | None = None,
     subjects: dict[str, tuple[str, ...]] | None = None,
+    progress: "Bar | None" = None,
 ) -> Iterator[tuple[str, Record]]:
     """Yield the format and the record of each document, in stored order; its source is its file's name in the input.
 
@@ -535,10 +541,11 @@ def _read_labelled(
     """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
     sources = _find(inputs, settings)
+    total, before, shown = sum(source.size or 0 for source in sources), 0, 0
     for source in sources:
         walk = _Walk(source, settings, wanted, opened)
         try:
-            for item, *_ in walk.steps(_Place()):
+            for item, _, read in walk.steps(_Place()):
                 assert isinstance(item, Block)  # a Rejection has been raised
                 if len(sources) > 1:
                     above = plain_name(source.name)
@@ -548,11 +555,15 @@ def _read_labelled(
                     if as_read is not None:
                         as_read(record)
                     yield item.format, record
+                if progress is not None and before + read - shown >= total / 100:  # there may be a step for every file
+                    shown = before + read
+                    progress.show(completed=shown, total=total or None)
         except _RefusedError as refusal:
             raise _error(refusal, source, walk) from None
         if subjects is not None:
             above = f"{plain_name(source.name)}/" if len(sources) > 1 else ""
             subjects.update({f"{above}{stem}": listed for stem, listed in walk.subjects.items()})
+        before += source.size or 0
 
 
 def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:

@@ -155,12 +155,14 @@ class _CountedCorpus:
         *,
         store: str | os.PathLike[str] | None = None,
         left_out: bool = True,
+        advance: Advance = lambda n: None,
     ) -> Examples:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
         Each description becomes as many rows as the recipe's `descriptions` says, one after the other for all topics;
-        without a known term it is an example of nothing. Given a folder as `store`, the rows are written there. Without
-        `left_out`, what descriptions are no examples of is not listed: of thousands of topics that is much.
+        without a known term it is an example of nothing. Given a folder as `store`, the rows are written there, and
+        `advance` counts them. Without `left_out`, what descriptions are no examples of is not listed: of thousands of
+        topics that is much.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
@@ -168,8 +170,14 @@ class _CountedCorpus:
         if store is None:
             rows = features._rows_of(self._counts, positions)
         else:
-            batches = (positions[start : start + _BATCH] for start in range(0, len(positions), _BATCH))
-            rows = write_rows(store, (features._rows_of(self._counts, batch) for batch in batches))
+
+            def blocks() -> Iterator[scipy.sparse.csr_matrix]:
+                for start in range(0, len(positions), _BATCH):
+                    batch = positions[start : start + _BATCH]
+                    yield features._rows_of(self._counts, batch)
+                    advance(len(batch))
+
+            rows = write_rows(store, blocks())
         if not self._copies:
             return Examples(rows, labels, unjudged)
         has_term = np.diff(features._rows_of(self._counts, self._described).indptr) > 0

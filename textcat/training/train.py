@@ -144,9 +144,9 @@ def _train_and_evaluate(
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
-        with stages._stage("evaluate"):
+        with stages._stage("evaluate", len(corpus.test) if tagger._many else None) as advance:
             known: dict[str, Any] = {"n_unknown": tagger._unknown(corpus), "unjudged": tagger._unjudged(corpus)}
-            tagger.evaluation = tagger._measure_rows(measured, tagger.relevant(corpus), bands=bands, **known)
+            tagger.evaluation = tagger._measure_rows(measured, tagger.relevant(corpus), advance, bands=bands, **known)
     elif recipe.shortlist:
         tagger.evaluation = measured
     else:
@@ -219,9 +219,11 @@ def _train(
         elif n_folds:
             with stages._stage("cross-validate", n_folds * len(corpus.topics)) as advance:
                 measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
-        with stages._stage("tokens to rows"):
+        n_rows = len(corpus.train) + recipe.descriptions * len(corpus.topics)
+        with stages._stage("tokens to rows", None if store is None else n_rows) as advance:
             shortlisted = recipe.shortlist > 0
-            examples = counted.examples(counted.fit(features), store=store, left_out=not shortlisted)
+            counted.fit(features)
+            examples = counted.examples(features, store=store, left_out=not shortlisted, advance=advance)
             labels, described = counted.labels, counted.descriptions(features) if shortlisted else None
             if not n_folds:
                 measured = counted.test_rows(features)
