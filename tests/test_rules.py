@@ -36,8 +36,8 @@ def test_rules_with_other_parameters_or_of_another_kind_are_not_equal():
 @pytest.mark.parametrize("rule", MEMBERS, ids=repr)
 def test_every_member_documents_its_formula_parameters_and_source(rule):
     text = type(rule).__doc__
-    assert "est ``m" in text
-    assert "shrink" in text or "divided by" in text
+    assert re.search(r"[Uu]pdate ``[aw] ← ", text)
+    assert re.search(r"where\s+``m(/R)? ≤ ", text)
     assert "Source: " in text
     for parameter in rule.PARAMETERS:
         assert re.search(rf"^    (\w+, )*{parameter.name}(, \w+)* : float", text, flags=re.MULTILINE)

@@ -27,14 +27,29 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Keep one text with what is known about it."""
+    """Keep one text with what is known about it.
 
-    id: str  # unique in its corpus
-    zones: dict[str, str]  # title, dateline and body, in this order, as far as its format has them
-    topics: tuple[str, ...] = ()  # names of those the document belongs to, each once; often none
-    date: str = ""  # as the source writes it, "" if it has none
-    split: str = ""  # "train", "test", "unused", or "" where the source makes no parts
-    #: Topics it was judged for, besides its own: of others it is not known whether it belongs to them. None: all.
+    Parameters
+    ----------
+    id : str
+        Unique in its corpus.
+    zones : dict of str to str
+        Its texts by zone, such as title and body, in this order.
+    topics : tuple of str
+        Names of the topics it belongs to, each once; often none.
+    date : str
+        As the source writes it, "" if it has none.
+    split : {"", "train", "test", "unused"}
+        The part of the corpus it belongs to; "": the source makes no parts.
+    judged : tuple of str, optional
+        Topics it was judged for, besides its own: it is not known whether it belongs to any other. None: all topics.
+    """
+
+    id: str
+    zones: dict[str, str]
+    topics: tuple[str, ...] = ()
+    date: str = ""
+    split: str = ""
     judged: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
@@ -56,19 +71,38 @@ class _Statistics:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Hold the parts of a named corpus and the topics it is about."""
+    """Hold the parts of a named corpus and the topics it is about.
+
+    Make one by `from_documents`, `from_records`, `from_frame` or `textcat.open_corpus`.
+
+    Parameters
+    ----------
+    name : str
+    train, test : list of Document
+        `test` is empty if the source has no test part.
+    topics : tuple of str
+        Sorted by name: the columns of `labels`.
+    unused : list of Document
+        Those that the split rule leaves out of both parts.
+    descriptions : dict of str to str
+        What topics are about, in words, by topic; only of those that the source describes.
+    names : dict of str to tuple of str
+        By topic, of those that a vocabulary names: the preferred name, followed by synonyms.
+    origin : dict
+        The arguments by which `open_corpus` opens it again, as JSON holds them; empty if it was made in memory.
+    topic_rule : str
+        `topics` of `from_documents`, by which the topics were chosen.
+    """
 
     name: str
     train: list[Document]
-    test: list[Document]  # empty where the source has no test part
-    topics: tuple[str, ...]  # sorted by name; the columns of `labels`
-    unused: list[Document] = field(default_factory=list)  # those that the split rule leaves out of both parts
-    descriptions: dict[str, str] = field(default_factory=dict)  # in words, of those topics that the source describes
-    #: Of those topics that a vocabulary names: the preferred name, and behind it synonyms.
+    test: list[Document]
+    topics: tuple[str, ...]
+    unused: list[Document] = field(default_factory=list)
+    descriptions: dict[str, str] = field(default_factory=dict)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: The arguments by which `open_corpus` opens it again, as JSON holds them; empty if it was made in memory.
     origin: dict[str, Any] = field(default_factory=dict, compare=False)
-    topic_rule: str = field(default="train", compare=False)  # by which `from_documents` has chosen the topics
+    topic_rule: str = field(default="train", compare=False)
 
     def __repr__(self) -> str:
         return f"Corpus({self.name!r}: {self._sizes()})"
@@ -102,13 +136,13 @@ class Corpus:
         documents : iterable of Document
             A split of ``""`` counts as ``"train"``.
         topics : {"train", "both", "described"}
-            Which topics count: all those with a training document, those with a document in both parts (as in the 90
-            topics of Reuters-21578's ModApte split), or those with a training document, a description or a name.
-            Without a test part, ``"both"`` is ``"train"``.
+            Which topics count: "train": those with a training document; "both": those with a document in both parts,
+            as the 90 topics of Reuters-21578's ModApte split; "described": those with a training document, a
+            description or a name. Without a test part, "both" is "train".
         descriptions : mapping of str to str, optional
             What topics are about, in words.
         names : mapping of str to tuple of str, optional
-            What topics are called: the preferred name, and synonyms.
+            What topics are called: the preferred name, followed by synonyms.
 
         Returns
         -------
@@ -117,7 +151,7 @@ class Corpus:
         Raises
         ------
         TextcatError
-            If `topics` is none of these, or no document is for training.
+            If `topics` or the split of a document is none of these, or no document is for training.
         """
         if topics not in TOPIC_RULES:
             raise TextcatError(
@@ -126,7 +160,10 @@ class Corpus:
         described, named = dict(descriptions or {}), dict(names or {})
         parts: dict[str, list[Document]] = {part: [] for part in PARTS}
         for document in documents:
-            parts[document.split or "train"].append(document)
+            if (part := document.split or "train") not in parts:
+                known = ", ".join(PARTS)
+                raise TextcatError(f"Document {document.id} has the split {part!r}: it must be one of {known}.")
+            parts[part].append(document)
         if not parts["train"]:
             raise TextcatError(f"Corpus {name} has no training document: check its files and its split rule.")
         chosen = set(topic_counts(parts["train"]))
@@ -158,17 +195,17 @@ class Corpus:
         Parameters
         ----------
         records : iterable of dict
-            Each with a text in the field `text`, in ``title`` and ``body``, or in ``zones``, a dict of texts by zone.
+            Each has its text in the field `text`, in ``title`` and ``body``, or in ``zones``, a dict of texts by zone.
         name : str
-            Of the corpus.
+            Name of the corpus.
         text : str or sequence of str
-            The fields that hold the text, in order. ``title`` is the zone title, the others are joined to the body.
+            The fields that hold the text, in order. "title" becomes the zone title, the others are joined to the body.
         id, topics, split : str
-            The fields of the id (by default the number of the record, from 1), of the topics (a list of names, or one
-            name; whole numbers are names, too) and of the part ("train", "test" or "unused"); ``""``: there is none.
-            A record may have a field ``judged``, too: see `Document`.
+            The fields that hold the id (a record without one is named by its number, from 1), the topics (a list of
+            names, or one name; whole numbers are names, too), and the part ("train", "test" or "unused"); ``""``: no
+            field. A record may also have a field ``judged``: see `Document`.
         topics_separator : str
-            What stands between the topics of a single string; ``""``: the string is one topic.
+            The separator of topics in one string, such as ";"; ``""``: the string is one topic.
         topic_rule, descriptions
             As `topics` and `descriptions` of `from_documents`.
 
@@ -192,9 +229,9 @@ class Corpus:
         Parameters
         ----------
         frame : DataFrame
-            Of pandas or polars.
+            A table of pandas or polars, with a row per document.
         **fields
-            As for `from_records`: ``text="abstract"``, ``topics="labels"`` and so on name the columns.
+            The arguments of `from_records`: ``text="abstract"``, ``topics="labels"`` and so on name the columns.
 
         Returns
         -------
@@ -209,22 +246,28 @@ class Corpus:
         return cls.from_records((dict(zip(columns, row, strict=True)) for row in rows), **{"name": "table", **fields})
 
     def split(self, test_size: float, *, seed: int = 0) -> "Corpus":
-        """Set some of the training documents aside as the test part, so that topics are in both parts alike.
+        """Set some of the training documents aside as the test part, stratified by topic.
 
-        Topics are gone through from the rarest to the most frequent, and each puts its share of the documents that are
-        left into the test part: at least one of two. A topic of a single document is in the training part only.
+        From the rarest topic to the most frequent one, documents that are in no part yet are drawn until the test part
+        has the fraction `test_size` of the topic's documents: at least one of two. A topic of a single document stays
+        in the training part.
 
         Parameters
         ----------
         test_size : float or int
-            About how many documents are for test: as a fraction of the training documents, between 0 and 1, or their
-            number. Many rare topics make it more.
+            About how many documents are for test: a fraction of the training documents, between 0 and 1, or a number
+            of documents. If many topics are rare, there are more.
         seed : int
             The same seed gives the same parts.
 
         Returns
         -------
         Corpus
+
+        Raises
+        ------
+        TextcatError
+            If the corpus has a test part already, no topic has two documents, or `test_size` is out of range.
         """
         if self.test:
             raise TextcatError(
@@ -246,8 +289,8 @@ class Corpus:
     def described(self) -> list[Document]:
         """Return a document per topic, in the order of `topics`, that says what the topic is about.
 
-        Its text, the same in title and body, is the topic's name, or those that a vocabulary gives it as sentences, and
-        its description if it has one.
+        Its text, the same in title and body, is the topic's name, or the names in a vocabulary, as sentences, and then
+        the topic's description, if it has one.
         """
         # As words: the tokenizer would take rec.sport.hockey for the address of a site.
         called = [". ".join(self.names.get(topic, ())) or _SEPARATORS.sub(" ", topic) for topic in self.topics]
@@ -259,9 +302,9 @@ class Corpus:
         ]
 
     def labels(self, documents: Sequence[Document]) -> "sparse.csc_matrix":
-        """Return which documents belong to which topics of this corpus: a csc_matrix of int8, (n_documents, n_topics).
+        """Return a csc_matrix of int8 and shape (n_documents, n_topics): 1 where a document belongs to a topic.
 
-        The topics are in the order of `topics`; others do not count.
+        The columns are `topics`; other topics of the documents do not count.
         """
         from scipy import sparse  # here, so that a process which only reads documents stays small
 
@@ -273,7 +316,7 @@ class Corpus:
         return sparse.csr_matrix((data, indices, indptr), shape=(len(rows), len(self.topics))).tocsc()
 
     def unjudged(self, documents: Sequence[Document]) -> "sparse.csc_matrix | None":
-        """Return for which topics documents were not judged, in the form of `labels`; None if all were for all."""
+        """Return a matrix like `labels`: 1 where a document was not judged for a topic; None if there is no 1."""
         if all(document.judged is None for document in documents):
             return None
         from scipy import sparse

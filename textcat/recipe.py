@@ -95,11 +95,20 @@ class _Tags:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe file says: a name and a title, and settings for each stage.
+    """What a recipe file says: a name and a title, and settings for each stage; docs/recipes.md lists all of them.
 
-    `tokens`, `features` and `learner` have keywords of `Tokens`, of `TfIdf` and of the learner that `learner` names;
-    `topics` has ``descriptions`` and ``shortlist``; `tags` has `strategy`, `probability` and `folds`, by which scores
-    become decisions.
+    Parameters
+    ----------
+    name, title : str
+    tokens, features, learner : dict
+        Keyword arguments of `Tokens`, of `TfIdf`, and of the learner whose name is ``learner["name"]``, "paum" by
+        default; `seed` stands for `random_state`.
+    topics : dict
+        `descriptions` and `shortlist`, whole numbers.
+    tags : dict
+        `strategy`, `probability` and `folds`, by which scores become decisions.
+    many, short : Recipe, optional
+        The recipes that take its place if there are 1,000 topics or more, or if texts are short.
     """
 
     name: str
@@ -109,26 +118,33 @@ class Recipe:
     title: str = ""
     topics: dict[str, Any] = field(default_factory=dict)
     tags: dict[str, Any] = field(default_factory=dict)
-    many: "Recipe | None" = field(default=None, compare=False)  # to take its place where there are many topics,
-    short: "Recipe | None" = field(default=None, compare=False)  # or where texts are short
+    many: "Recipe | None" = field(default=None, compare=False)
+    short: "Recipe | None" = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         sections = (f"{name}={getattr(self, name)!r}" for name in _SECTIONS if getattr(self, name))
         return f"Recipe({', '.join([repr(self.name), *sections])})"
 
     def changed(self, learner: str | None = None, **parameters: Any) -> "Recipe":
-        """Return the recipe with another learner, or other parameters of it; refuse a learner that there is not.
+        """Return the recipe with another learner, or with other parameters of the learner.
 
         Parameters
         ----------
-        learner, **parameters
-            Another learner keeps those of the recipe's parameters that all learners share: those of a rule mean
-            something else to another one (the η of PAUM scales the solution, that of CRAMMA decides whether there is
-            one). None leaves a parameter as it is.
+        learner : str, optional
+            Name of the other learner. Only those parameters of the recipe that all learners share are kept, as the
+            others mean something else to another learner (the η of PAUM scales the solution, that of CRAMMA decides
+            whether there is one).
+        **parameters
+            Parameters by name; None leaves one as it is.
 
         Returns
         -------
         Recipe
+
+        Raises
+        ------
+        TextcatError
+            If there is no such learner.
         """
         if learner is not None and learner != self.learner.get("name", "paum"):
             new = _learner_class(learner)
@@ -141,10 +157,11 @@ class Recipe:
         return replace(self, learner={**self.learner, **changes})
 
     def with_settings(self, assignments: Iterable[str]) -> "Recipe":
-        """Return the recipe with other values of its fields, such as ``learner.tau_pos=50``; refuse what is none.
+        """Return the recipe with other values of its fields, such as ``learner.tau_pos=50``.
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
-        Another learner is set before its parameters.
+        ``learner.name`` is set before the learner's parameters. A field that there is not, or a value that does not fit
+        it, is a TextcatError.
         """
         recipe, pairs, assignments = self, [], list(assignments)
         for assignment in assignments:
@@ -175,7 +192,7 @@ class Recipe:
         return recipe
 
     def fields(self) -> list[_RecipeField]:
-        """Return all that the recipe could say, with the values it has, section by section."""
+        """Return all fields that a recipe has, with their values in this one, section by section."""
         fields = []
         for section, name, kind in self._field_types():
             default, explanation = "paum", "Which learner."
@@ -232,7 +249,7 @@ class Recipe:
         return int(self._make("topics").descriptions)
 
     def for_corpus(self, corpus: "Corpus") -> tuple["Recipe", str]:
-        """Return what takes the default's place, and why: from 1,000 topics on, or else where texts are short."""
+        """Return `many` for 1,000 topics or more, else `short` for short texts, else the recipe itself; and why."""
         if self.many is not None and len(corpus.topics) >= MANY_TOPICS:
             return self.many, f"{len(corpus.topics):,} topics"
         sample = corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)]
@@ -320,7 +337,7 @@ def default_recipe() -> Recipe:
 
 
 def read_recipe(name_or_path: str | Path) -> Recipe:
-    """Read a shipped recipe by name, or any recipe by the path of its file; a TextcatError says if there is none."""
+    """Read a shipped recipe by its name, or a file (``.toml``) by its path; raise a TextcatError if there is none."""
     known = recipes()
     path = known.get(str(name_or_path), Path(name_or_path).expanduser())
     if path.suffix != ".toml":

@@ -120,28 +120,30 @@ def open_corpus(
     name_or_path : str, Path or Card
         The name of a shipped corpus; the path of a card (``.toml``); or the data itself, as a path, a pattern such as
         ``news/*.jsonl``, or a URL: JSON Lines, a JSON array, CSV, TSV, Parquet, SGML files in Reuters' format, RCV1's
-        XML, mailboxes, or a folder per topic; files, folders or archives of them, compressed or not. A name goes before
-        a path.
+        XML, mailboxes, or a folder per topic; files, folders or archives of them, compressed or not. If it is both a
+        name and a path, it is taken for the name.
     corpus_dir : str or Path, optional
         Folder to look in first.
-    download, progress : bool, Bar
-        Whether a corpus that is found nowhere is fetched, and what draws that.
+    download : bool
+        Download a corpus that is found in no folder.
+    progress : Bar, optional
+        Draws how many bytes have been downloaded, and read.
     settings : InputSettings, optional
-        How data without a card are read. With a format, all files are read in it. Beside a card, only what its reader
-        takes and the card does not say.
-    test_size, seed : float or int, optional
-        Set documents of a corpus without a test part aside as one, see `Corpus.split`.
+        How data without a card are read; if it names a format, all files are read in this format. With a card, only
+        settings that its reader takes and that the card leaves open.
+    test_size, seed : float or int, int
+        Set some documents of a corpus without a test part aside as test part: see `Corpus.split`.
     as_read : callable, optional
-        Takes each record as soon as it is read, as of `_read_documents`.
+        Called with each record as soon as it is read.
     vocabulary : str or Path, optional
-        File with the names of the topics, see `Vocabulary.read`, in place of the card's.
+        File with the names of the topics, in place of the card's: see `Vocabulary.read`.
     vocabulary_language : str
-        Of these names, where the file has several.
+        Language of these names, if the file has several.
 
     Returns
     -------
     Corpus
-        With its documents in the order of their files' names, however they are packed.
+        Its documents are in the order of their files' names, however they are packed.
 
     Raises
     ------

@@ -20,24 +20,31 @@ _SKOS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}  # and wha
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names of topics, by their ids: of each a preferred name, and synonyms behind it."""
+    """The names of topics, by their ids: of each the preferred name, followed by synonyms.
+
+    Parameters
+    ----------
+    names : dict of str to tuple of str
+    place : str
+        Where it was read, for messages.
+    """
 
     names: dict[str, tuple[str, ...]]
-    place: str = ""  # where it was read, for messages
+    place: str = ""
 
     @classmethod
     def read(cls, path: str | Path, language: str = "en") -> "Vocabulary":
         """Read a vocabulary; the file may be compressed.
 
-        ``.tsv``: an id, or a URI in ``<>``, a name, and maybe a notation, which is passed over; a further line of the
-        same id is a synonym. ``.csv``: with columns ``uri`` and ``label_en`` or ``label``. ``.ttl``, ``.rdf``, ``.xml``
-        and ``.nt``: SKOS, whose alternative labels are synonyms; deprecated concepts are left out. It needs rdflib.
+        ``.tsv``: each line has an id, or a URI in ``<>``, a name, and maybe a notation, which is ignored; another line
+        with the same id adds a synonym. ``.csv``: columns ``uri`` and ``label_en`` or ``label``. ``.ttl``, ``.rdf``,
+        ``.xml`` and ``.nt``: SKOS, whose alternative labels are synonyms, without deprecated concepts; needs rdflib.
 
         Parameters
         ----------
         path : str or Path
         language : str
-            Of the names, where there are several: of labels in SKOS, and of the columns of CSV.
+            Language of the names, if the file has several: of the labels in SKOS, or of the columns of CSV.
 
         Returns
         -------
@@ -59,7 +66,7 @@ class Vocabulary:
             raise TextcatError(f"The vocabulary {path} {fault}: check the path.{similar_files(path)}") from None
 
     def of(self, topics: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the names of those topics that are ids here, or preferred names; TextcatError if none of them is."""
+        """Return the names of those topics that are ids or preferred names here; a TextcatError if there are none."""
         topics = list(topics)
         of_label = {names[0]: names for names in self.names.values()}
         found = {topic: names for topic in topics if (names := self.names.get(topic) or of_label.get(topic))}

@@ -79,7 +79,7 @@ def _listed(text: str, topics: Sequence[str]) -> Band:
 
 @dataclass(frozen=True)
 class TopicQuality:
-    """How well one topic ranks the test documents; a measure is None if the topic has no positive there."""
+    """How well one topic ranks the test documents; a measure is None if no test document has the topic."""
 
     topic: str
     train_positives: int
@@ -90,7 +90,7 @@ class TopicQuality:
     precision_at_10: float | None
     ndcg: float | None
     threshold: float | None
-    """The precision, recall and F1 below are those of ``score > threshold``; None if no document is to pass."""
+    """The precision, recall and F1 below are those of ``score > threshold``; None if infinite, or one per document."""
     precision: float | None
     recall: float | None
     f1: float | None
@@ -102,9 +102,10 @@ class TopicQuality:
 class BandQuality:
     """Averages over one band; None if none of its topics has a positive (or a support size).
 
-    *Macro* averages are means over the topics that have a test positive. *Micro* ones are those of all decisions of the
-    band taken together. *Sample* averages, and the last three, are means over documents that know no topics but the
-    band's: sample averages over all documents, the last three over those that have a topic of it.
+    *Macro* averages are means over the topics that have a test positive. *Micro* averages are computed from the
+    decisions of all topics of the band together. *Sample* averages and the last three measures are means over
+    documents, for which only the band's topics count: sample averages over all documents, the last three measures over
+    those that have a topic of the band.
     """
 
     band: str
@@ -125,7 +126,7 @@ class BandQuality:
     sample_recall: float | None
     sample_f1: float | None
     label_ranking_average_precision: float | None
-    coverage_error: float | None  # how far down its topics a document must go, on average, to have all that are right
+    coverage_error: float | None  # mean rank of a document's last relevant topic: how many must be read to have all
     top_1_accuracy: float | None  # fraction of the documents whose topic of the highest score is right
     intervals: dict[str, tuple[float, float] | None] = field(default_factory=dict)
     """By the name of a measure its bounds, where they have been asked for: see `textcat.evaluation.significance`."""
@@ -135,7 +136,7 @@ class BandQuality:
 class Evaluation:
     """Ranking quality on the test documents: a row per topic, in the order of the columns, and a row per band.
 
-    What was measured on (`scores` to `band_topics`) is None in an evaluation that was read from a model's folder.
+    In an evaluation that was read from a model's folder, `scores`, `relevant`, `threshold` and `band_topics` are None.
     """
 
     train_documents: int
@@ -172,9 +173,9 @@ class Evaluation:
         return cls(**{**figures, "topics": topics, "bands": bands, "confusion": confusion})
 
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] = "topics") -> Any:
-        """Return a pandas DataFrame, indexed by name: a row per topic, with what training knows of it, or per band.
+        """Return a pandas DataFrame, indexed by name: a row per topic with its facts, or a row per band.
 
-        Or the matrix of confusions, with a column per topic that documents of the row's topic got.
+        For "confusion", return the matrix of confusions: documents of the row's topic that got the column's topic.
         """
         try:
             import pandas
@@ -229,27 +230,35 @@ def evaluate(
 
     Parameters
     ----------
-    scores, Y : array-like of shape (n_documents, n_topics)
-        Of the test documents: scores are signed, unscaled, larger = more relevant; positive entries of `Y` (bool or
-        0/1, may be sparse) are the relevant documents. A ValueError says so if shapes differ or a score is nan.
+    scores : array-like of shape (n_documents, n_topics)
+        Scores of the test documents: signed, unscaled, larger = more relevant.
+    Y : array-like or sparse of shape (n_documents, n_topics), bool or 0/1
+        Positive where a document is relevant to a topic.
     topics, train_sizes, train_documents : sequence of str, array-like of shape (n_topics,), int
-        Names in the order of the columns, training positives per topic, and all training documents.
+        Names in the order of the columns, number of training positives per topic, and of all training documents.
     spec : str or iterable of str, optional
-        The bands: each is ``ALL``, ``TOPn`` or ``LASTn`` of the topics by size, a range of training sizes with both
-        ends in it such as ``10-50`` (``50-`` has no upper end), or ``name=topic,topic``; else a TextcatError says so.
-        By default ``ALL``, ``TOP10`` and ``LAST30``, the last two where there are more topics than that.
+        The bands: each is ``ALL``; ``TOPn`` or ``LASTn``, the n largest or smallest topics; a range of training sizes,
+        ends included, such as ``10-50`` or ``50-``; or ``name=topic,topic``. By default ``ALL``, ``TOP10`` and
+        ``LAST30``, the last two only if there are more topics than that.
     threshold : float or array-like of shape (n_topics,) or (n_documents, n_topics), default 0
-        Retrieved is what has ``score > threshold``. With one for every score, as `one_topic` makes them, accuracy and
-        confusions are counted.
+        A document gets a topic if ``score > threshold``. With a threshold for every score, as
+        `textcat.evaluation.ranking.one_topic` returns them, accuracy and confusions are counted.
     facts : mapping of str to array-like of shape (n_topics,), optional
-        What training knows of each topic, shown in its row as it is; ``support`` (number of support documents) is
+        Other facts about each topic, which are shown in its row; ``support``, its number of support documents, is also
         averaged per band.
     measured_on : str
-        Which documents these are.
+        Which documents these are, in words.
 
     Returns
     -------
     Evaluation
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, or a score is nan.
+    TextcatError
+        If a band cannot be understood, or names a topic that is not there.
     """
     from scipy import sparse  # here, so that tagging need not import it
 

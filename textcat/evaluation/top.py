@@ -80,21 +80,34 @@ class TopQuality:
 
 @dataclass(frozen=True, repr=False)
 class TopEvaluation:
-    """Quality of the first topics of each test document: overall, and a row per band."""
+    """Quality of the first topics of each test document: overall, and a row per band.
+
+    Attributes
+    ----------
+    train_documents, test_documents, n_topics : int
+    without_topic : int
+        Number of test documents without a relevant topic, which do not count.
+    unknown : int
+        Number of pairs of a document and a relevant topic that has no column.
+    ks, propensity, measured_on : tuple of int, (float, float), str
+        As given to `evaluate_top`.
+    overall, bands : TopQuality, tuple of TopQuality
+    values : ndarray of shape (1 + n_bands, n_measures, n_documents), or None
+        Each document's `RESAMPLED` measures at these ks, overall first; nan if it has no topic of the band. None in an
+        evaluation that was read from a model's folder.
+    """
 
     train_documents: int
     test_documents: int
     n_topics: int
-    without_topic: int  # test documents without a relevant topic: they do not count
-    unknown: int  # pairs of a document and a relevant topic that no column stands for
+    without_topic: int
+    unknown: int
     ks: tuple[int, ...]
-    propensity: tuple[float, float]  # A and B
+    propensity: tuple[float, float]
     overall: TopQuality
     bands: tuple[TopQuality, ...]
     measured_on: str = "test documents"
     values: np.ndarray | None = field(default=None, compare=False)
-    """Of each document `RESAMPLED` at these ks, shape (1 + n_bands, n_measures, n_documents), overall first, nan where
-    the document has no topic of the band; None in an evaluation that was read from a model's folder."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON has them."""
@@ -170,30 +183,32 @@ def evaluate_top(
 ) -> TopEvaluation:
     """Measure the first topics of each document's ranking, and average over bands.
 
+    The head of this module has the formulas and their sources.
+
     Parameters
     ----------
     top : ndarray of shape (n_documents, n_ranks), int, or iterable of such blocks
-        Topics by their columns, the best first, -1 where a document has fewer. At least as many ranks as the largest k,
-        if there are so many topics.
+        Column numbers of each document's topics, the best first, and -1 where it has fewer. n_ranks is at least the
+        largest k, or else n_topics.
     relevant : array-like or sparse of shape (n_documents, n_topics)
         Positive where a document has a topic.
     topics, train_sizes, train_documents : sequence of str, array-like of shape (n_topics,), int
-        Names in the order of the columns, training positives per topic, and all training documents.
+        Names in the order of the columns, number of training positives per topic, and of all training documents.
     ks : iterable of int, default=(1, 3, 5, 10)
         How many topics of each document are looked at.
     spec : str or iterable of str, optional
         The bands, as in `evaluate`; by default ``ALL``, ``1-5``, ``6-20``, ``21-100`` and ``101-`` training documents,
         and ``0-0`` if a topic has none.
     n_unknown : array-like of shape (n_documents,), int, optional
-        How many relevant topics each document has that no column stands for. They are never found: overall and in
-        ``ALL`` they count in recall, F1 and nDCG (not in PSP, for which a topic must have a weight).
+        How many relevant topics each document has that have no column. They are never found: overall and in ``ALL``
+        they count in recall, F1 and nDCG (not in PSP, for which a topic must have a weight).
     propensity : (float, float), default=(0.55, 1.5)
         A and B of PSP. Jain et al. estimate .5 and .4 for Wikipedia, .6 and 2.6 for Amazon, and take the default
         elsewhere.
     resamples, seed : int, default=0
-        Resamples of the documents for 95 % intervals, such as 1000; 0 for none.
+        Number of resamples of the documents for 95 % intervals, such as 1000; 0 for none; and the seed of their draw.
     measured_on : str
-        Which documents these are.
+        Which documents these are, in words.
 
     Returns
     -------
@@ -202,7 +217,7 @@ def evaluate_top(
     Raises
     ------
     ValueError
-        If shapes do not fit, or a document's ranking has a number that is no topic's, or one twice.
+        If shapes do not fit, or the ranking of a document has a number that is no column's, or a number twice.
     """
     from scipy import sparse  # here, so that tagging need not import it
 

@@ -95,14 +95,14 @@ class StoredRows:
 
 
 def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> StoredRows:
-    """Write rows to a folder, block by block: of all but one block no more than the disk is needed.
+    """Write rows to a folder, block by block, so that no more than one block is in memory.
 
     Parameters
     ----------
     folder : path
-        An older store of rows there is replaced, once all is written; anything else there is refused.
+        A store of rows that is already there is replaced, once all is written; any other folder is refused.
     blocks : iterable of CSR matrices
-        Of as many features, in the same number type, float32 or float64.
+        All with the same number of features, and of the same number type, float32 or float64.
 
     Returns
     -------

@@ -38,70 +38,72 @@ class _CountedDocuments(NamedTuple):
 class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     """Weigh terms by frequency and rarity.
 
-    Row i is `x / |x|` with `x[t] = tf(t, i) · idf(t)`. `tf` adds up, over the zones of document i, the zone's weight
-    times what the n occurrences of t there count: n, or see `sublinear_tf` and `weighting`. `idf` is log(m / df(t))
-    (natural logarithm), where m is the number of training documents and df(t) how many of them have t, or see `idf`.
-    Terms that no training document has, and those of idf 0, get no entry. A document without any entry gives an empty
-    row.
+    Row i is `x / |x|` with `x[t] = tf(t, i) · idf(t)`. `tf(t, i)` is the sum over the zones of document i of the zone's
+    weight times n, the number of occurrences of t in the zone (or a function of n: see `sublinear_tf` and `weighting`).
+    `idf(t)` is log(m / df(t)) (natural logarithm), where m is the number of training documents and df(t) the number of
+    those that have t (or see `idf`). Terms that no training document has, and terms whose idf is 0, get no entry. A
+    document without any entry has an empty row.
 
     Parameters
     ----------
     tokens : Tokens, optional
         What counts as a term; by default the lower-cased alphabetic tokens of English that are no stop words.
     zones : dict of str to float, optional
-        The weight of each zone, such as `{"title": 2, "body": 1}`; zones not named are left out. By default all zones
-        weigh 1. A document given as a string has the single zone "body".
+        The weight of each zone, above 0, such as `{"title": 2, "body": 1}`; other zones are left out. By default all
+        zones have the weight 1. A document given as a string has the single zone "body".
     apart : bool or list of str, default=False
         Which zones have terms of their own, named "title:word". False: none, all zones share their terms. True: all of
-        them, and no terms are shared. A list: those zones, and their words count as shared terms, too.
+        them, and no terms are shared. A list: these zones, whose words count as shared terms, too.
     ngrams : {1, 2, 3}, default=1
-        Add the n-grams of up to so many terms that follow each other within a zone, named "word word".
+        Add the n-grams of up to this many terms that follow each other within a zone, named "word word".
     ngram_min_df : int, default=2
-        Leave out n-grams of terms that fewer training documents have.
+        Leave out n-grams of terms that occur in fewer training documents than this.
     ngram_weight : float, default=1.0
-        What an n-gram of terms counts beside a term: 0.5 keeps the many rare ones from drowning the terms of rare
-        topics.
+        Weight of an n-gram of terms, where a term has 1: 0.5 keeps the many rare n-grams from outweighing the terms of
+        rare topics.
     chars : int, default=0
-        Add the n-grams of so many characters within each term, with a space at either end, named "~abc~"; 0: none.
+        Add the n-grams of this many characters within each term, with a space at either end, named "~abc~"; 0: none.
     char_weight : float, default=1.0
-        What an n-gram of characters counts beside a term, of which each term has several: 0.5 is a good start.
+        Weight of an n-gram of characters, where a term has 1. Each term has several: 0.5 is a good start.
     min_df : int, default=1
-        Leave out terms, and n-grams of characters, that fewer training documents have.
+        Leave out terms, and n-grams of characters, that occur in fewer training documents than this.
     max_features : int, optional
-        Keep only the terms that most training documents have; among equals, those first in alphabetical order.
+        Keep this many terms, those that occur in the most training documents; among equals, the first in alphabetical
+        order.
     hash_bits : int, optional
-        Put each term into the column that is its hash (MurmurHash3), out of 2**hash_bits, and keep no vocabulary:
-        memory has a bound, and terms have no names. Terms that share a column count as one. df is that of a column, and
-        min_df holds for it; ngram_min_df has no say.
+        Take for each term the column given by its hash (MurmurHash3), out of 2**hash_bits, and keep no vocabulary:
+        memory has a bound, and terms have no names. Terms that share a column count as one. df and min_df are those of
+        columns; ngram_min_df has no effect.
     weighting : {"tfidf", "bm25"}, default="tfidf"
-        "bm25": let n occurrences count n / (n + k1 · (1 - b + b · l / a)), where l counts the zone's terms and a is the
-        average of l over the training documents that have the zone.
+        "bm25": n occurrences count n / (n + k1 · (1 - b + b · l / a)), where l is the number of terms in the zone, and
+        a the average of l over the training documents that have the zone.
     sublinear_tf : bool, default=False
-        With "tfidf": let a term that occurs n times in a zone count 1 + log n there, in place of n.
+        With "tfidf": n occurrences in a zone count 1 + log n instead of n.
     k1 : float, default=1.2
-        With "bm25": how slowly occurrences saturate; 0: at once.
+        With "bm25": the larger k1, the more further occurrences of a term count; 0: only the first one counts.
     b : float, default=0.75
-        With "bm25": how much longer zones slow it, 0 to 1.
+        With "bm25": from 0 to 1, how much less an occurrence counts in a longer zone; 0: length has no effect.
     idf : {"log", "smooth", "none"}, default="log"
-        "smooth": 1 + log((1 + m) / (1 + df)), which leaves terms that all documents have some weight; "none": 1.
+        "smooth": 1 + log((1 + m) / (1 + df)), by which terms that all documents have keep some weight; "none": 1.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-        Of the rows. All is computed in float64.
+        Number type of the rows. They are computed in float64.
 
     Attributes
     ----------
     vocabulary_ : dict of str to int
         The column of each term, in alphabetical order; None with `hash_bits`.
     idf_ : ndarray of shape (n_columns,), float64
+        The idf of each column.
     n_documents_ : int
-        m.
+        m, the number of training documents.
     average_lengths_ : dict of str to float
-        a, by zone; empty but for "bm25".
+        a by zone, with "bm25"; else empty.
     tokens_ : Tokens
         What counted the terms.
 
     Source: G. Salton, C. Buckley, Term-weighting approaches in automatic text retrieval, Information Processing &
     Management 24 (1988). BM25: S. Robertson, H. Zaragoza, The probabilistic relevance framework, Foundations and Trends
-    in Information Retrieval 3 (2009), whose factor k1 + 1 a row of unit length does not feel.
+    in Information Retrieval 3 (2009); its factor k1 + 1 is left out, as rows have unit length.
     """
 
     def fit(self, documents: Documents, y: Any = None) -> TfIdf:
@@ -110,12 +112,17 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         documents : iterable of str, or of documents with `zones`
-            ValueError if there is none, or one is neither.
+            A string has the single zone "body".
         y : ignored
 
         Returns
         -------
         TfIdf
+
+        Raises
+        ------
+        ValueError
+            If there is no document, one is neither of these, or a parameter is out of range.
         """
         return self._fit_counted(self.count(documents))
 
@@ -135,7 +142,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         return self._fit_counted(counted)._rows_of(counted)
 
     def count(self, documents: Documents) -> _CountedDocuments:
-        """Count the terms of documents, to learn from some of them and make the rows of all, maybe several times."""
+        """Count the terms of documents once, so that features can be fitted to several choices of them."""
         return self._of_use(*self._count_all(documents))
 
     def _count_all(self, documents: Documents) -> tuple[_Parts, TermCounts]:
@@ -187,7 +194,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     # scikit-learn looks for the next two here, not in the base class.
 
     def transform(self, documents: Documents) -> csr_matrix:
-        """Return the rows of documents: shape (n_documents, n_terms), each of length 1 or without an entry."""
+        """Return the rows of documents: shape (n_documents, n_terms), each of length 1 or empty, in `dtype`."""
         check_is_fitted(self)
         return super().transform(documents)
 

@@ -61,9 +61,9 @@ class Located(NamedTuple):
 class Tokens:
     """Tokenize with spaCy, and count the tokens that are terms.
 
-    The tokens are those of `spacy.blank(lang)`. White space is never a term. The tokens of every distinct span of text
-    between white space are kept in a token cache, which is not pickled and has no influence on the results. Methods may
-    be called from several threads. It has the parameters of an estimator of scikit-learn, but does not import that.
+    The tokens are those of `spacy.blank(lang)`. White space is never a term. The tokens of each distinct span of text
+    between white space are kept in a token cache, which is not pickled and does not change the results. Methods may be
+    called from several threads. It has the `get_params` and `set_params` of scikit-learn, without importing it.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ class Tokens:
     remove_stop_words : bool, default=True
         Leave out spaCy's stop words of the language (spaCy's `is_stop`).
     fold_plurals : bool, default=False
-        Take English plurals in lower case for their singulars, see `language.singular`.
+        Replace English plurals in lower case by their singulars, see `textcat.features.language.singular`.
     memo_bytes : int, default=268435456
-        About how much memory the token cache may take; the spans that did not occur again then make room.
+        About how many bytes of memory the token cache may take; if there are more, it drops spans that occurred once.
 
     Raises
     ------
@@ -103,11 +103,11 @@ class Tokens:
         return self
 
     def tables(self) -> LanguageTables | None:
-        """Return the tables that answer most spans without spaCy; None for a language that has none, as Chinese."""
+        """Return the tables by which most spans are cut without spaCy; None if the language has none, as Chinese."""
         return self._prepared().tables
 
     def use_tables(self, tables: LanguageTables) -> None:
-        """Import spaCy only for what these tables, of the installed spaCy, cannot answer."""
+        """Import spaCy only for spans that these tables, which must be of the installed spaCy, cannot cut."""
         self._tables = tables
 
     def tokenize(self, text: str) -> list[str]:

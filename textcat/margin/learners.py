@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from textcat.margin.solve import solve
 _FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
 _PER_PREVALENCE = 200
+_LETTERS = "Here x is a row, y its label +1 or -1, and m = y·f(x) its functional margin: see `textcat.rules`."
 
 
 def _prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
@@ -52,53 +54,55 @@ def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
 class MarginClassifier(ClassifierMixin, BaseEstimator):
     """The base of the learners: labels → problems, solutions → scores. Use one of its subclasses.
 
-    Each learner trains by the rule of its name in `textcat.margin.rules`, where the formulas are. Its scores are no
-    probabilities; `sklearn.calibration.CalibratedClassifierCV` turns them into some.
-
     Parameters
     ----------
     lambda_ : float >= 0
-        How much single documents may be let go, λ = Δ²: each gets a coordinate √λ of its own (the "λ trick"), by which
-        any training set becomes separable.
+        Softness of the margin, λ = Δ²: each document gets a coordinate √λ of its own (the "λ trick"), which makes any
+        training set separable; 0: none, a hard margin.
     rho : float >= 0, "R" or "prevalence"
-        Size of the constant coordinate whose weight makes the bias; 0: no bias; "R": the length of the longest row;
-        "prevalence": one for each topic, by the fraction c of the documents that have it: ρ = (1 + 200 c)^(-1/2).
-    max_epochs : int
-        Stop training a topic after so many passes over the documents; if some topics have not converged by then, a
-        ConvergenceWarning says of how many.
-    mini_epochs : int
-        After every pass present the documents that failed in it again, so many times at most: the active set, "red-" in
-        the papers.
-    tol : float from 0 to 1
+        Size of the constant coordinate whose weight is the bias; 0: no bias; "R": the length of the longest row;
+        "prevalence": a size for each topic, computed from the fraction c of the documents that have it:
+        ρ = (1 + 200·c)^(-1/2).
+    max_epochs : int >= 1
+        Largest number of passes over the documents. If some topics have not converged by then, a ConvergenceWarning
+        says how many.
+    mini_epochs : int >= 0
+        After each pass, present the documents that caused updates in it again, at most this many times: the active set,
+        "red-" in the papers.
+    tol : float in [0, 1)
         Stop training a topic after the first pass whose updates are at most this fraction of all its updates so far; 0:
         after the first pass without an update. In a large corpus the last few documents cost most of the passes, and
         change no ranking.
     kernel : str or callable, optional
-        Train in the dual form: a name of scikit-learn's `pairwise_kernels`, a function that returns the matrix from
-        ``(X, Y)``, or "precomputed". None: linear, with weights.
+        Train in the dual form: a name of scikit-learn's `pairwise_kernels`, a function of ``(X, Y)`` that returns the
+        matrix of shape (n_X, n_Y), or "precomputed". None: linear, with weights.
     kernel_params : dict, optional
         Parameters of the kernel by name, such as gamma.
-    cache_mb : float
+    cache_mb : float >= 0
         Megabytes of memory that rows of the kernel matrix may take.
-    random_state : int, optional
-        Present the documents in a random order drawn with this seed, the same in every pass; None: as they come.
+    random_state : int >= 0, optional
+        Seed of a random order of the documents, the same in every pass; None: they are presented in the order of X.
     n_jobs : int, optional
-        Number of blocks of topics trained at the same time. The result is the same to the bit.
+        Number of blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the
+        bit.
     warm_start : bool
         Start from the solution of the previous call of `fit` if it had as many rows, topics and features in the same
         number type: train on after `max_epochs`, or with other parameters, on the same rows.
 
     Attributes
     ----------
-    coef_, dual_coef_ : ndarray of shape (n_topics, n_features), (n_topics, n_support)
-        Without a kernel; with one: the coefficients of `support_vectors_`, the rows that any topic's ranker is made of.
+    coef_ : ndarray of shape (n_topics, n_features)
+        The weights, without a kernel. With two classes there is one topic.
+    dual_coef_ : ndarray of shape (n_topics, n_support)
+        With a kernel, the coefficients of `support_vectors_`: the rows of X, or with "precomputed" their numbers, that
+        have a coefficient for any topic.
     intercept_, classes_ : ndarray of shape (n_topics,), (n_classes,)
     n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
         Epochs (`n_iter_` is the largest number), updates, rows with a non-zero coefficient ("sparsity"; `support_` has
-        them), whether it converged (`stopped_` says it in words), and the fraction of positives.
+        their numbers), whether it converged (`stopped_` says why training ended), and the fraction of positives.
     directional_margin_, margin_, certificate_ : ndarray of shape (n_topics,)
-        The margin reached in the space that was trained in, with the bias as a coordinate and without; and the proven
-        fraction of the largest possible directional margin (see `Solution`).
+        The margin reached in the space that was trained in, with the bias as a coordinate and without; and a proven
+        lower bound on the fraction of the largest possible directional margin (see `Solution`).
     solutions_ : list of Solution
     """
 
@@ -152,23 +156,28 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or rows on disk of shape (n_documents, n_features)
-            float32 is trained in float32, everything else in float64. With ``kernel="precomputed"`` the kernel matrix.
+            float32 is trained in float32, everything else in float64. With ``kernel="precomputed"``, the kernel matrix.
             Rows on disk are what `textcat.open_rows` returns; `coef_` is then mapped from a file, too.
         y : array-like of shape (n_documents,), or 0/1 indicator array or sparse matrix of shape (n_documents, n_topics)
-            Two classes make one ranker, for the second in sorted order; more make one ranker a class; an indicator
-            makes one a column. Lists of labels, one list a document, make one ranker a label: `classes_` names them.
+            With two classes, one ranker is trained, for the second in sorted order; with more, one per class; with an
+            indicator, one per column. y may also have a list of labels for each document: then one ranker is trained
+            per label, and `classes_` has the labels.
         progress : callable, optional
             Called with 1 whenever a topic has been trained.
         left_out : 0/1 array or sparse matrix of shape (n_documents, n_topics), optional
-            With an indicator y: 1 where a document is neither positive nor negative, whatever y says of it.
+            With an indicator y: 1 where a document is neither positive nor negative, whatever its y.
         pack : bool, default=False
-            Without a kernel: let `solutions_` have the weights, packed, and make no `coef_`, which is several times as
-            large where there are many features.
+            Without a kernel: keep the weights in `solutions_` alone, without their zeros, and make no `coef_`, which is
+            several times as large where there are many features; `predict` and `decision_function` need it.
 
         Returns
         -------
         self
-            A ValueError says so if X is not finite, y or left_out does not fit, or there is only one class.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, y or left_out does not fit, or there is only one class.
         """
         self._validate_params()
         if self.kernel is not None:
@@ -300,7 +309,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of documents: shape (n_documents, n_topics), or (n_documents,) with two classes.
 
-        X is as for `fit`. Scores are signed and unscaled; larger = more relevant. They are no probabilities.
+        X is as for `fit`. Scores are signed and unscaled; larger = more relevant. They are not probabilities, but
+        `sklearn.calibration.CalibratedClassifierCV` makes some of them.
         """
         check_is_fitted(self)
         if not is_on_disk(X):
@@ -365,12 +375,12 @@ class PAUM(MarginClassifier):
     """Classifier by the rule `rules.PAUM`: a margin for positive rows, adapted to the topic, and one for others.
 
     tau_pos : float or "prevalence"
-        Margin asked of documents with the topic. "prevalence": one for each topic, by the fraction c of the documents
-        that have it: τ₊ = S·(1 + exp(-κ·c))⁻¹; `tau_pos_` has them.
+        Margin asked of documents with the topic. "prevalence": a margin for each topic, computed from the fraction c
+        of the documents that have it: τ₊ = S·(1 + exp(-κ·c))⁻¹. `tau_pos_` has the margins.
     kappa : float
         With "prevalence", κ: below 0, common topics get smaller margins than rare ones (see docs/tau-study.md).
     scale : float
-        With "prevalence", S: twice the margin of the rarest topics.
+        With "prevalence", S: twice the margin of a topic whose c is close to 0.
     """
 
     _rule = rules.PAUM
@@ -500,10 +510,16 @@ LEARNERS: dict[str, type[MarginClassifier]] = {
 
 
 def _describe(learner: type[MarginClassifier]) -> str:
-    """Return a learner's docstring, with the formula, the parameters and the source of its rule, and what all share."""
+    """Return a learner's docstring, with the formula, the parameters and the source of its rule, and what all share.
+
+    What the learner itself says of a parameter takes the place of what the rule says.
+    """
     own, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner._rule, MarginClassifier))
     summary, _, more = own.partition("\n\n")
     text, _, notes = of_rule.partition("\nNotes\n-----\n")
+    text = text.replace("\n\nParameters", f"\n\n{_LETTERS}\n\nParameters")
+    for name in re.findall(r"^(\w+) : ", more, re.MULTILINE):
+        text = re.sub(rf"^{name} : .*\n(    .*\n)+", "", text, flags=re.MULTILINE)
     parts = [text.partition("\n\n")[2].rstrip(), more, of_all.partition("----------\n")[2]]
     return "\n".join([summary, "", *filter(None, parts), "", "Notes", "-----", notes, ""])
 

@@ -15,25 +15,41 @@ NO_ROWS = np.empty(0, np.int32)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One two-class problem over the rows of a shared X: labels, rule and limits."""
+    """One two-class problem over the rows of a shared X: labels, rule and limits.
 
-    positives: np.ndarray  # int32 numbers of the rows labelled +1; all others are labelled -1
+    Parameters
+    ----------
+    positives : ndarray of int32
+        Numbers of the rows labelled +1; all others are labelled -1.
+    rule : Rule
+        When to update and by how much, from `textcat.rules`: ``rules.PAUM(-0.5, 10)``, not the estimator PAUM.
+    left_out : ndarray of int32
+        Numbers of rows that are not trained on, whatever their label: cross-validation leaves a fold out.
+    lambda_ : float >= 0
+        The λ trick: each row gets a private coordinate √λ, which makes any rows separable; 0: none.
+    rho : float
+        Size of the constant coordinate appended to each row; 0: no bias. The PAUM paper's ``b += ηyR²`` is ρ = R.
+    max_epochs : int >= 1
+        Largest number of passes over the rows.
+    mini_epochs : int >= 0
+        The active set ("red-" in the papers): after each epoch, the rows that caused an update in it are presented
+        again, cyclically, at most this many times, or until none of them causes one. 0: full epochs only.
+    tol : float in [0, 1)
+        Training ends with an epoch whose updates are at most this fraction of all so far, and the passes over its
+        active set; 0: with an epoch without an update.
+    start : Solution, optional
+        Start from this solution, over the same rows and features and in the same number type; None: from zero.
+    """
+
+    positives: np.ndarray
     rule: Rule
-    """When to update and by how much, from `textcat.margin.rules`: ``rules.PAUM(-0.5, 10)``, not the estimator PAUM."""
     left_out: np.ndarray = field(default_factory=lambda: NO_ROWS)
-    """int32 numbers of rows never trained on: cross-validation leaves a fold out."""
-    lambda_: float = 0.0  # the λ trick: every row gets a private coordinate √λ, which makes any rows separable
+    lambda_: float = 0.0
     rho: float = 1.0
-    """Size of the constant coordinate appended to every row; 0 for no bias. The paper's ``b += ηyR²`` is ρ = R."""
-    max_epochs: int = 1000  # stop after that many passes over the rows
+    max_epochs: int = 1000
     mini_epochs: int = 0
-    """The active set ("red-" in the papers): after every epoch, the rows that caused an update in it are presented
-    again, cyclically, that many times, or until none of them causes one. 0: full epochs alone."""
     tol: float = 0.0
-    """Training ends with an epoch whose updates are at most this fraction of all so far, and the passes over its active
-    set; 0: with an epoch without an update."""
     start: "Solution | None" = None
-    """Start from there instead of from zero: a solution over the same rows and features, in the same number type."""
 
     def __post_init__(self) -> None:
         if type(self.rule) not in RULES.values():  # a Python subclass of a rule has no formula of its own
@@ -55,8 +71,10 @@ class Problem:
 
         Parameters
         ----------
-        labels, rule, **settings
-            +1, -1, or 0 for rows to leave out, array-like of shape (n_rows,); and the other parameters of a problem.
+        labels : array-like of shape (n_rows,)
+            Above 0 for positive rows, below 0 for negative ones, and 0 for rows to leave out.
+        rule, **settings
+            The other parameters of a problem.
 
         Returns
         -------
@@ -69,31 +87,50 @@ class Problem:
 
 @dataclass(eq=False)
 class Solution:
-    """The result of training on a problem: ``f(x) = ⟨weights, x⟩ + bias``."""
+    """The result of training on a problem: ``f(x) = ⟨weights, x⟩ + bias``.
 
-    weights: Any  # ndarray, or what was to be kept of it; None with a kernel
+    Attributes
+    ----------
+    weights, bias : ndarray of shape (n_features,), float
+        The weights are what `keep` of `solve` has returned for them, if it was given; None with a kernel.
+    support, alpha : ndarray of shape (n_support,), int32 and X's number type
+        Numbers of the rows with a non-zero coefficient, and these coefficients: the sum of the signed steps made on
+        the row, so ``weights = Σ alpha_i x_i``. The PAUM paper calls n_support sparsity.
+    n_updates, n_epochs : int
+        Those of a start are included in the updates. Epochs are full passes over the rows, the last one included.
+    converged, stopped : bool, str
+        Whether the last epoch was without an update, or had as few as the problem's tol allows; and in words, why
+        training ended.
+    held_out : ndarray of shape (n_left_out,)
+        Scores of the problem's left-out rows, in their order.
+    directional_margin : float
+        ``min_i y_i f(x_i) / ‖a‖`` over the rows trained on, where ``a`` is the whole weight vector, with its augmented
+        and private coordinates, and f the function that was trained, private coordinates included. Below 0 if a row is
+        on the wrong side; NaN if it was not asked for, or there is no row or no weight.
+    margin : float
+        The geometric margin: the same divided by ``‖w‖``, which leaves the augmented coordinate (the bias) out.
+    certificate : float
+        A proven lower bound on the fraction of the largest possible directional margin γ_d that was reached. Every
+        ``a`` is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules
+        with shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``.
+    unit : float
+        Divide scores by it to compare them with those of the same rule trained on other rows: ``‖a‖`` if the rule
+        leaves its length free; 1 for PA, PAM and PAUM, whose margins have a size of their own.
+    """
+
+    weights: Any
     bias: float
     support: np.ndarray
-    """int32 numbers of the rows with a non-zero coefficient; how many, is what the PAUM paper calls sparsity."""
-    alpha: np.ndarray  # the sum of the signed steps made on each support row; ``weights = Σ alpha_i x_i``
-    n_updates: int  # those of a start included
-    n_epochs: int  # full passes over the rows, the last one included
-    converged: bool  # whether the last epoch was without an update, or had as few as the problem's tol allows
-    stopped: str  # why training ended, in words
-    held_out: np.ndarray  # scores of the problem's left-out rows, in their order
+    alpha: np.ndarray
+    n_updates: int
+    n_epochs: int
+    converged: bool
+    stopped: str
+    held_out: np.ndarray
     directional_margin: float = np.nan
-    """``min_i y_i f(x_i) / ‖a‖`` over the rows trained on, ``a`` being the whole weight vector, with its augmented and
-    private coordinates, and f the function that was trained, private coordinates included. Below 0 where a row is on
-    the wrong side; NaN where it was not asked for, or without any row or weight."""
     margin: float = np.nan
-    """The geometric margin: the same divided by ``‖w‖``, which leaves the augmented coordinate (the bias) out."""
     certificate: float = np.nan
-    """A proven lower bound on the fraction of the largest possible directional margin γ_d that was reached. Every ``a``
-    is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules with
-    shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``."""
     unit: float = 1.0
-    """What scores are divided by before they are compared with those of the same rule trained on other rows: ``‖a‖``
-    where the rule leaves its length free; 1 for PA, PAM and PAUM, whose margins have a size of their own."""
 
     def __repr__(self) -> str:
         return f"Solution({self.n_updates} updates, {len(self.support)} support rows; {self.stopped})"

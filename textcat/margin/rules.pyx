@@ -1,8 +1,8 @@
 # cython: embedsignature=True
 """The family of margin rules: when a learner updates, and by how much.
 
-Every learner of the family does ``w ← shrink·w + grow·y·x`` on a row whose functional margin fails ``m ≤ threshold``. The
-three are functions of scalars alone:
+Every learner of the family does ``w ← shrink·w + grow·y·x`` on a row with ``m ≤ threshold``. The threshold, shrink and grow
+are functions of scalars alone:
 
 ===  =====================================================================================
 m    functional margin ``y·f(x)`` of the row
@@ -146,7 +146,7 @@ cdef void _pa_step(const double *p, double m, double q, double N, double t, doub
 cdef class PA(Rule):
     """The perceptron algorithm: update where a row is misclassified.
 
-    Test ``m ≤ 0``; shrink 1; grow η.
+    Update ``w ← w + η·y·x`` where ``m ≤ 0``.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ cdef void _pam_step(const double *p, double m, double q, double N, double t, dou
 cdef class PAM(Rule):
     """The perceptron algorithm with margins: a row must do better than a margin τ.
 
-    Test ``m ≤ τ``; shrink 1; grow η.
+    Update ``w ← w + η·y·x`` where ``m ≤ τ``.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ cdef void _paum_step(const double *p, double m, double q, double N, double t, do
 cdef class PAUM(Rule):
     """The perceptron algorithm with uneven margins: one margin for positive rows, another for negative ones.
 
-    Test ``m ≤ τ_y`` with ``τ_y = tau_pos`` for positive rows and ``tau_neg`` for negative ones; shrink 1; grow η.
+    Update ``w ← w + η·y·x`` where ``m ≤ τ_y``, with ``τ_y = tau_pos`` for positive rows and ``tau_neg`` for negative ones.
 
     Parameters
     ----------
@@ -244,14 +244,14 @@ cdef double _t_margitron_threshold(const double *p, int y, double N, double t, d
 cdef class TMargitron(Rule):
     """The t-margitron: the perceptron with a margin that follows a power of the number of updates.
 
-    Test ``m ≤ b·t^(1-ε)``, and ``m ≤ 0`` at ``t = 0``; shrink 1; grow 1.
+    Update ``w ← w + y·x`` where ``m ≤ b·t^(1-ε)``, or ``m ≤ 0`` at ``t = 0``; t is the number of updates so far.
 
     Parameters
     ----------
     epsilon : float in (0, 2)
-        How slowly the margin grows, ε; at 1 it is always b, as with PAM.
+        How slowly the margin asked for grows, ε; at 1 it is always b, as with PAM, and above 1 it falls.
     b : float > 0
-        Size of the margin: the larger, the closer it comes to the guarantee, and the more updates it takes.
+        Size of the margin asked for: a larger b gives a margin closer to the guarantee, and takes more updates.
 
     Notes
     -----
@@ -273,14 +273,14 @@ cdef double _l_margitron_threshold(const double *p, int y, double N, double t, d
 cdef class LMargitron(Rule):
     """The ℓ-margitron: the perceptron with a margin that follows a power of the length of the weight vector.
 
-    Test ``m ≤ b·‖a‖^(1-ε) = b·N^((1-ε)/2)``, and ``m ≤ 0`` at ``t = 0``; shrink 1; grow 1.
+    Update ``w ← w + y·x`` where ``m ≤ b·‖a‖^(1-ε) = b·N^((1-ε)/2)``, or ``m ≤ 0`` before the first update.
 
     Parameters
     ----------
     epsilon : float > 0
-        How slowly the margin grows, ε; at 1 it is always b, as with PAM.
+        How slowly the margin asked for grows, ε; at 1 it is always b, as with PAM, and above 1 it falls.
     b : float > 0
-        Size of the margin: the larger, the closer it comes to the guarantee, and the more updates it takes.
+        Size of the margin asked for: a larger b gives a margin closer to the guarantee, and takes more updates.
 
     Notes
     -----
@@ -311,8 +311,8 @@ cdef void _micra_step(const double *p, double m, double q, double N, double t, d
 cdef class MICRA(Rule):
     """The mistake-controlled rule algorithm, MICRA^{ε,ζ}: steps and margins are fractions of ‖a‖ that shrink with t.
 
-    The first row starts it with ``a = y·x``, ``t = 1``. From then on: test ``m ≤ √N·β·t^(-ε)``; shrink 1; grow
-    ``√N·(η/R)·t^(-ζ)``. The vector is divided by 2²⁰ whenever it is longer than that, which changes nothing else.
+    The first row makes ``a = y·x``, ``t = 1``. From then on, update ``a ← a + √N·(η/R)·t^(-ζ)·y·x`` where
+    ``m ≤ √N·β·t^(-ε)``. The vector is divided by 2²⁰ whenever it is longer than that, which changes nothing else.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ cdef class MICRA(Rule):
 cdef class CRAMMA(Rule):
     """The constant rate approximate maximum margin algorithm, CRAMMA^ε: MICRA with ζ = 0.
 
-    The first row starts it with ``a = y·x``, ``t = 1``. From then on: test ``m ≤ √N·β·t^(-ε)``; shrink 1; grow ``√N·η/R``.
+    The first row makes ``a = y·x``, ``t = 1``. From then on, update ``a ← a + √N·(η/R)·y·x`` where ``m ≤ √N·β·t^(-ε)``.
 
     Parameters
     ----------
@@ -384,8 +384,8 @@ cdef void _alma_step(const double *p, double m, double q, double N, double t, do
 cdef class ALMA(Rule):
     """The approximate large margin algorithm, ALMA₂: steps and margins fall with √k, in the unit ball.
 
-    Rows count as though scaled to a largest length of 1, ``x/R``. With ``k = t + 1``: test ``m/R ≤ (1 - α)·B/√k``; step
-    ``w + (C/√k)·y·x/R``, divided by its length if that is above 1.
+    Rows are scaled to a largest length of 1, ``x/R``. With ``k = t + 1``, update ``w ← w + (C/√k)·y·x/R`` where
+    ``m/R ≤ (1 - α)·B/√k``, and divide w by its length if that is above 1.
 
     Parameters
     ----------
@@ -426,9 +426,9 @@ cdef void _romma_step(const double *p, double m, double q, double N, double t, d
 cdef class ROMMA(Rule):
     """The aggressive relaxed online maximum margin algorithm: after every update the row has margin 1.
 
-    The first row starts it with ``w = y·x/q``. From then on: test ``m ≤ 1 - δ``; shrink ``(qN - m)/(qN - m²)``; grow
-    ``N(1 - m)/(qN - m²)``. The new vector is the shortest ``v`` with ``y⟨v, x⟩ ≥ 1`` and ``⟨v, w⟩ ≥ N``; where
-    ``m ≥ qN`` the first of the two implies the other, and it is ``y·x/q``: shrink 0, grow ``1/q``.
+    The first row makes ``w = y·x/q``. From then on, where ``m ≤ 1 - δ``, w becomes the shortest ``v`` with
+    ``y⟨v, x⟩ ≥ 1`` and ``⟨v, w⟩ ≥ N``: update ``w ← ((qN - m)·w + N(1 - m)·y·x) / (qN - m²)``, or where ``m ≥ qN``
+    ``w ← y·x/q``, the shortest vector that meets the first condition, as it then meets the second, too.
 
     Parameters
     ----------
@@ -438,7 +438,7 @@ cdef class ROMMA(Rule):
 
     Notes
     -----
-    The paper updates where ``m < 1 - δ``; a tie with the threshold counts as a failure here, as for the other rules.
+    The paper updates where ``m < 1 - δ``; here a row on the threshold causes an update, too, as with the other rules.
 
     Source: Li and Long, "The relaxed online maximum margin algorithm", Machine Learning 46, 2002.
     """
@@ -456,8 +456,8 @@ cdef double _pdm_threshold(const double *p, int y, double N, double t, double R)
 cdef class PDM(Rule):
     """The perceptron with dynamic margin: the margin asked for is a fraction of the bound that the run itself gives.
 
-    Test ``m ≤ (1 - ε)·N/t``, always failed at ``t = 0``; shrink 1; grow 1. Since ``γ_d ≤ √N/t``, every row that passes has
-    the margin ``(1 - ε)·γ_d`` at least.
+    Update ``w ← w + y·x`` where ``m ≤ (1 - ε)·N/t``, and always at ``t = 0``. As the largest possible directional margin
+    γ_d is at most ``√N/t``, a row without an update has at least the directional margin ``(1 - ε)·γ_d``.
 
     Parameters
     ----------

@@ -46,40 +46,45 @@ def solve(
     Parameters
     ----------
     X : sparse CSR, or rows on disk, of shape (n_rows, n_features), float32 or float64
-        Training is done in its number type. float64 sums with one accumulator in coordinate order. With a kernel it may
-        be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix. Rows on disk are what
-        `textcat.open_rows` returns: large arrays are then made in files beside them, the weights included.
+        Training is done in its number type; float64 values are added up one after the other, in the order of the
+        features. With a kernel X may be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix.
+        Rows on disk are what `textcat.open_rows` returns: large arrays, such as the weights, then become files there.
     problems : sequence of Problem
     kernel, kernel_params, cache_mb : str or callable, dict, float, optional
-        Train in the dual form, by a name and parameters that scikit-learn's `pairwise_kernels` knows, "precomputed", or
-        a function that returns the matrix of shape (n_X, n_Y) from ``(X, Y)``, as for scikit-learn's `SVC`; else a
-        KernelError says so. Rows of the kernel may take so many megabytes. Solutions then have no weights.
+        Train in the dual form, by a kernel of scikit-learn's `pairwise_kernels` and its parameters, by "precomputed",
+        or by a function of ``(X, Y)`` that returns the matrix of shape (n_X, n_Y), as for scikit-learn's `SVC`. Rows of
+        the kernel matrix may take `cache_mb` megabytes. Solutions then have no weights.
     n_jobs : int, optional
-        Blocks of problems at work at the same time; joblib's meaning. Threads unless a joblib backend is chosen. With
-        the backend "dask" it is the number of threads that the cluster's workers have.
-    seed : int, optional
-        Present the rows in a random order drawn with this seed (the same in every epoch); None: as they stand.
+        Blocks of problems solved at the same time, as for joblib: None: 1, -1: one per core. They are solved in
+        threads, unless a joblib backend is chosen; with the backend "dask" it is the number of threads of all workers.
+    seed : int >= 0, optional
+        Seed of a random order of the rows, the same in every epoch; None: they are presented in the order of X.
     keep : callable, optional
-        What to keep of the weights of each solution in their place, as a function of an array that is used again: such
-        as `PackedWeights.of`, or the scores of other rows. `nothing`: only the scores of left-out rows, for grids of
-        thousands of problems. By default the weights. Where processes do the work, it is sent to them.
+        A function of each solution's array of weights, which is used again: what it returns is kept in place of them.
+        None: the weights are kept. `textcat.margin.solve.nothing` leaves only the scores of left-out rows, for grids of
+        thousands of problems. Where processes do the work, the function is sent to them.
     margins : bool
-        Also measure the margins that were reached and their certificate: a last pass over the rows. It needs the
-        weights, which may be packed.
+        Also measure the margins that were reached and their certificate, by a last pass over the rows. It needs the
+        weights, at least as `textcat.margin.problems.PackedWeights.of` keeps them.
     progress : callable, optional
         Called with 1 whenever a problem is finished, from the thread that finished it; where processes do the work,
         once at the end with the number of problems; where a cluster does it, with those of a block that is finished.
     lanes : int from 1 to 16
         Number of problems side by side in a block; with a kernel they are solved one after another.
     out : ndarray of shape (n_problems, n_features), optional
-        Where to write the weights; C-contiguous, in X's number type. Not with a kernel, or where `keep` is given.
+        Array to write the weights to; C-contiguous, in X's number type. Not with a kernel, or with `keep`.
     overwrite_X : bool
-        Whether the arrays of X may be written over, for less memory; what X is then has no meaning.
+        Whether the arrays of X may be overwritten, to save memory; X cannot be used afterwards.
 
     Returns
     -------
     list of Solution
-        In the order of the problems; a ValueError says what of the arguments does not fit.
+        In the order of the problems.
+
+    Raises
+    ------
+    ValueError
+        If the arguments do not fit together; a KernelError, which is one, if the kernel is none or does not fit X.
     """
     if not 1 <= lanes <= N_LANES:
         raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")

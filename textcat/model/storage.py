@@ -57,17 +57,18 @@ _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, Recu
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
-    """Write a tagger as a folder, whole or not at all.
+    """Write a tagger to a folder, whole or not at all.
 
     Parameters
     ----------
     tagger : Tagger
     folder : path
-        An older model there is replaced; anything else there is refused.
+        A model that is already there is replaced; any other folder that is not empty is refused.
 
     Returns
     -------
     Path
+        The folder.
 
     Raises
     ------
@@ -115,9 +116,10 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     ----------
     folder : path
     prepare : bool, default=True
-        Load the language's tokenizer, too; False leaves that to the first document.
+        Load the language's tokenizer, too; False: load it with the first document.
     mapped : bool, default=True
-        Map the arrays into memory, which several processes share; False copies them, for a folder soon deleted.
+        Map the arrays into memory, so that several processes share them; False: copy them, so that the folder may be
+        deleted.
 
     Returns
     -------

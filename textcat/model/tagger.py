@@ -35,7 +35,7 @@ _CELLS = 1 << 24  # scores held at the same time while measuring many topics: 64
 
 
 class Tag(NamedTuple):
-    """A topic of a document, its score (signed, unscaled), and its calibrated probability if the model has such."""
+    """A topic of a document, its score (signed, unscaled), and its calibrated probability, if the model has them."""
 
     topic: str
     score: float
@@ -44,27 +44,48 @@ class Tag(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Tagger:
-    """A trained tagger."""
+    """A trained tagger: make one by `textcat.train`, or read one by `textcat.load`.
 
-    features: Vectorizer  # a fitted `TfIdf`, or what was saved of one
-    weights: "np.ndarray | csr_array"  # shape (n_features, n_topics), float32; many topics' without their zeros
-    bias: np.ndarray  # shape (n_topics,), float32
-    thresholds: np.ndarray  # a document gets a topic if it scores above: shape (n_topics,), float32
+    Parameters
+    ----------
+    features : TfIdf
+        Fitted; of a tagger that was read from a folder, what was saved of it.
+    weights, bias : ndarray of shape (n_features, n_topics), (n_topics,), float32
+        A document's scores are its row times the weights, plus the bias. Weights of many topics may be a csr_array.
+    thresholds : ndarray of shape (n_topics,), float32
+        A document gets a topic if its score is above the threshold.
+    topics : tuple of str
+    train_sizes, train_documents : ndarray of shape (n_topics,), int
+        Number of positive training documents of each topic, and of all training documents.
+    facts : mapping of str to sequence of length n_topics
+        What training knows about each topic: tau_pos, epochs, updates, support, stopped and others.
+    recipe, corpus, origin : dict, str, dict
+        The recipe, the name of the corpus, and its `Corpus.origin`.
+    calibration : Calibration, optional
+        The curves from scores to probabilities.
+    evaluation : Evaluation or TopEvaluation, optional
+        What was measured after training; without the scores if the tagger was read from a folder.
+    shortlist, kept, known : optional
+        With thousands of topics, which of them a document is ranked for; the training documents that the tagger keeps
+        to explain by; and what `textcat.learn` needs, None in a tagger that was read from a folder.
+    """
+
+    features: Vectorizer
+    weights: "np.ndarray | csr_array"
+    bias: np.ndarray
+    thresholds: np.ndarray
     topics: tuple[str, ...]
-    train_sizes: np.ndarray  # positive training documents of each topic: shape (n_topics,), int
-    train_documents: int  # how many there were
-    # What training knows of each topic, sequences of length n_topics: tau_pos, epochs, updates, support, stopped.
+    train_sizes: np.ndarray
+    train_documents: int
     facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     recipe: dict[str, Any] = field(default_factory=dict)
-    corpus: str = ""  # the name of the one it was trained on
-    calibration: Calibration | None = None  # the curves from scores to probabilities
-    # What was measured after training; without scores, or values of documents, if read from a folder.
+    corpus: str = ""
+    calibration: Calibration | None = None
     evaluation: Evaluation | TopEvaluation | None = None
-    origin: dict[str, Any] = field(default_factory=dict)  # by which `open_corpus` opens the corpus again, if it can
-    # Of a model of thousands of topics, whose weights are sparse: which of them a document is ranked for.
+    origin: dict[str, Any] = field(default_factory=dict)
     shortlist: Shortlist | None = None
-    kept: Kept | None = None  # the training documents that the weights are sums of, if these were to be kept
-    known: Known | None = None  # by which it can learn on; None if read from a folder, where only that reads it
+    kept: Kept | None = None
+    known: Known | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
@@ -100,12 +121,12 @@ class Tagger:
         keep: str | None = None,
         stages: Stages | None = None,
     ) -> "Tagger":
-        """Train a tagger on the training documents of a corpus: short for `textcat.train`.
+        """Train a tagger on the training documents of a corpus: the same as `textcat.train`.
 
         Parameters
         ----------
         corpus, recipe, n_jobs, store, keep, stages
-            As there; so are the errors.
+            As for `textcat.train`, which also says what is raised.
 
         Returns
         -------
@@ -120,7 +141,7 @@ class Tagger:
 
         Parameters
         ----------
-        documents : iterable of str, of documents with `zones`, or of dict
+        documents : iterable of str, Document or dict
         text : str or sequence of str
             The fields of a dict that hold its text, as in `Corpus.from_records`.
 
@@ -180,7 +201,7 @@ class Tagger:
                 yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
-        """Return the probability that each document belongs to each topic; those of a document need not add up to 1.
+        """Return the probability that each document belongs to each topic; they need not add up to 1 for a document.
 
         Parameters
         ----------
@@ -190,6 +211,11 @@ class Tagger:
         Returns
         -------
         probabilities : ndarray of shape (n_documents, n_topics), float64
+
+        Raises
+        ------
+        TextcatError
+            As for `scores`, or if the tagger has no probabilities, as its recipe has the strategy "zero".
         """
         if self.calibration is None:
             raise TextcatError(
@@ -199,14 +225,16 @@ class Tagger:
         return self.calibration.probabilities(self.scores(documents, text=text))
 
     def tag(self, documents: Records, *, top: int | None = None, text: str | Sequence[str] = "text") -> list[list[Tag]]:
-        """Return the topics of each document, the highest score first: those above their thresholds, or exactly one.
+        """Return the topics of each document whose scores are above their thresholds, the highest score first.
+
+        With a recipe for one topic per document (`single`), that is exactly one topic.
 
         Parameters
         ----------
         documents, text
             As for `scores`.
-        top : int, optional
-            Give each document that many topics, as for `tags_of`.
+        top : int >= 1, optional
+            Return this many topics of each document, as for `tags_of`.
 
         Returns
         -------
@@ -224,17 +252,17 @@ class Tagger:
     ) -> Iterator[list[Tag]]:
         """Yield the tags of each document, as `tag` gives them, while documents are being read.
 
-        Memory does not depend on how many documents come: they may never end. Nor does it grow with the topics, as only
-        so many documents are scored at a time as fit into 16 MB.
+        Memory does not grow with the number of documents, which may be endless, nor with the number of topics: as many
+        documents are scored at a time as have 16 MB of scores, or one.
 
         Parameters
         ----------
         documents, text
             As for `scores`.
         batch : int, default=1024
-            How many documents are read before their tags are yielded: many are fast; 1 reads none ahead.
-        top : int, optional
-            Give each document that many topics, as for `tags_of`.
+            How many documents are read before their tags are yielded. Larger batches are faster; 1 reads none ahead.
+        top : int >= 1, optional
+            Return this many topics of each document, as for `tags_of`.
 
         Yields
         ------
@@ -267,10 +295,11 @@ class Tagger:
         Parameters
         ----------
         scores : ndarray of shape (n_documents, n_topics), float32
-        top : int, optional
-            Give each document that many topics, those of highest score (with one topic a document: probability).
+        top : int >= 1, optional
+            Return this many topics of each document, those with the highest scores (with one topic per document: the
+            highest probabilities), in place of those above their thresholds.
         everything : bool, default=False
-            Give each document all topics, with a shortlist all that are listed for it.
+            Return all topics of each document; with a shortlist, all that are listed for it.
 
         Returns
         -------
@@ -329,7 +358,7 @@ class Tagger:
         return np.asarray(scores * self.calibration.a + self.calibration.b)  # probabilities may all round to 1
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
-        """Return the n terms of largest weight for a topic, with their weights, the most typical first.
+        """Return the n terms with the largest weights for a topic, and the weights, the largest first.
 
         Parameters
         ----------
@@ -349,10 +378,10 @@ class Tagger:
 
         Parameters
         ----------
-        document : str, document with `zones`, or dict
+        document : str, Document or dict
         topic : str
         n : int or None, default=10
-            How many terms are listed, those that add or take most; None: all.
+            How many terms are listed: those that change the score most; None: all.
 
         Returns
         -------
@@ -361,7 +390,7 @@ class Tagger:
         Raises
         ------
         TextcatError
-            If the model has no such topic, or, with a shortlist, does not list it for the document.
+            If the model has no such topic, or if the topic is not on the model's shortlist for the document.
         """
         return self.explain_all(document, [topic], n)[0]
 
@@ -373,7 +402,7 @@ class Tagger:
         Parameters
         ----------
         document, n
-            As for `explain`; so are the errors.
+            As for `explain`, which also says what is raised.
         topics : sequence of str, optional
             By default the tags of the document.
 
@@ -416,10 +445,10 @@ class Tagger:
     ) -> Evaluation | TopEvaluation:
         """Measure the ranking of a corpus' test documents.
 
-        With 1,000 topics or more, what is measured is the first topics of each document, and topics of the documents
-        that the model does not know count as not found; else how each topic ranks the documents, and the decisions.
-        Bands are made by the training sizes the model knows. Of the corpus that the model was trained on, if it has no
-        test documents, what was measured after training is returned: its `measured_on` says how.
+        With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more, it
+        measures the first topics of each document, and topics that the model does not know count as not found. Bands
+        are made by the sizes of topics in training. If the corpus has no test documents and the model was trained on
+        it, what was measured after training is returned: `measured_on` says how.
 
         Parameters
         ----------
@@ -427,7 +456,7 @@ class Tagger:
         bands : str or iterable of str, optional
             As `spec` in `textcat.evaluate`, or with many topics in `textcat.evaluate_top`.
         stages : Stages, optional
-            Receives progress and times.
+            Times the work, and draws its progress.
 
         Returns
         -------
@@ -436,7 +465,8 @@ class Tagger:
         Raises
         ------
         TextcatError
-            If the corpus has no test documents, and no evaluation on it was kept; or shares no topic with the model.
+            If the corpus has no test documents, and no evaluation on it was kept; or no test document has a topic of
+            the model.
         """
         if not corpus.test:
             return self._kept_evaluation(corpus, bands)

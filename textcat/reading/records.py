@@ -34,27 +34,48 @@ class LabelSettings(NamedTuple):
 
 
 class InputSettings(NamedTuple):
-    """How inputs are read. The same inputs and settings give the same batches."""
+    """How inputs are read. The same inputs and settings give the same batches.
 
-    format: str = ""  # a name in `textcat.reading.formats.FORMATS`; "": an input's name tells it, then its content
-    #: The fields of JSON, CSV, TSV and Parquet that hold the text, in order. A field "title" is the zone title; the
-    #: others are joined by line ends to the zone body. The default is "text", or else "body".
+    Parameters
+    ----------
+    format : str
+        Format of all inputs, a name in `textcat.reading.formats.FORMATS`; "": it is found by an input's name, or else
+        by its content.
+    text_fields : tuple of str
+        Fields of JSON, CSV, TSV and Parquet that hold the text, in order. A field "title" is the zone title; the others
+        are joined by line ends to the zone body. The default is "text", or else "body".
+    id_field, topics_field, split_field : str
+        Fields that hold the id, the topics, and the part: "train", "test" or "unused".
+    topics_separator : str
+        The separator of topics in one string, such as ";"; "": the string is one topic.
+    encoding : str
+        "" is that of the format: UTF-8, or UTF-16 and UTF-32 if the file starts with their byte order mark; for Reuters
+        SGML latin-1; for RCV1 the one that the file declares.
+    columns : tuple of str
+        Names of the columns of CSV and TSV without a header; (): the first row has them.
+    quotes : bool
+        Quotes may enclose the values of CSV and TSV; False: they are ordinary characters.
+    lines : bool
+        A text file holds one document per line.
+    max_bytes, block_bytes : int
+        Largest size of a record, uncompressed: longer ones are rejected; and about how much of the input a batch holds.
+    labels : LabelSettings, optional
+        Read topics, dates and parts, too; what cannot be read is then an error, not a rejection.
+    """
+
+    format: str = ""
     text_fields: tuple[str, ...] = ("text",)
     id_field: str = "id"
     topics_field: str = "topics"
-    topics_separator: str = ""  # what stands between the topics of a single string; "": the string is one topic
-    split_field: str = "split"  # that holds the part: "train", "test" or "unused"
-    #: "" is the format's own: UTF-8; UTF-16 and UTF-32 where the file starts with their byte order mark; for Reuters
-    #: SGML latin-1; for RCV1 what the file declares.
+    topics_separator: str = ""
+    split_field: str = "split"
     encoding: str = ""
-    columns: tuple[
-        str, ...
-    ] = ()  # the names of the columns of CSV and TSV without a header; (): the first row has them
-    quotes: bool = True  # whether they may enclose the values of CSV and TSV; if not, they are ordinary characters
-    lines: bool = False  # a text file holds one document a line
-    max_bytes: int = 16 << 20  # of a record as it stands uncompressed in its source; a longer one is rejected
-    block_bytes: int = 1 << 20  # about how much of the input a batch holds
-    labels: LabelSettings | None = None  # read these, too; then whatever cannot be read is an error, not a Rejection
+    columns: tuple[str, ...] = ()
+    quotes: bool = True
+    lines: bool = False
+    max_bytes: int = 16 << 20
+    block_bytes: int = 1 << 20
+    labels: LabelSettings | None = None
 
     def is_default(self, name: str) -> bool:
         """Return whether a setting has not been changed."""

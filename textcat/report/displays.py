@@ -65,7 +65,7 @@ class _OfTopics:
         ax: Any = None,
         **options: Any,
     ) -> _Display:
-        """Draw scores and labels of documents.
+        """Draw the evaluation of scores and labels of documents.
 
         Parameters
         ----------
@@ -95,13 +95,16 @@ class _OfTopics:
 
 
 class PrecisionRecallBands(_OfTopics):
-    """Precision against recall by band: at each recall, the mean over topics of the highest possible precision.
+    """Precision against recall by band: the mean over topics of the highest precision at that recall or above.
+
+    Make one by `from_evaluation` or `from_predictions`.
 
     Parameters
     ----------
     recall : ndarray of shape (n_levels,)
+        Levels of recall, from 0 to 1.
     precision : mapping of str to ndarray of shape (n_levels,)
-        By band, largest first at each recall.
+        By band, the interpolated precision at each level.
     average_precision : mapping of str to float
         The macro-averaged precision of each band, for the legend.
     """
@@ -149,12 +152,14 @@ class PrecisionRecallBands(_OfTopics):
 class CalibrationBands(_OfTopics):
     """Fraction of correct topics against the probability that a model gives them, by band.
 
-    `from_evaluation` and `from_predictions` have the option `calibration`, the `Tagger.calibration`, and `n_bins`.
+    Make one by `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.calibration`` and
+    `n_bins`, 10 by default.
 
     Parameters
     ----------
     predicted, right, documents : mapping of str to ndarray of shape (n_bins,)
-        By band, for each bin that is not empty: mean probability, fraction of correct topics, and number of documents.
+        By band, for each bin of probabilities that is not empty: their mean, the fraction of them that are right, and
+        their number.
     """
 
     def __init__(
@@ -209,13 +214,15 @@ class CalibrationBands(_OfTopics):
 class ScoreHistogram(_OfTopics):
     """Histograms of the scores for a topic: of documents that have it, and of documents that do not.
 
-    `from_evaluation` and `from_predictions` have the options `topic`, a name, and `n_bins`.
+    Make one by `from_evaluation` or `from_predictions`, with the options `topic`, a name, and `n_bins`, 30 by default.
 
     Parameters
     ----------
     topic : str
     edges : ndarray of shape (n_bins + 1,)
+        Scores between the bins.
     positives, negatives : ndarray of shape (n_bins,)
+        Number of documents with and without the topic in each bin.
     threshold : float or None
     """
 
@@ -269,6 +276,8 @@ class ScoreHistogram(_OfTopics):
 
 class PrecisionBySize(_OfTopics):
     """The average precision of each topic against its number of training documents.
+
+    Make one by `from_evaluation` or `from_predictions`.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def write_report(
     n_jobs: int | None = None,
     stages: Stages | None = None,
 ) -> Path:
-    """Write how good a tagger is, topic by topic, as one HTML file that needs no network.
+    """Write a report of how good a tagger is, topic by topic, as one HTML file that needs no network.
 
     It shows the test documents of a corpus. If there are none, and the tagger was trained on the corpus, the training
     documents are scored by cross-validation. For a tagger of 1,000 topics or more, the report shows bands, not topics.
@@ -107,6 +107,7 @@ def write_report(
     Returns
     -------
     Path
+        The file.
 
     Raises
     ------

@@ -23,16 +23,34 @@ TermsOf: TypeAlias = Callable[[Record, Sequence[str]], Sequence[Mapping[str, flo
 
 
 class OutputSettings(NamedTuple):
-    """What is written for each document, and how."""
+    """What is written of each document, and how.
 
-    to: str = "jsonl"  # or csv, or parquet
-    compress: str = ""  # or zst; not for Parquet, which is compressed in itself
-    top: int | None = None  # that many topics, those of highest score, in place of those above their thresholds
-    everything: bool = False  # all topics
-    explain: int = 0  # so many terms that speak for or against each topic
-    topics: tuple[str, ...] = ()  # only these topics of the model; () is all of them
-    #: Topics of at least this probability, in [0, 1], in place of those above their thresholds; of the `top` topics, if
-    #: these are asked for. For models with calibrated probabilities only.
+    Parameters
+    ----------
+    to : {"jsonl", "csv", "parquet"}
+        Format of the output.
+    compress : {"", "zst"}
+        Compression; not for Parquet, which is compressed in itself.
+    top : int >= 1, optional
+        Write this many topics of each document, those with the highest scores, in place of those above their
+        thresholds.
+    everything : bool
+        Write all topics of each document.
+    explain : int >= 0
+        Write this many terms that speak for or against each topic.
+    topics : tuple of str
+        Write only these topics of the model; (): all.
+    min_probability : float in [0, 1], optional
+        Write the topics of at least this probability, in place of those above their thresholds; with `top`, only those
+        of them. For models with calibrated probabilities only.
+    """
+
+    to: str = "jsonl"
+    compress: str = ""
+    top: int | None = None
+    everything: bool = False
+    explain: int = 0
+    topics: tuple[str, ...] = ()
     min_probability: float | None = None
 
     @property

@@ -75,8 +75,8 @@ def tag_archive(
     input_settings, output_settings : InputSettings, OutputSettings
         How inputs are read, and what is written, in which format.
     jobs : int, default -1
-        Processes that tag; -1: one per core. In a script that starts processes, call this below
-        ``if __name__ == "__main__":``.
+        Number of processes that tag; -1: one per core. In a script, call this below ``if __name__ == "__main__":``
+        unless it is 1.
     scheduler : str
         The address of a Dask cluster that does the work; "": this machine.
     strict : bool, default False
@@ -84,7 +84,7 @@ def tag_archive(
     restart : bool, default False
         Remove the files of an earlier run from the folder.
     progress : callable, optional
-        Is called with a `RunProgress` after each batch of the input.
+        Called with a `RunProgress` after each batch of the input.
 
     Returns
     -------

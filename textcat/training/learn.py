@@ -40,15 +40,27 @@ _DIGITS = 12  # of the manifest's sum
 
 
 class Learnt(NamedTuple):
-    """The new model, and what has changed."""
+    """The new model, and what has changed.
+
+    Attributes
+    ----------
+    tagger, folder : Tagger, Path
+        The new model, and the folder it was written to.
+    added, corrected, unlearnt : tuple of str
+        The ids of these documents.
+    sizes_before : dict of str to int
+        How many training documents each topic had before.
+    before : Evaluation, TopEvaluation or None
+        What was measured before; `tagger.evaluation` is what is measured now.
+    """
 
     tagger: Tagger
-    folder: Path  # where it was written
-    added: tuple[str, ...]  # the ids of documents
+    folder: Path
+    added: tuple[str, ...]
     corrected: tuple[str, ...]
     unlearnt: tuple[str, ...]
-    sizes_before: dict[str, int]  # training documents of each topic
-    before: Evaluation | TopEvaluation | None  # of the old model; `tagger.evaluation` is that of the new one
+    sizes_before: dict[str, int]
+    before: Evaluation | TopEvaluation | None
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per topic of the old or new model: number of training documents, average precision and F1."""
@@ -92,7 +104,7 @@ def learn(
         Folder of a model that was trained with ``keep="counts"``.
     documents : Corpus, or iterable of Document or dict
         A dict is read as in `Corpus.from_records`, and must have an id.
-    unlearn : iterable of str
+    unlearn : str or iterable of str
         The ids of documents to remove. Nothing of them is left in the folder, nor is the copy kept that would undo the
         step before.
     out : path, optional
@@ -147,10 +159,12 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : path
+        The model's folder.
 
     Returns
     -------
     Path
+        The same folder.
 
     Raises
     ------

@@ -67,24 +67,29 @@ def train(
     Parameters
     ----------
     corpus : Corpus
-        With no topic it is a TextcatError.
     recipe : Recipe, optional
         By default that of the command line: `short` for texts of less than 300 characters on average, `subjects` from
-        1,000 topics on, otherwise `best`. One that cannot be followed is a TextcatError.
+        1,000 topics on, otherwise `best`.
     n_jobs : int, optional
-        Blocks of topics trained at the same time; the result is the same to the bit.
+        Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
     store : path, optional
-        Folder to keep rows in, in place of memory; the result is the same to the bit.
-    keep : {"none", "documents", "texts"}, optional
-        Let the tagger have the training documents that its weights are sums of, to explain topics by: their ids, titles
-        and rows, or their texts, too. With a shortlist none can be kept. By default documents are if there are 20,000
-        at most, and neither a shortlist nor a store. With "counts" beside one of these ("texts,counts"), or alone, the
-        tagger also has the counts of the terms of all documents, by which `textcat.learn` trains it on.
+        Folder to keep rows in, instead of in memory. The result is the same to the bit.
+    keep : {"none", "documents", "texts", "counts", "documents,counts", "texts,counts"}, optional
+        What the tagger keeps of the training documents that its weights are sums of, to explain topics by:
+        "documents", their ids, titles and rows; "texts", their texts, too. The default is "documents" for up to 20,000
+        training documents, if there is neither a shortlist nor a store, and otherwise "none"; with a shortlist neither
+        can be kept. "counts" also keeps the counts of the terms of all documents, which `textcat.learn` needs.
     stages : Stages, optional
+        Times the work, and draws its progress.
 
     Returns
     -------
     Tagger
+
+    Raises
+    ------
+    TextcatError
+        If the corpus has no topic, or the recipe cannot be followed.
     """
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
