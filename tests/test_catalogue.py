@@ -234,7 +234,8 @@ def test_what_draws_progress_is_told_how_many_bytes_of_the_files_have_been_read(
     size = 300 * 14 if name == "mine" else Path(name).stat().st_size
     shown = []
     open_corpus(name, progress=SimpleNamespace(show=lambda completed, total: shown.append((completed, total))))
-    assert shown == sorted(set(shown)) and shown[-1] == (size, size)
+    assert shown == sorted(set(shown))
+    assert shown[-1] == (size, size)
     assert {total for _, total in shown} == {size}
     assert len(shown) in range(1 if name == "mine.tar.gz" else 3, 102)
 

@@ -869,6 +869,39 @@ def test_a_full_disk_ends_in_a_sentence(model):
     assert (ended.returncode, ended.stderr) == (1, "textcat: No space left on device.\n")
 
 
+def test_a_model_is_measured_on_a_file_of_test_documents_alone_which_nothing_trains_on(run, model):
+    documents = textcat.open_corpus("newswire").test
+    lines = [json.dumps({"id": each.id, "zones": each.zones, "topics": each.topics}) for each in documents]
+    Path("test.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert json.loads(run("evaluate", model, "test.jsonl", "--json").out) == json.loads(
+        run("evaluate", model, "--json").out
+    )
+    assert json.loads(run("corpora", "show", "test.jsonl", "--json").out)["test"] == len(documents)
+    assert "no topic with a training document" in run.refuses("train", "test.jsonl")
+    Path("test.jsonl").rename("some.jsonl")
+    assert "--test-size" in run.refuses("evaluate", model, "some.jsonl")
+    assert "--test-size" in run.refuses("report", model, "some.jsonl")
+
+
+def test_of_a_model_without_test_documents_no_intervals_are_made_and_the_remedy_is_told(run, own):
+    run("train", own, "--out", "m", "--recipe", "paum")
+    for command in (["evaluate", "m", "--bootstrap", "100"], ["compare", "m", "m"]):
+        assert "measure on a corpus that has test documents" in run.refuses(*command)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["report", "{model}", "--out", "own"], "own is a folder: name a file to write."),
+        (["tune", "newswire", "--out", "file"], "file is a file: name a folder for the results."),
+        (["train", "newswire", "--set", "learner.eta=inf"], "Recipe best: The 'eta' parameter of PAUM must be"),
+    ],
+)
+def test_what_cannot_be_written_or_followed_is_told_by_the_name_that_was_given(run, model, own, command, told):
+    Path("file").touch()
+    assert run.refuses(*(part.format(model=model) for part in command)).startswith(told)
+
+
 def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

@@ -67,6 +67,8 @@ def test_an_unknown_rule_and_an_empty_training_part_are_told():
         Corpus.from_documents("c", [document("a")], "all")
     with pytest.raises(TextcatError, match="Corpus c has no training document"):
         Corpus.from_documents("c", [document("a", "test")])
+    with pytest.raises(TextcatError, match="has the split 'dev': it must be one of train, test, unused"):
+        Corpus.from_documents("c", [document("a"), document("a", "dev")])
 
 
 def test_topic_counts_count_documents():

@@ -346,7 +346,7 @@ class Corpus:
         without_topic = {part: sum(not d.topics for d in documents) for part, documents in parts.items()}
         counts = [topic_counts(part) for part in (self.train, self.test)]
         train, test = np.array([[count[topic] for topic in self.topics] for count in counts], dtype=np.int64)
-        return _Statistics(sizes, without_topic, self.topics, train, test, train / len(self.train))
+        return _Statistics(sizes, without_topic, self.topics, train, test, train / max(len(self.train), 1))
 
 
 def topic_counts(documents: Iterable[Document]) -> Counter[str]:

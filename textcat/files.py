@@ -125,6 +125,8 @@ def _write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -
     feed on every system.
     """
     path = Path(path)
+    if path.is_dir():
+        raise TextcatError(f"{path} is a folder: name a file to write.")
     direct = path.exists() and not path.is_file()
     # The file a symbolic link points to is replaced, the link stays.
     path = path if direct else path.resolve()

@@ -50,8 +50,8 @@ class _Topics:
     descriptions : int
         How many times each topic's description is a positive example of it; 0: never.
     shortlist : int
-        For thousands of topics: rank for a document only the so many whose centroids are nearest to it. A topic is then
-        trained on the documents that it is listed for alone. 0: rank all topics, and train them on all documents.
+        For thousands of topics: rank only this many topics for a document, those with the nearest centroids. A topic is
+        then trained only on the documents that it is listed for. 0: rank all topics, and train them on all documents.
     """
 
     descriptions: int = 0
@@ -71,12 +71,12 @@ class _Tags:
     Parameters
     ----------
     strategy : str
-        One of `textcat.evaluation.thresholds.STRATEGIES`. "zero" alone needs no cross-validation, and gives no
-        probabilities. With "single" each document gets exactly one topic, that of the highest probability.
+        One of `textcat.evaluation.thresholds.STRATEGIES`. Only "zero" needs no cross-validation, and it gives no
+        probabilities. With "single" each document gets exactly one topic, the one with the highest probability.
     probability : float
-        With "probability": a document gets a topic if it has it with more than this probability.
+        With "probability": a document gets a topic if its probability is above this one.
     folds : int
-        Of the cross-validation that gives the scores of documents that were not trained on.
+        Folds of the cross-validation by which training documents are scored, to choose thresholds and probabilities.
     """
 
     strategy: str = "zero"
@@ -184,11 +184,11 @@ class Recipe:
                 recipe = recipe.changed(value)
             else:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
+        if pairs:  # what cannot be followed is refused now
+            recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
         for place in ("many", "short"):
             if (other := getattr(recipe, place)) is not None:
                 recipe = replace(recipe, **{place: other.with_settings(assignments)})
-        if pairs:  # what cannot be followed is refused now
-            recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
         return recipe
 
     def fields(self) -> list[_RecipeField]:
@@ -254,7 +254,7 @@ class Recipe:
             return self.many, f"{len(corpus.topics):,} topics"
         sample = corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)]
         length = sum(len(text) for document in sample for text in document.zones.values()) / max(len(sample), 1)
-        if self.short is not None and length < SHORT_TEXT:
+        if self.short is not None and sample and length < SHORT_TEXT:
             return self.short, f"texts of {length:.0f} characters on average"
         return self, ""
 

@@ -143,7 +143,8 @@ def open_corpus(
     Returns
     -------
     Corpus
-        Its documents are in the order of their files' names, however they are packed.
+        Its documents are in the order of their files' names, however they are packed. If all of them are for test, it
+        has no topics: a model can be evaluated on it, but not trained.
 
     Raises
     ------
@@ -289,6 +290,9 @@ def _open(
     documents = _read_documents([data], card.settings(settings), wanted, contents.open, as_read, progress)
     contents.read_beside()
     contents.check_complete()
+    parts = {document.split or "train" for document in documents}
+    if "test" in parts and "train" not in parts:  # a model can be measured on them; what trains refuses them
+        return Corpus(card.name, [], [document for document in documents if document.split == "test"], ())
     vocabulary, names = vocabulary or contents.vocabulary, {}
     if vocabulary is not None:
         names = vocabulary.of({topic for document in documents for topic in document.topics})

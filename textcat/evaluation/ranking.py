@@ -17,6 +17,10 @@ from numpy.typing import ArrayLike
 from textcat.errors import TextcatError, _did_you_mean
 from textcat.evaluation import metrics
 
+NOT_KEPT = (
+    "Only the figures of this evaluation were kept, and resampling needs the scores: "
+    "measure on a corpus that has test documents."
+)
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)
 _SIZES = re.compile(r"([0-9]+)-([0-9]*)")

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import _checked, _columns, _Decisions, _Places
-from textcat.evaluation.ranking import Band, Evaluation
+from textcat.evaluation.ranking import NOT_KEPT, Band, Evaluation
 
 MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
 
@@ -35,7 +35,7 @@ def _resampled(evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0) -
     macro-averages there; they are nan where no topic of the band has a positive.
     """
     if evaluation.scores is None or evaluation.threshold is None or evaluation.band_topics is None:
-        raise TextcatError("Only the figures of this evaluation were kept, and resampling needs the scores.")
+        raise TextcatError(NOT_KEPT)
     positives, values = _checked(evaluation.relevant, evaluation.scores)
     given = sparse.csc_array(values > evaluation.threshold)
     counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Band, _bands
+from textcat.evaluation.ranking import NOT_KEPT, Band, _bands
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
@@ -331,7 +331,7 @@ def _resampled(evaluation: TopEvaluation, n_resamples: int, seed: int) -> NDArra
     from textcat.evaluation.significance import _draws
 
     if evaluation.values is None:
-        raise TextcatError("Only the figures of this evaluation were kept, and resampling needs those of documents.")
+        raise TextcatError(NOT_KEPT)
     known = ~np.isnan(evaluation.values)
     values, blocks = np.where(known, evaluation.values, 0.0), []
     for drawn in _draws(evaluation.test_documents, n_resamples, seed):

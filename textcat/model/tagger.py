@@ -524,7 +524,8 @@ class Tagger:
         kept = self.evaluation
         if kept is None or not self._was_trained_on(corpus):
             raise TextcatError(
-                f"Corpus {corpus.name} has no test documents to evaluate on; give it a split in its card."
+                f"Corpus {corpus.name} has no test documents to evaluate on: give documents the split 'test', call "
+                "their file test.jsonl or the like, or set some aside (--test-size, Corpus.split)."
             )
         names = [row.band for row in kept.bands]
         if spec is not None and [spec] != names and [*spec] != names:

@@ -171,7 +171,8 @@ def _measured(
     elif scored is None:
         raise TextcatError(
             f"Corpus {corpus.name} has no test documents, and its training documents are scored by cross-validation "
-            "only for a model that was trained on them, without a shortlist: give it a split in its card."
+            "only for a model that was trained on them, without a shortlist: give some the split 'test', or set some "
+            "aside (--test-size, Corpus.split)."
         )
     else:
         documents, calibration = list(scored.documents), scored.calibration

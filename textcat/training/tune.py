@@ -204,6 +204,8 @@ def _study(
             f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'judged'), and "
             "recipes are compared on documents that were judged for all: leave the field out, or such documents."
         )
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise TextcatError(f"{folder} is a file: name a folder for the results.")
     space = None if space_file is None else _read_space(space_file)
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")
