@@ -5,10 +5,10 @@
 ValueError says so if the shapes differ or a score is nan. Three rules hold everywhere in this module:
 
 * *Retrieved* at a threshold θ is what has ``score > θ``.
-* A positive is reached with θ just below its own score, so what has equal scores is retrieved together. Measures that
-  look at ranks take the mean over all orders of what has equal scores.
-* A topic without a positive has no recall and no average precision: it gets ``nan`` in an array and is left out of
-  every macro-average, which says how many it left out. So has a document without a topic.
+* A positive is reached with θ just below its own score, so documents with equal scores are retrieved together. Measures
+  that look at ranks take the mean over all orders of documents with equal scores.
+* A topic without a positive has no recall and no average precision: it is ``nan`` in an array and is left out of every
+  macro-average, which says how many it left out. The same holds for a document without a topic.
 """
 
 import math

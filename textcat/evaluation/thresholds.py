@@ -1,11 +1,10 @@
 """Scores of documents that were not trained on, and their labels → thresholds, and probabilities, per topic.
 
 Everywhere, a document gets a topic if ``score > threshold``, and a threshold lies in the middle between the lowest
-score that is to pass and the next lower one. Scores have to be those that new documents would get: out-of-fold scores.
-The strategies bear the names that Yang ("A study on thresholding strategies for text categorization", SIGIR 2001) gave
-them. A topic without a positive in the sample gets the threshold +inf. Thresholds have the type of the scores, and `Y`
-and `scores` are those of `textcat.evaluation.metrics`, but that a document whose score for a topic is nan is not in the
-topic's sample.
+score that is to pass and the next lower one. Scores must be like those of new documents: out-of-fold scores. The
+strategies have the names of Yang ("A study on thresholding strategies for text categorization", SIGIR 2001). A topic
+without a positive in the sample gets the threshold +inf. Thresholds have the type of the scores. `Y` and `scores` are
+as in `textcat.evaluation.metrics`, except that a document whose score for a topic is nan is not in the topic's sample.
 """
 
 import math
@@ -115,11 +114,11 @@ class Calibration:
         return expit(np.asarray(scores, np.float64) * self.a + self.b)
 
     def of_topics(self, topics: NDArray[Any]) -> "Calibration":
-        """Return the curves of some topics, given by their places."""
+        """Return the curves of some topics, given by their positions in `a` and `b`."""
         return Calibration(self.a[topics], self.b[topics])
 
     def threshold(self, probability: float) -> NDArray[np.float64]:
-        """Return the score of that probability per topic: +-inf where the curve is flat, and never or always above."""
+        """Return the score with that probability per topic; where the curve is flat, inf if it is below, else -inf."""
         wanted = _logit(probability) - self.b
         flat = np.where(wanted < 0, -np.inf, np.inf)
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)
@@ -129,7 +128,7 @@ class Calibration:
         """Fit Platt's sigmoids, those of rare topics shrunk towards one that all topics share.
 
         A topic's own curve has the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt 1999). The
-        shared one, ``logit P = A·z + B + _logit(prior)``, is fitted to all topics together, over scores z that have
+        shared one, ``logit P = A·z + B + logit(prior)``, is fitted to all topics together, over scores z that have
         mean 0 and deviation 1 in each topic; ``prior = (n_pos + 1/2) / (n + 1)``, since the same z means less where
         positives are rarer. A topic takes ``n_pos / (n_pos + shrinkage)`` of a and b from its own curve and the rest
         from the shared one, and it counts in the shared one by the part that it takes from it. So a topic without a

@@ -12,8 +12,8 @@ t    number of updates so far
 R    square root of the largest q
 ===  =====================================================================================
 
-A rule is a class below and two small functions beside it: the threshold, and the step. That is the one place for its formula;
-the compiled loops, with weights or with kernels, ask for nothing else. `RULES` names every member. Rules are not estimators:
+A rule is a class below and two small functions, its threshold and its step. Its formula stands nowhere else: the compiled
+loops, with weights or with kernels, call these functions. `RULES` has all rules by name. Rules are not estimators:
 `textcat.PAUM` is a classifier that trains by the rule `textcat.rules.PAUM`.
 """
 

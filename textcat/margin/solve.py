@@ -67,8 +67,8 @@ def solve(
         Also measure the margins that were reached and their certificate, by a last pass over the rows. It needs the
         weights, at least as `textcat.margin.problems.PackedWeights.of` keeps them.
     progress : callable, optional
-        Called with 1 whenever a problem is finished, from the thread that finished it; where processes do the work,
-        once at the end with the number of problems; where a cluster does it, with those of a block that is finished.
+        Called with 1 whenever a problem is finished, from the thread that finished it; if processes do the work, called
+        once at the end with the number of problems; with a cluster, with the number in each block that is finished.
     lanes : int from 1 to 16
         Number of problems side by side in a block; with a kernel they are solved one after another.
     out : ndarray of shape (n_problems, n_features), optional
