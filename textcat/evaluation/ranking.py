@@ -313,7 +313,7 @@ def evaluate(
 
 
 def one_topic(scores: ArrayLike) -> np.ndarray:
-    """Return thresholds, of the scores' shape, that only the highest score of each document passes, or the first of equals."""
+    """Return thresholds, of the scores' shape, by which each document gets the topic of its highest score."""
     values = np.asarray(scores)
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 
