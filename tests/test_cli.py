@@ -876,7 +876,7 @@ def test_a_model_is_measured_on_a_file_of_test_documents_alone_which_nothing_tra
     assert json.loads(run("evaluate", model, "test.jsonl", "--json").out) == json.loads(
         run("evaluate", model, "--json").out
     )
-    assert json.loads(run("corpora", "show", "test.jsonl", "--json").out)["test"] == len(documents)
+    assert json.loads(run("corpora", "show", "test.jsonl", "--json").out)["documents"]["test"] == len(documents)
     assert "no topic with a training document" in run.refuses("train", "test.jsonl")
     Path("test.jsonl").rename("some.jsonl")
     assert "--test-size" in run.refuses("evaluate", model, "some.jsonl")
