@@ -268,7 +268,7 @@ def test_without_test_documents_those_of_training_are_shown_by_cross_validation(
     assert data_of(path)["documents"] == 36
     kept = _train_and_evaluate(corpus, textcat.read_recipe("paum")).evaluation
     assert [topic["ap"] for topic in data_of(path)["topics"]] == [row.average_precision for row in kept.topics]
-    with pytest.raises(TextcatError, match=r"letters has no test documents, .*: give it a split"):
+    with pytest.raises(TextcatError, match=r"letters has no test documents, .*: give some the split .test."):
         write_report(tmp_path / "r.html", tagger, corpus, folds=0)
 
 
