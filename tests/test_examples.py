@@ -48,6 +48,15 @@ def test_each_description_is_a_positive_of_its_topic_and_nothing_to_the_others(c
     assert left_out[3:].toarray().tolist() == np.tile(1 - own, (copies, 1)).tolist()
 
 
+def test_rows_are_counted_as_they_are_written_to_a_store(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("textcat.training.examples._BATCH", 2)
+    recipe, counted = Recipe("plain", topics={"descriptions": 1}), []
+    counts = _CountedCorpus(corpus, recipe)
+    rows = counts.examples(counts.fit(recipe.make_features()), store=tmp_path / "rows", advance=counted.append).rows
+    assert counted == [2, 2, 2, 1]
+    assert len(rows) == 7
+
+
 def test_without_descriptions_nothing_changes(corpus):
     features, (rows, labels, left_out) = examples(corpus, 0)
     assert rows.shape[0] == 3

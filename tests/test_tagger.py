@@ -265,6 +265,14 @@ def test_what_cannot_be_learnt_from_is_told_of(corpus):
         textcat.Tagger.fit(corpus, recipe).evaluate(textcat.Corpus("untested", corpus.train, [], corpus.topics))
 
 
+def test_documents_are_counted_as_they_are_scored_for_many_topics(corpus, tagger, monkeypatch):
+    monkeypatch.setattr("textcat.model.tagger._CELLS", 100 * len(tagger.topics))
+    rows, counted = tagger.features.transform(corpus.test), []
+    blocks = list(tagger._row_scores(rows, counted.append))
+    assert counted == [100, 100, 100, 50]
+    assert np.array_equal(np.concatenate(blocks), tagger.scores(corpus.test))
+
+
 def test_a_topic_that_every_document_has_can_be_trained():
     documents = [textcat.Document(str(k), {"body": f"rain {word}"}, ("weather",)) for k, word in enumerate("abc")]
     tagger = textcat.Tagger.fit(textcat.Corpus.from_documents("rainy", documents), textcat.Recipe("plain"))
