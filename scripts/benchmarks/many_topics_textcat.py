@@ -157,7 +157,7 @@ class _Steps:
                 if is_main and name in ("_centroids", "rows_by_topic", "_weigh") and step == name:
                     self.seconds["merge"] -= seconds
                 if step == "_train_block":
-                    block, lengths = arguments[2], np.diff(arguments[3].indptr)
+                    block, lengths = arguments[-2], np.diff(arguments[-1].indptr)
                     of_topics = [np.concatenate(each[:2]) for each in block]
                     self.counts["pairs"] += sum(map(len, of_topics))
                     self.counts["entries of pairs"] += sum(int(lengths[of_topic].sum()) for of_topic in of_topics)
