@@ -301,6 +301,10 @@ class Corpus:
             for topic, text in zip(self.topics, texts, strict=True)
         ]
 
+    def _sample(self, n: int) -> list[Document]:
+        """Return fewer than 2n training documents, at equal distances: all of them, if there are so few."""
+        return self.train[:: max(1, len(self.train) // n)]
+
     def labels(self, documents: Sequence[Document]) -> "sparse.csc_matrix":
         """Return a csc_matrix of int8 and shape (n_documents, n_topics): 1 where a document belongs to a topic.
 

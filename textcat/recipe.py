@@ -252,11 +252,11 @@ class Recipe:
         """Return `many` for 1,000 topics or more, else `short` for short texts, else the recipe itself; and why."""
         if self.many is not None and len(corpus.topics) >= MANY_TOPICS:
             return self.many, f"{len(corpus.topics):,} topics"
-        sample = corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)]
-        length = sum(len(text) for document in sample for text in document.zones.values()) / max(len(sample), 1)
-        if self.short is not None and sample and length < SHORT_TEXT:
-            return self.short, f"texts of {length:.0f} characters on average"
-        return self, ""
+        sample = corpus._sample(_N_SAMPLED)
+        if self.short is None or not sample:
+            return self, ""
+        length = sum(len(text) for document in sample for text in document.zones.values()) / len(sample)
+        return (self.short, f"texts of {length:.0f} characters on average") if length < SHORT_TEXT else (self, "")
 
     @property
     def shortlist(self) -> int:

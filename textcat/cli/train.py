@@ -36,8 +36,6 @@ def _changed_recipe(
     ] = None,
 ) -> "Recipe":
     """Return a recipe with the changes that options ask for."""
-    from dataclasses import replace
-
     from textcat.recipe import default_recipe, read_recipe
 
     chosen = default_recipe() if recipe is None else read_recipe(recipe)

@@ -343,9 +343,11 @@ def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
 def _warn_of_similar_topics(new: set[str], known: set[str]) -> None:
     from difflib import get_close_matches
 
+    names = sorted(known)
     for topic in sorted(new):
-        near = get_close_matches(topic, sorted(known), n=1, cutoff=0.8)
-        if near and not re.search(r"\d", topic):  # c21 is no misspelling of c22
+        if re.search(r"\d", topic):  # c21 is no misspelling of c22
+            continue
+        if near := get_close_matches(topic, names, n=1, cutoff=0.8):
             log.warning(
                 "The new topic %r is spelt almost like the known topic %r: if it is misspelt, learn its documents "
                 "again with the right name.",

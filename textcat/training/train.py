@@ -192,7 +192,7 @@ def _train(
     keep, learns_on = _kept(corpus, recipe, keep, store)
     # Now, as there may be no texts later on.
     named, without = _named(corpus, recipe, keep), _without_texts(corpus, keep) if learns_on else None
-    _warn_if_unsegmented(corpus.train[:: max(1, len(corpus.train) // _N_SAMPLED)], recipe)
+    _warn_if_unsegmented(corpus._sample(_N_SAMPLED), recipe)
     stages = stages or Stages()
     release_memory()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
