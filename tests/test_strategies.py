@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from textcat.errors import TextcatError
-from textcat.teaching.strategies import choose
+from textcat.teaching.query import choose
 
 SCORES = np.array([0.5, -0.1, 2, 2, -3, 0.2], np.float32)
 OPEN = np.array([True, True, False, True, True, True])

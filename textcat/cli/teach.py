@@ -191,8 +191,8 @@ def _opened(
     embeddings: bool = False,
 ) -> "Iterator[Session]":
     """Open the session, or start it: read the archive first, or resume reading it, also if the pool was removed."""
-    from textcat.teaching._index import INDEX, PoolError
     from textcat.teaching.journal import is_session
+    from textcat.teaching.pool.index import INDEX, PoolError
     from textcat.teaching.session import Session
 
     begun, named = is_session(folder), [str(folder)] == [str(Path(each)) for each in inputs]

@@ -22,9 +22,9 @@ from textcat.teaching.journal import SessionJournal
 from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES, Agreement, Judgement, Judgements, TopicState
 from textcat.teaching.pool import Pool, open_pool
 from textcat.teaching.progress import Progress, history_of, progress_of
+from textcat.teaching.query import STRATEGIES, choose
 from textcat.teaching.ranker import Examples, Ranker, RankerSettings, Weights
 from textcat.teaching.stopping import DEFAULT_RULE, Estimate, History, estimate
-from textcat.teaching.strategies import STRATEGIES, choose
 
 if TYPE_CHECKING:
     from textcat.model.explain import Explanation
@@ -272,7 +272,7 @@ class Session:
         model : (tagger or its folder, topic), optional
             Start with a model's weights for a topic, matched to the pool's terms by name.
         strategy : str
-            One of `textcat.teaching.strategies.STRATEGIES`: which documents are asked about.
+            One of `textcat.teaching.query.STRATEGIES`: which documents are asked about.
         random : float
             The share of questions that are drawn at random; some estimates of recall need them.
         person : str

@@ -29,9 +29,9 @@ from textcat.settings import parse_value
 from textcat.teaching import measures, stopping
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool
+from textcat.teaching.query import choose
 from textcat.teaching.ranker import Examples, Ranker, RankerSettings
 from textcat.teaching.session import name_in_words
-from textcat.teaching.strategies import choose
 
 STARTS = ("example", "description", "random")
 STEPS = "1:100,5:500,10"

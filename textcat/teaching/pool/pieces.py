@@ -24,7 +24,7 @@ from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import SHARED_SPACE, TermColumns, TextParts, ZoneTexts
 from textcat.progress import Advance
 from textcat.recipe import Recipe
-from textcat.teaching._duplicates import distinct_terms
+from textcat.teaching.pool._duplicates import distinct_terms
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf  # which needs scikit-learn, and that takes long to be imported

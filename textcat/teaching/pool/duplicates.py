@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from textcat.features.vectorizer import Rows
-from textcat.teaching._duplicates import leaders
+from textcat.teaching.pool._duplicates import leaders
 
 
 def near_duplicates(

@@ -22,10 +22,10 @@ from textcat.features.zones import Documents
 from textcat.folders import FolderFormat, sha256_of_file
 from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe
-from textcat.teaching._archive import PIECES, Archive, Shard
-from textcat.teaching._duplicates import distinct_terms
-from textcat.teaching._pieces import Pieces, for_many
-from textcat.teaching.duplicates import near_duplicates
+from textcat.teaching.pool._duplicates import distinct_terms
+from textcat.teaching.pool.duplicates import near_duplicates
+from textcat.teaching.pool.pieces import Pieces, for_many
+from textcat.teaching.pool.texts import PIECES, Archive, Shard
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf  # which needs scikit-learn, and that takes long to be imported
@@ -101,6 +101,19 @@ class Strings(Sequence[str]):
             yield data[start:end].decode()
             start = end
 
+    def index(self, value: str, start: int = 0, stop: int | None = None) -> int:
+        """Return the position of the first string that equals a value; raise ValueError if none does.
+
+        Strings of the same length are compared byte by byte, from the last, as ids differ most in their last bytes.
+        """
+        data, ends, wanted = np.asarray(self._data), np.asarray(self._ends), value.encode("utf-8", "surrogatepass")
+        positions = np.flatnonzero(np.diff(ends, prepend=0) == len(wanted))
+        for k in range(1, len(wanted) + 1):
+            positions = positions[data[ends[positions] - k] == wanted[-k]]
+        if not len(positions):
+            raise ValueError(f"{value!r} is not in the list")
+        return int(positions[0])
+
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
     """Return the recipe for a number of documents: for many, one with only words that at least two of them have."""
@@ -151,7 +164,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
             if isinstance(error, TextcatError):
                 raise
             log.warning("Terms are counted again, because their saved counts are damaged (%s)", error)
-    features, groups, lines, id_sizes, id_bytes = made or _from_texts(archive, recipe, stages)
+    features, groups, lines, id_sizes, id_bytes = made or from_texts(archive, recipe, stages)
     arrays: dict[str, NDArray[Any]] = {
         "idf": features.idf_,
         "ends": np.cumsum(lines, dtype=np.int64),
@@ -176,7 +189,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         FORMAT.write_manifest(sibling, entries)
 
 
-def _from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
+def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """Make rows of all texts in memory."""
     lines: list[int] = []
     ids: list[bytes] = []
