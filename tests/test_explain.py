@@ -44,7 +44,7 @@ def corpus():
     return textcat.open_corpus("newswire")
 
 
-@pytest.fixture(scope="module", params=["best", "best-chars", "paum"])
+@pytest.fixture(scope="module", params=["default", "chars", "paum"])
 def tagger(request, corpus):
     return textcat.train(corpus, textcat.read_recipe(request.param))
 
@@ -104,13 +104,13 @@ def masked(tagger, text, words):
     return text
 
 
-@pytest.mark.parametrize("recipe", ["best", "best-chars", "paum", "single", "hashed"])
+@pytest.mark.parametrize("recipe", ["default", "chars", "paum", "single", "hashed"])
 def test_without_these_words_the_tag_falls_and_of_smaller_sets_none_does_it(corpus, recipe):
     settings = {
         "single": ["tags.strategy=single"],
         "hashed": ["features.hash_bits=8", "features.min_df=1"],
     }
-    base = textcat.read_recipe({"single": "paum", "hashed": "best"}.get(recipe, recipe))
+    base = textcat.read_recipe({"single": "paum", "hashed": "default"}.get(recipe, recipe))
     tagger = textcat.train(corpus, base.with_settings(settings.get(recipe, [])))
     n_least = 0
     for document in corpus.test[:6]:
@@ -129,7 +129,7 @@ def test_without_these_words_the_tag_falls_and_of_smaller_sets_none_does_it(corp
                 if len(terms) ** size < 3000:
                     assert all(stays(set(words)) for words in combinations(sorted(terms), size))
                     n_least += 1
-    assert recipe == "hashed" or n_least or recipe == "best-chars"
+    assert recipe == "hashed" or n_least or recipe == "chars"
 
 
 def test_what_has_no_tag_has_nothing_to_fall(tagger):
@@ -201,7 +201,7 @@ def test_spans_of_columns_by_hash_and_of_zones_apart_give_the_column(odd_tagger,
 
 @pytest.fixture(scope="module", params=["hashed", "apart", "neither"])
 def odd_tagger(request, corpus):
-    base = textcat.read_recipe("best")
+    base = textcat.read_recipe("default")
     settings = {
         "hashed": ["features.hash_bits=12", "features.min_df=1", "features.ngrams=3", 'features.apart=["title"]'],
         "apart": ["features.apart=true", "features.chars=3"],
@@ -248,7 +248,7 @@ def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
 
 
 @pytest.mark.parametrize("keep", ["documents", "texts"])
-@pytest.mark.parametrize("recipe", ["best", "paum"])
+@pytest.mark.parametrize("recipe", ["default", "paum"])
 def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, keep, tmp_path):
     settings = textcat.read_recipe(recipe)
     plain = textcat.train(corpus, settings, keep="none")
@@ -296,8 +296,8 @@ def test_the_command_keeps_training_documents_and_names_them(run, newswire_model
     assert told.startswith(
         "Of training documents 'everything' cannot be kept: choose one of none, documents, texts, and"
     )
-    told = run.refuses("train", "newswire", "--recipe", "subjects", "--keep", "texts", "--out", "other")
-    assert told.startswith("Recipe subjects has a shortlist")
+    told = run.refuses("train", "newswire", "--recipe", "many-topics", "--keep", "texts", "--out", "other")
+    assert told.startswith("Recipe many-topics has a shortlist")
 
 
 def test_without_a_word_few_documents_are_kept_and_their_texts_are_not(corpus, monkeypatch, tmp_path):
@@ -309,7 +309,7 @@ def test_without_a_word_few_documents_are_kept_and_their_texts_are_not(corpus, m
     assert {title for name, title in zip(kept.ids, kept.titles, strict=True) if "description" not in name} == {""}
     assert any(textcat.train(small, recipe, keep="texts").kept.titles)
     assert textcat.train(small, recipe, store=tmp_path / "rows").kept is None
-    assert textcat.train(small, textcat.read_recipe("subjects")).kept is None
+    assert textcat.train(small, textcat.read_recipe("many-topics")).kept is None
     monkeypatch.setattr("textcat.training.train._N_KEPT", 39)
     assert textcat.train(small, recipe).kept is None
 

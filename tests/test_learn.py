@@ -339,7 +339,7 @@ def test_learning_by_several_jobs_gives_the_same(model):
 
 
 def test_a_model_with_a_shortlist_learns_on(tmp_path):
-    recipe = replace(textcat.read_recipe("subjects"), topics={"descriptions": 1, "shortlist": 2})
+    recipe = replace(textcat.read_recipe("many-topics"), topics={"descriptions": 1, "shortlist": 2})
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(24)]
     new = [document("n1", "dogwood"), document("n2", "ash")]
     train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep="none,counts")
@@ -519,7 +519,7 @@ def test_the_command_learns_unlearns_and_undoes(run):
     new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), Document("d1", {}, ("cedar",))]
     written("old.jsonl", old)
     written("new.jsonl", new)
-    options = "--recipe", "best", "--keep", "counts", "--band", "ALL", "--out"
+    options = "--recipe", "default", "--keep", "counts", "--band", "ALL", "--out"
     assert run("train", "old.jsonl", *options, "model").code == 0
     before = bytes_of("model")
     printed = run("learn", "model", "new.jsonl", "--unlearn", "d3,d4", "--out", "other").out

@@ -280,7 +280,7 @@ def test_models_of_other_topics_are_refused(tmp_path):
 
 def test_a_report_of_two_models_counts_what_became_right_and_wrong(model, tmp_path):
     tagger, corpus = model
-    other = textcat.train(corpus, textcat.read_recipe("best"))
+    other = textcat.train(corpus, textcat.read_recipe("default"))
     path = write_report(tmp_path / "r.html", tagger, corpus, before=other, names=("old", "new"), resamples=0)
     changes = data_of(path)["changes"]
     labels = tagger.relevant(corpus).toarray() > 0
@@ -304,7 +304,7 @@ def test_where_each_document_gets_one_topic_no_threshold_is_the_models(tmp_path)
 @pytest.mark.long
 def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters_archive, tmp_path):
     corpus = textcat.open_corpus("reuters21578", corpus_dir=reuters_archive.parent)
-    path = write_report(tmp_path / "r.html", textcat.train(corpus, textcat.read_recipe("best")), corpus)
+    path = write_report(tmp_path / "r.html", textcat.train(corpus, textcat.read_recipe("default")), corpus)
     data = data_of(path)
     assert (len(data["topics"]), data["documents"]) == (90, 3299)
     assert path.stat().st_size < 700_000

@@ -305,7 +305,7 @@ def test_learners_on_a_kernel_do_not_take_rows_on_disk(folder):
 # --- the command ---
 
 
-@pytest.mark.parametrize("recipe", ["best", "paum"])  # with descriptions of topics, and without
+@pytest.mark.parametrize("recipe", ["default", "paum"])  # with descriptions of topics, and without
 def test_a_tagger_trained_from_disk_is_the_one_trained_in_memory(tmp_path, recipe):
     corpus, chosen = textcat.open_corpus("newswire"), textcat.read_recipe(recipe)
     in_memory = textcat.Tagger.fit(corpus, chosen)

@@ -51,7 +51,7 @@ def teach(
     session: Annotated[
         Path | None, Option(help="Folder of the session.", show_default="ARCHIVE's name and -session")
     ] = None,
-    recipe: common.RecipeName = "teach",
+    recipe: common.RecipeName = "active-learning",
     strategy: Annotated[
         str,
         Option(

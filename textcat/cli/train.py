@@ -22,7 +22,7 @@ def _changed_recipe(
         str | None,
         Option(
             help="Name of a shipped recipe, or path of a recipe file.",
-            show_default="best; short for short texts, subjects from 1,000 topics on",
+            show_default="default; short-texts for short texts, many-topics from 1,000 topics on",
             autocompletion=common.complete_recipe,
         ),
     ] = None,

@@ -21,7 +21,7 @@ from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Documents
 from textcat.files import FolderFormat, sha256_of_file
 from textcat.progress import Advance, Stages, _counted
-from textcat.recipe import Recipe
+from textcat.recipe import Recipe, stored_recipe
 from textcat.teaching._archive import PIECES, Archive, Shard
 from textcat.teaching._duplicates import distinct_terms
 from textcat.teaching._pieces import Pieces, for_many
@@ -250,7 +250,7 @@ def read_index(folder: Path, *, verify: bool) -> Index:
             data = np.zeros(0, np.uint8)
             if arrays["id_ends"][-1]:
                 data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
-            recipe, terms = Recipe(**manifest["recipe"]), json.loads(opened[_TERMS].read())
+            recipe, terms = stored_recipe(**manifest["recipe"]), json.loads(opened[_TERMS].read())
             shards = [Shard(*shard) for shard in manifest["shards"]]
             for shard in shards:
                 path = folder / shard.name

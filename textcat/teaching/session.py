@@ -16,13 +16,14 @@ from scipy.sparse import vstack
 
 from textcat.documents import Document
 from textcat.errors import TextcatError, _did_you_mean
+from textcat.recipe import RankerSettings
 from textcat.teaching import export, prior
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES, Agreement, Judgement, Judgements, TopicState
 from textcat.teaching.pool import Pool, open_pool
 from textcat.teaching.progress import Progress, history_of, progress_of
-from textcat.teaching.ranker import Examples, Ranker, RankerSettings, Weights
+from textcat.teaching.ranker import Examples, Ranker, Weights
 from textcat.teaching.stopping import DEFAULT_RULE, Estimate, History, estimate
 from textcat.teaching.strategies import STRATEGIES, choose
 
@@ -139,7 +140,7 @@ class Session:
             The share of documents that each person is asked about, whatever others have answered; for the rest one
             answer is enough. 1: persons judge independently of each other; 0: they share the work.
         settings : RankerSettings, optional
-            How documents are ranked.
+            How documents are ranked; by default as the pool's recipe says.
 
         Returns
         -------
@@ -161,7 +162,7 @@ class Session:
             "sum": _sum_of(pool),
             "seed": seed,
             "overlap": overlap,
-            "ranker": asdict(settings or RankerSettings()),
+            "ranker": asdict(settings or pool.recipe.make_ranker()),
         }
         journal = SessionJournal.create(place, header)
         return cls._with(pool, journal)

@@ -68,8 +68,8 @@ def train(
     ----------
     corpus : Corpus
     recipe : Recipe, optional
-        By default that of the command line: `short` for texts of less than 300 characters on average, `subjects` from
-        1,000 topics on, otherwise `best`.
+        By default that of the command line: `short-texts` for texts of less than 300 characters on average,
+        `many-topics` from 1,000 topics on, otherwise `default`.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
     store : path, optional

@@ -319,7 +319,7 @@ def _figures(measured: TopEvaluation) -> dict[str, dict[str, float]]:
 def to_toml(recipe: Recipe) -> str:
     """Write a recipe as the file that `read_recipe` reads."""
     lines = [f"title = {json.dumps(recipe.title, ensure_ascii=False)}"]
-    for section in (*_SECTIONS, "tags"):
+    for section in (*_SECTIONS, "ranker", "tags"):
         if settings := getattr(recipe, section):
             lines += ["", f"[{section}]", *(f"{key} = {format_value(value)}" for key, value in settings.items())]
     return "\n".join(lines) + "\n"
