@@ -135,7 +135,7 @@ class TestOfACluster:
                 assert facts_of_listed(X, Y, max_epochs=200) == expected
 
     @pytest.mark.parametrize(
-        "more", [[], SHORTLIST, [*SHORTLIST, "--store", "rows"]], ids=["default", "many-topics", "stored"]
+        "more", [[], SHORTLIST, [*SHORTLIST, "--rows-dir", "rows"]], ids=["default", "many-topics", "stored"]
     )
     def test_the_command_gives_the_same_model(self, more, cluster, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)

@@ -199,12 +199,12 @@ def test_spans_of_columns_by_hash_and_of_zones_apart_give_the_column(odd_tagger,
             assert column in columns_of(features, zone, document.zones[zone][start:end])
 
 
-@pytest.fixture(scope="module", params=["hashed", "apart", "neither"])
+@pytest.fixture(scope="module", params=["hashed", "zone_terms", "neither"])
 def odd_tagger(request, corpus):
     base = textcat.read_recipe("default")
     settings = {
-        "hashed": ["features.hash_bits=12", "features.min_df=1", "features.ngrams=3", 'features.apart=["title"]'],
-        "apart": ["features.apart=true", "features.chars=3"],
+        "hashed": ["features.hash_bits=12", "features.min_df=1", "features.ngrams=3", 'features.zone_terms=["title"]'],
+        "zone_terms": ["features.zone_terms=true", "features.chars=3"],
         "neither": ["tokens.alphanumeric=false", "tokens.lowercase=false", "features.ngrams=3"],
     }
     recipe = base.with_settings([*settings[request.param], "features.idf=smooth", "features.ngram_min_df=1"])
@@ -252,7 +252,7 @@ def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
 def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, keep, tmp_path):
     settings = textcat.read_recipe(recipe)
     plain = textcat.train(corpus, settings, keep="none")
-    kept = textcat.train(corpus, settings, keep=keep, store=tmp_path / "rows" if keep == "texts" else None)
+    kept = textcat.train(corpus, settings, keep=keep, rows_dir=tmp_path / "rows" if keep == "texts" else None)
     assert plain.kept is None
     assert plain.explain("wheat", "wheat").documents == []
     np.testing.assert_array_equal(plain.weights, kept.weights)
@@ -308,7 +308,7 @@ def test_without_a_word_few_documents_are_kept_and_their_texts_are_not(corpus, m
     assert kept.texts is None
     assert {title for name, title in zip(kept.ids, kept.titles, strict=True) if "description" not in name} == {""}
     assert any(textcat.train(small, recipe, keep="texts").kept.titles)
-    assert textcat.train(small, recipe, store=tmp_path / "rows").kept is None
+    assert textcat.train(small, recipe, rows_dir=tmp_path / "rows").kept is None
     assert textcat.train(small, textcat.read_recipe("many-topics")).kept is None
     monkeypatch.setattr("textcat.training.train._N_KEPT", 39)
     assert textcat.train(small, recipe).kept is None

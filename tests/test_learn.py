@@ -29,9 +29,9 @@ WORDS = [f"{one}{two}" for one in ("bark", "leaf", "root", "seed", "twig") for t
 #: Ways to make rows, each of which counts something else.
 FEATURES = (
     {"tokens": {}, "features": {"zones": {"title": 2.0, "body": 1.0}}},
-    {"tokens": {"fold_plurals": True}, "features": {"weighting": "bm25", "ngrams": 2, "min_df": 2}},
-    {"tokens": {}, "features": {"ngrams": 3, "hash_bits": 6, "sublinear_tf": True, "apart": True}},
-    {"tokens": {}, "features": {"chars": 3, "ngrams": 2, "apart": ["title"], "idf": "smooth", "max_features": 60}},
+    {"tokens": {"singularize": True}, "features": {"weighting": "bm25", "ngrams": 2, "min_df": 2}},
+    {"tokens": {}, "features": {"ngrams": 3, "hash_bits": 6, "sublinear_tf": True, "zone_terms": True}},
+    {"tokens": {}, "features": {"chars": 3, "ngrams": 2, "zone_terms": ["title"], "idf": "smooth", "max_features": 60}},
 )
 
 

@@ -119,7 +119,9 @@ def test_a_pool_has_texts_ids_and_places_and_names_what_it_could_not_read(tmp_pa
         pool.document(5)
 
 
-@pytest.mark.parametrize("settings", [[], ["features.chars=3"], ["features.apart=true"], ["features.hash_bits=12"]])
+@pytest.mark.parametrize(
+    "settings", [[], ["features.chars=3"], ["features.zone_terms=true"], ["features.hash_bits=12"]]
+)
 def test_copies_are_found_whatever_the_columns_are(tmp_path, settings):
     recipe = read_recipe("active-learning").with_settings(settings)
     texts = ["Wheat exports rose.", "Gold fell in London.", "Wheat exports rose."]

@@ -98,13 +98,13 @@ def test_settings_are_typed_and_leave_the_recipe_as_it_was():
         [
             "learner.tau_pos=50",
             "features.zones={title=2}",
-            'features.apart=["title"]',
+            'features.zone_terms=["title"]',
             "tokens.lang=de",
             "learner.rho=R",
         ]
     )
     assert changed.learner == {**recipe.learner, "tau_pos": 50, "rho": "R"}
-    assert changed.features == {**recipe.features, "zones": {"title": 2}, "apart": ["title"]}
+    assert changed.features == {**recipe.features, "zones": {"title": 2}, "zone_terms": ["title"]}
     assert changed.tokens == {**recipe.tokens, "lang": "de"}
     assert read_recipe("paum") == recipe
     assert recipe.with_settings([]) == recipe

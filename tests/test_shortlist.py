@@ -214,7 +214,7 @@ MANY_TOPICS = textcat.read_recipe("many-topics").with_settings(["topics.shortlis
 def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one_was_trained_without(
     untested, tagger, tmp_path
 ):
-    trained = _train_and_evaluate(untested, MANY_TOPICS, bands="ALL", n_jobs=3, store=tmp_path / "rows")
+    trained = _train_and_evaluate(untested, MANY_TOPICS, bands="ALL", n_jobs=3, rows_dir=tmp_path / "rows")
     assert (trained.weights != tagger.weights).nnz == 0  # on all documents
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
     part = _hold_out(untested, seed=0)

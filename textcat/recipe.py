@@ -12,6 +12,7 @@ from textcat.errors import TextcatError, _did_you_mean
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.evaluation.top import MANY_TOPICS
 from textcat.files import _has_type, _parse_value, _read_toml, describe_type, shipped
+from textcat.former_names import RECIPES
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -27,14 +28,6 @@ _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
 # the number of jobs, and it has weights to explain itself by, which learners on a kernel have not.
 _NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start", "kernel", "kernel_params", "cache_mb"}
-# What recipes were called before 0.1.0: pools and unfinished runs on disk have these names.
-_FORMER_NAMES = {
-    "best": "default",
-    "best-chars": "chars",
-    "short": "short-texts",
-    "subjects": "many-topics",
-    "teach": "active-learning",
-}
 # Parameters that scikit-learn's tools know by another name than recipes, the command line and `solve` do.
 _NAME_OF = {"random_state": "seed"}
 
@@ -413,17 +406,12 @@ def default_recipe() -> Recipe:
     return replace(read_recipe("default"), many=read_recipe("many-topics"), short=read_recipe("short-texts"))
 
 
-def stored_recipe(name: str, **entries: Any) -> Recipe:
-    """Return a recipe that a pool or a model on disk has, also one with the names of before 0.1.0."""
-    return Recipe(name=_FORMER_NAMES.get(name, name), **entries)
-
-
 def read_recipe(name_or_path: str | Path) -> Recipe:
     """Read a shipped recipe by its name, or a file (``.toml``) by its path; raise a TextcatError if there is none."""
     known = recipes()
     path = known.get(str(name_or_path), Path(name_or_path).expanduser())
-    if str(name_or_path) in _FORMER_NAMES:
-        raise TextcatError(f"No recipe {str(name_or_path)!r}: it is called {_FORMER_NAMES[str(name_or_path)]!r} now.")
+    if str(name_or_path) in RECIPES:
+        raise TextcatError(f"No recipe {str(name_or_path)!r}: it is called {RECIPES[str(name_or_path)]!r} now.")
     if path.suffix != ".toml":
         raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
     entries = _read_toml(path, "recipe")

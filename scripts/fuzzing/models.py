@@ -36,7 +36,7 @@ _TEXTS = (
 _KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"hash_bits": 4, "chars": 3},
-    {"weighting": "bm25", "apart": True, "ngrams": 2, "ngram_min_df": 1},
+    {"weighting": "bm25", "zone_terms": True, "ngrams": 2, "ngram_min_df": 1},
     {},
 )
 _SPARSE = len(_KINDS) - 1  # the one of them whose weights are

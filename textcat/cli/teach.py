@@ -45,7 +45,7 @@ def teach(
         Option(
             "--list",
             metavar="FILE",
-            help="Review labels listed by `report --suspects`; new topics start from --model FOLDER.",
+            help="Review labels listed by `report --label-issues`; new topics start from --model FOLDER.",
         ),
     ] = None,
     session: Annotated[

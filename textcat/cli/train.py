@@ -61,13 +61,15 @@ def train(
     band: common.Bands = None,
     topics: common.PerTopic = False,
     as_json: common.AsJson = False,
-    store: Annotated[Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")] = None,
+    rows_dir: Annotated[
+        Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")
+    ] = None,
     keep: Annotated[
         str | None,
         Option(
             help="What the model keeps of training documents: to explain by none, documents (ids and titles) or texts; "
             "for `textcat learn` counts, alone or after one of these and a comma.",
-            show_default="documents of up to 20,000, none with --store or a shortlist",
+            show_default="documents of up to 20,000, none with --rows-dir or a shortlist",
         ),
     ] = None,
 ) -> None:
@@ -94,7 +96,7 @@ def train(
             recipe,
             bands=band,
             n_jobs=jobs,
-            store=store,
+            rows_dir=rows_dir,
             keep=keep,
             stages=stages,
             keep_texts=False,

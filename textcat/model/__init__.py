@@ -5,6 +5,7 @@ from typing import Any
 
 from textcat.errors import TextcatError
 from textcat.files import MANIFEST, FolderFormat
+from textcat.former_names import todays_recipe
 
 VOCABULARY = "vocabulary.json"
 TOKENIZER = "tokenizer.json"  # a file that models have whose tokens can mostly be found without spaCy
@@ -79,3 +80,4 @@ def _check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> 
         or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)
     ):
         raise MODEL.damaged_manifest(folder)
+    manifest["recipe"] = todays_recipe(manifest["recipe"])

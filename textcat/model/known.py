@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.former_names import todays_recipe
 from textcat.model.kept import _title_of
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Known:
         from textcat.features.counts import DocumentCounts  # here, for whoever tags need not learn
 
         terms_of = {name: manifest["recipe"].get(name, {}) for name in ("tokens", "features")}
-        if entries["terms_of"] != terms_of:
+        if todays_recipe(entries["terms_of"]) != terms_of:
             raise ValueError("its documents were counted for another recipe")
         counts = DocumentCounts._from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "judged", "ids", "n_train"))

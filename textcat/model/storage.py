@@ -42,7 +42,7 @@ from textcat.model.kept import Kept
 from textcat.model.known import Known
 from textcat.model.shortlist import Shortlist
 from textcat.model.tagger import Tagger, _csr_weights
-from textcat.recipe import stored_recipe
+from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
 check_target = MODEL.check_target
@@ -244,7 +244,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         arrays: dict[str, Any] = {name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names}
         terms = json.loads(files[VOCABULARY].read())
         documents = json.loads(files[KEPT].read()) if KEPT in manifest["files"] else None
-        recipe, statistics = stored_recipe(folder.name, **manifest["recipe"]), manifest["features"]
+        recipe, statistics = Recipe(name=folder.name, **manifest["recipe"]), manifest["features"]
         if not _fit_together(manifest, terms, arrays, documents):
             raise damaged(", its files do not fit together")
         if not mapped:  # only now, as a damaged file may claim any size
@@ -343,10 +343,7 @@ def _fit_together(
                 and _are_documents(documents)
             )
         )
-        and (
-            CENTROIDS[0] not in arrays
-            or (WEIGHTS not in arrays and stored_recipe("", **manifest["recipe"]).shortlist > 0)
-        )
+        and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and Recipe("", **manifest["recipe"]).shortlist > 0))
         and _are_names(manifest["topics"])
         and (terms is None or _are_names(terms))
         and all(isinstance(values, list) and len(values) == n_topics for values in of_topics)

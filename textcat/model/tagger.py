@@ -117,7 +117,7 @@ class Tagger:
         recipe: "Recipe | None" = None,
         *,
         n_jobs: int | None = None,
-        store: str | os.PathLike[str] | None = None,
+        rows_dir: str | os.PathLike[str] | None = None,
         keep: str | None = None,
         stages: Stages | None = None,
     ) -> "Tagger":
@@ -125,7 +125,7 @@ class Tagger:
 
         Parameters
         ----------
-        corpus, recipe, n_jobs, store, keep, stages
+        corpus, recipe, n_jobs, rows_dir, keep, stages
             As for `textcat.train`, which also says what is raised.
 
         Returns
@@ -134,7 +134,7 @@ class Tagger:
         """
         import textcat  # through the front door: training knows this module, and this module must not know training
 
-        return textcat.train(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)
+        return textcat.train(corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, keep=keep, stages=stages)
 
     def scores(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Score documents for every topic.

@@ -32,7 +32,7 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
     Such as ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``, for documents judged by yes or no and for
     their near-duplicates, which get the label of the document in ``judged_as``. A topic that a document has not been
     judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree and nobody has
-    settled the label.
+    adjudicated the label.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[
 
     A line is an answer: who gave it and when, the document's rank and score, the number of the model that gave these
     (the number of earlier changes to the topic), why the document was shown, where it was answered, and whether the
-    answer was undone. Or it is a new topic, a mark, an undo, or a change of strategy.
+    answer was undone. Or it is a new topic, a keyword, an undo, or a change of strategy.
 
     Parameters
     ----------
@@ -159,9 +159,9 @@ def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dic
     if "undo" in line:
         yield {**who, "what": "undo", "detail": {"step": line["undo"]}}
     taken_back = {"undone": undone[line["step"]]} if line["step"] in undone else {}
-    if "mark" in line:
-        detail = {"term": line["mark"], "speaks_for": line["speaks_for"]}
-        yield {**who, "what": "mark", "topic": line["topic"], "detail": detail, **taken_back}
+    if "keyword" in line:
+        detail = {"term": line["keyword"], "speaks_for": line["speaks_for"]}
+        yield {**who, "what": "keyword", "topic": line["topic"], "detail": detail, **taken_back}
     for each in judgements_of(line):
         known = {key: value for key, value in each._asdict().items() if key not in ("step", "at", "person")}
         yield {**who, "what": "answer", **known, **taken_back}

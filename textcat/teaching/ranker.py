@@ -21,7 +21,7 @@ _ENTRIES_OF_A_THREAD = 1_000_000  # with fewer, starting a thread takes longer t
 
 
 class Examples(NamedTuple):
-    """Training examples that are not documents of the pool, such as descriptions and marked words."""
+    """Training examples that are not documents of the pool, such as descriptions and keywords."""
 
     rows: csr_matrix  # with the columns of the pool
     labels: NDArray[np.int8]  # +1, -1

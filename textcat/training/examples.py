@@ -153,21 +153,21 @@ class _CountedCorpus:
         features: TfIdf,
         documents: np.ndarray | None = None,
         *,
-        store: str | os.PathLike[str] | None = None,
+        rows_dir: str | os.PathLike[str] | None = None,
         left_out: bool = True,
         advance: Advance = lambda n: None,
     ) -> Examples:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
         Each description becomes as many rows as the recipe's `descriptions` says, one after the other for all topics;
-        without a known term it is an example of nothing. Given a folder as `store`, the rows are written there, and
+        without a known term it is an example of nothing. Given a folder as `rows_dir`, the rows are written there, and
         `advance` counts them. Without `left_out`, what descriptions are no examples of is not listed: of thousands of
         topics that is much.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
-        if store is None:
+        if rows_dir is None:
             rows = features._rows_of(self._counts, positions)
         else:
 
@@ -177,7 +177,7 @@ class _CountedCorpus:
                     yield features._rows_of(self._counts, batch)
                     advance(len(batch))
 
-            rows = write_rows(store, blocks())
+            rows = write_rows(rows_dir, blocks())
         if not self._copies:
             return Examples(rows, labels, unjudged)
         has_term = np.diff(features._rows_of(self._counts, self._described).indptr) > 0

@@ -143,7 +143,7 @@ def learn(
         if known.is_measured:
             tagger = _train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
         else:
-            tagger = _train(corpus, recipe, store=None, counted=counted, **options)[0]
+            tagger = _train(corpus, recipe, rows_dir=None, counted=counted, **options)[0]
         with stages._stage("save"):
             if target == folder:
                 _put_in_place(tagger, folder, manifest[SUM], undoable=not change.gone)

@@ -58,7 +58,7 @@ def train(
     recipe: Recipe | None = None,
     *,
     n_jobs: int | None = None,
-    store: str | os.PathLike[str] | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
     keep: str | None = None,
     stages: Stages | None = None,
 ) -> Tagger:
@@ -72,13 +72,13 @@ def train(
         `many-topics` from 1,000 topics on, otherwise `default`.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
-    store : path, optional
+    rows_dir : path, optional
         Folder to keep rows in, instead of in memory. The result is the same to the bit.
     keep : {"none", "documents", "texts", "counts", "documents,counts", "texts,counts"}, optional
         What the tagger keeps of the training documents that its weights are sums of, to explain topics by:
         "documents", their ids, titles and rows; "texts", their texts, too. The default is "documents" for up to 20,000
-        training documents, if there is neither a shortlist nor a store, and otherwise "none"; with a shortlist neither
-        can be kept. "counts" also keeps the counts of the terms of all documents, which `textcat.learn` needs.
+        training documents, if there is neither a shortlist nor `rows_dir`, and otherwise "none"; with a shortlist
+        neither can be kept. "counts" also keeps the counts of the terms of all documents, which `textcat.learn` needs.
     stages : Stages, optional
         Times the work, and draws its progress.
 
@@ -93,7 +93,7 @@ def train(
     """
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
-    return _train(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)[0]
+    return _train(corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, keep=keep, stages=stages)[0]
 
 
 def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
@@ -120,7 +120,7 @@ def _train_and_evaluate(
     *,
     bands: str | Iterable[str] | None = None,
     n_jobs: int | None = None,
-    store: str | os.PathLike[str] | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
     keep: str | None = None,
     stages: Stages | None = None,
     keep_texts: bool = True,
@@ -141,7 +141,13 @@ def _train_and_evaluate(
     _bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
-    options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted, "bands": bands}
+    options: dict[str, Any] = {
+        "n_jobs": n_jobs,
+        "rows_dir": rows_dir,
+        "stages": stages,
+        "counted": counted,
+        "bands": bands,
+    }
     tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep=keep, keep_texts=keep_texts, **options)
     if tagger.known is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
@@ -168,7 +174,7 @@ def _train(
     n_folds: int = 0,
     bands: str | Iterable[str] | None = None,
     n_jobs: int | None,
-    store: str | os.PathLike[str] | None,
+    rows_dir: str | os.PathLike[str] | None,
     stages: Stages | None,
     keep: str | None = None,
     keep_texts: bool = True,
@@ -187,9 +193,9 @@ def _train(
                 f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
             )
         raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
-    if store is not None:
-        check_target(store)
-    keep, learns_on = _kept(corpus, recipe, keep, store)
+    if rows_dir is not None:
+        check_target(rows_dir)
+    keep, learns_on = _kept(corpus, recipe, keep, rows_dir)
     # Now, as there may be no texts later on.
     named, without = _named(corpus, recipe, keep), _without_texts(corpus, keep) if learns_on else None
     _warn_if_unsegmented(corpus._sample(_N_SAMPLED), recipe)
@@ -217,18 +223,20 @@ def _train(
         if n_folds and recipe.shortlist:
             part = _hold_out(corpus, seed=0)
             with stages._stage("held-out sample", len(corpus.topics)) as advance:
-                first, new = _train_without(counted, recipe, part, n_jobs=n_jobs, store=store, advance=advance)
+                first, new = _train_without(counted, recipe, part, n_jobs=n_jobs, rows_dir=rows_dir, advance=advance)
                 relevant = counted.labels[part.held_out]
                 measured = first._measure_rows(new, relevant, bands=bands, measured_on=_SAMPLED)
                 del first, new
         elif n_folds:
             with stages._stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-                measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
+                measured = _out_of_fold_scores(
+                    counted, recipe, n_folds, n_jobs=n_jobs, rows_dir=rows_dir, advance=advance
+                )
         n_rows = len(corpus.train) + recipe.descriptions * len(corpus.topics)
-        with stages._stage("tokens to rows", None if store is None else n_rows) as advance:
+        with stages._stage("tokens to rows", None if rows_dir is None else n_rows) as advance:
             shortlisted = recipe.shortlist > 0
             counted.fit(features)
-            examples = counted.examples(features, store=store, left_out=not shortlisted, advance=advance)
+            examples = counted.examples(features, rows_dir=rows_dir, left_out=not shortlisted, advance=advance)
             labels, described = counted.labels, counted.descriptions(features) if shortlisted else None
             if not n_folds:
                 measured = counted.test_rows(features)
@@ -287,12 +295,14 @@ def _train(
     return tagger, measured
 
 
-def _kept(corpus: Corpus, recipe: Recipe, keep: str | None, store: str | os.PathLike[str] | None) -> tuple[str, bool]:
+def _kept(
+    corpus: Corpus, recipe: Recipe, keep: str | None, rows_dir: str | os.PathLike[str] | None
+) -> tuple[str, bool]:
     """Return what is kept of training documents to explain by, and whether counts are kept to learn on by."""
     keep, learns_on = what_to_keep(keep)
     if keep is None:  # what would make a model much larger is kept only for those who ask for it
         few = len(corpus.train) <= _N_KEPT
-        keep = "documents" if few and store is None and not recipe.shortlist else "none"
+        keep = "documents" if few and rows_dir is None and not recipe.shortlist else "none"
     if recipe.shortlist and keep != "none":
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
@@ -337,16 +347,16 @@ def _train_without(
     part: _Part,
     *,
     n_jobs: int | None,
-    store: str | os.PathLike[str] | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> tuple[Tagger, sparse.csr_matrix]:
     """Train a tagger with a shortlist on a part of the documents; return it, and its rows of those held out.
 
-    Rows are kept beside the folder `store`, until they are not needed any more, or in memory.
+    Rows are kept beside the folder `rows_dir`, until they are not needed any more, or in memory.
     """
     features, n_documents = counts.fit(recipe.make_features(), part.trained), len(part.trained)
-    with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
-        examples = counts.examples(features, part.trained, store=folder and Path(folder, "rows"), left_out=False)
+    with nullcontext() if rows_dir is None else tempfile.TemporaryDirectory(dir=Path(rows_dir).parent) as folder:
+        examples = counts.examples(features, part.trained, rows_dir=folder and Path(folder, "rows"), left_out=False)
         _check_terms(examples, recipe, n_documents)
         parts = _train_listed(examples, counts.descriptions(features), recipe, n_documents, n_jobs, advance)
         del examples
@@ -470,13 +480,13 @@ def _out_of_fold_scores(
     n_folds: int,
     *,
     n_jobs: int | None,
-    store: str | os.PathLike[str] | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> np.ndarray:
     """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
 
-    There are at most as many folds as documents; rows are kept beside the folder `store`, until they are not needed any
-    more, or in memory. Of a topic's weights nothing is kept but the scores by them.
+    There are at most as many folds as documents; rows are kept beside the folder `rows_dir`, until they are not needed
+    any more, or in memory. Of a topic's weights nothing is kept but the scores by them.
     """
     labels = counts.labels
     fold_of = _folds(labels, min(n_folds, labels.shape[0]), seed=0)
@@ -486,8 +496,8 @@ def _out_of_fold_scores(
         if not len(trained):
             continue
         features = counts.fit(recipe.make_features(), trained)
-        with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
-            rows, positives, left_out = counts.examples(features, trained, store=folder and Path(folder, "rows"))
+        with nullcontext() if rows_dir is None else tempfile.TemporaryDirectory(dir=Path(rows_dir).parent) as folder:
+            rows, positives, left_out = counts.examples(features, trained, rows_dir=folder and Path(folder, "rows"))
             if not rows.shape[1]:
                 continue
             new = counts._rows(features, held_out)
