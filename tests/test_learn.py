@@ -113,12 +113,12 @@ def learnt_naively(known, new, gone, complete):
     return [d if d.judged is None else replace(d, judged=tuple({*d.judged} - forgotten)) for d in result]
 
 
-def train_from_the_start(documents, recipe, folder, *, measured, keep="counts"):
+def train_from_the_start(documents, recipe, folder, *, measured, keep_support=None):
     corpus = Corpus.from_documents("corpus", documents)
     train = _train_and_evaluate if measured else textcat.train
-    tagger = train(corpus, recipe, keep=keep)
-    if tagger.known is None:
-        pytest.fail("nothing was kept to learn on by")
+    tagger = train(corpus, recipe, keep_support=keep_support, updatable=True)
+    if tagger.training_counts is None:
+        pytest.fail("the model is not updatable")
     textcat.save(tagger, folder)
 
 
@@ -201,7 +201,7 @@ def document(id_, *topics, **more):
 def model(tmp_path):
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
     folder = tmp_path / "model"
-    train_from_the_start(known, PLAIN, folder, measured=True, keep="texts,counts")
+    train_from_the_start(known, PLAIN, folder, measured=True, keep_support="texts")
     return folder
 
 
@@ -242,7 +242,7 @@ def test_whoever_has_the_model_open_goes_on_with_it(model):
     textcat.learn(model, [document("d0", "birch"), document("new", "ash")])
     np.testing.assert_array_equal(tagger.scores(["ashwood birchgrove"]), before)
     assert not np.array_equal(textcat.load(model).scores(["ashwood birchgrove"]), before)
-    assert textcat.load(model).known is None
+    assert textcat.load(model).training_counts is None
 
 
 def test_a_step_can_be_undone_once(model):
@@ -280,7 +280,7 @@ def test_old_documents_are_no_examples_of_a_new_topic(model):
     new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), document("n4")]
     learnt = textcat.learn(model, new)
     k = learnt.tagger.topics.index("dogwood")
-    unjudged = learnt.tagger.known.corpus.unjudged(learnt.tagger.known.corpus.train).toarray()
+    unjudged = learnt.tagger.training_counts.corpus.unjudged(learnt.tagger.training_counts.corpus.train).toarray()
     assert unjudged[:, k].tolist() == [1] * 12 + [0] * 4
     assert unjudged.sum() == 12
     row = next(row for row in learnt.rows() if row["topic"] == "dogwood")
@@ -307,7 +307,7 @@ def replace_topics(tagger, topic):
 
 def test_with_complete_old_documents_are_negatives_of_a_new_topic(model):
     learnt = textcat.learn(model, [document("n1", "dogwood"), document("n2", "dogwood")], complete=True)
-    assert learnt.tagger.known.corpus.unjudged(learnt.tagger.known.corpus.train) is None
+    assert learnt.tagger.training_counts.corpus.unjudged(learnt.tagger.training_counts.corpus.train) is None
 
 
 def test_a_topic_whose_negatives_nobody_judged_is_warned_of(model, caplog):
@@ -338,14 +338,14 @@ def test_learning_by_several_jobs_gives_the_same(model):
     check_same(bytes_of(model), bytes_of(other))
 
 
-def test_a_model_with_a_shortlist_learns_on(tmp_path):
+def test_a_model_with_a_shortlist_can_be_updated(tmp_path):
     recipe = replace(textcat.read_recipe("many-topics"), topics={"descriptions": 1, "shortlist": 2})
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(24)]
     new = [document("n1", "dogwood"), document("n2", "ash")]
-    train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep="none,counts")
+    train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep_support="none")
     textcat.learn(tmp_path / "model", new, ["d3"], complete=True)
     then = [*known[:3], *known[4:], *new]
-    train_from_the_start(then, recipe, tmp_path / "other", measured=True, keep="none,counts")
+    train_from_the_start(then, recipe, tmp_path / "other", measured=True, keep_support="none")
     check_same(bytes_of(tmp_path / "model"), bytes_of(tmp_path / "other"))
     with pytest.raises(
         TextcatError, match="has a shortlist, which takes each document for one that was judged for all"
@@ -415,11 +415,11 @@ def test_counts_of_another_recipe_are_refused(model):
 def test_documents_of_the_same_id_are_refused_where_counts_are_kept():
     corpus = Corpus.from_documents("twins", [document("d", "ash"), document("d", "birch")])
     with pytest.raises(TextcatError, match="Corpus twins has two documents of the id 'd'"):
-        textcat.train(corpus, PLAIN, keep="counts")
+        textcat.train(corpus, PLAIN, updatable=True)
 
 
 def test_a_model_without_counts_says_how_to_train_one(newswire_model):
-    with pytest.raises(TextcatError, match=r"keeps no counts .*: train it with `textcat train CORPUS --keep counts`"):
+    with pytest.raises(TextcatError, match=r"not updatable.*: train it with `textcat train CORPUS --updatable`"):
         textcat.learn(newswire_model, unlearn="1")
 
 
@@ -519,7 +519,7 @@ def test_the_command_learns_unlearns_and_undoes(run):
     new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), Document("d1", {}, ("cedar",))]
     written("old.jsonl", old)
     written("new.jsonl", new)
-    options = "--recipe", "default", "--keep", "counts", "--band", "ALL", "--out"
+    options = "--recipe", "default", "--updatable", "--band", "ALL", "--out"
     assert run("train", "old.jsonl", *options, "model").code == 0
     before = bytes_of("model")
     printed = run("learn", "model", "new.jsonl", "--unlearn", "d3,d4", "--out", "other").out

@@ -18,13 +18,13 @@ FIELDS = {"apart": "zone_terms", "fold_plurals": "singularize"}
 
 def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of a stored recipe with today's fields and, if it has one, today's name."""
-    recipe = {
-        section: {FIELDS.get(name, name): value for name, value in fields.items()}
-        if isinstance(fields, dict)
-        else fields
-        for section, fields in entries.items()
-    }
-    return recipe | {"name": RECIPES.get(recipe["name"], recipe["name"])} if "name" in recipe else recipe
+    recipe: dict[str, Any] = dict(entries)
+    for section, fields in entries.items():
+        if isinstance(fields, dict):
+            recipe[section] = {FIELDS.get(name, name): value for name, value in fields.items()}
+    if "name" in recipe:
+        recipe["name"] = RECIPES.get(recipe["name"], recipe["name"])
+    return recipe
 
 
 def todays_fact(fact: Any) -> Any:
@@ -34,6 +34,11 @@ def todays_fact(fact: Any) -> Any:
     name, space, terms = fact.partition(" ")
     terms = re.sub("'(apart|fold_plurals)':", lambda match: f"'{FIELDS[match[1]]}':", terms)
     return RECIPES.get(name, name) + space + terms
+
+
+def todays_keep(keep: str) -> str:
+    """Return what explanations keep of support documents, as a model's training counts say it."""
+    return "ids" if keep == "documents" else keep
 
 
 def todays_line(line: dict[str, Any]) -> dict[str, Any]:

@@ -53,7 +53,9 @@ def models() -> tuple[Path, ...]:
     ]
     corpus = textcat.Corpus.from_documents("small", documents)
     taggers = [
-        textcat.Tagger.fit(corpus, textcat.Recipe("small", {}, features), keep="documents" if i == _KEEPING else "none")
+        textcat.Tagger.fit(
+            corpus, textcat.Recipe("small", {}, features), keep_support="ids" if i == _KEEPING else "none"
+        )
         for i, features in enumerate(_KINDS)
     ]
     taggers[_SPARSE] = replace(taggers[_SPARSE], weights=csr_array(taggers[_SPARSE].weights))

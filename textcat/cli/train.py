@@ -64,24 +64,24 @@ def train(
     rows_dir: Annotated[
         Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")
     ] = None,
-    keep: Annotated[
+    keep_support: Annotated[
         str | None,
         Option(
-            help="What the model keeps of training documents: to explain by none, documents (ids and titles) or texts; "
-            "for `textcat learn` counts, alone or after one of these and a comma.",
-            show_default="documents of up to 20,000, none with --rows-dir or a shortlist",
+            help="What explanations keep of support documents: none, ids (with titles) or texts.",
+            show_default="ids of up to 20,000 training documents, none with --rows-dir or a shortlist",
         ),
     ] = None,
+    updatable: Annotated[bool, Option("--updatable", help="Keep training counts, for `textcat learn`.")] = False,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
     from textcat.cli import _tables
     from textcat.cluster import on_cluster
     from textcat.model import storage
-    from textcat.model.kept import what_to_keep
+    from textcat.model.support import checked_keep_support
 
     stages, read = common.new_stages(), read.speaking(recipe)
-    learns_on = what_to_keep(keep)[1]
-    counted = _counted_while_read(read.stream(corpus), recipe, stages, keep=learns_on)
+    checked_keep_support(keep_support)  # before anything is read
+    counted = _counted_while_read(read.stream(corpus), recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
     from textcat.training.train import _train_and_evaluate
 
@@ -97,7 +97,8 @@ def train(
             bands=band,
             n_jobs=jobs,
             rows_dir=rows_dir,
-            keep=keep,
+            keep_support=keep_support,
+            updatable=updatable,
             stages=stages,
             keep_texts=False,
             counted=counted,
@@ -108,7 +109,7 @@ def train(
 
 
 def _counted_while_read(
-    reading: "common._ForkedReading | None", recipe: "Recipe", stages: "Stages", *, keep: bool
+    reading: "common._ForkedReading | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
 ) -> "_CountedCorpus | None":
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
@@ -119,13 +120,13 @@ def _counted_while_read(
         from textcat.training.examples import _CountedCorpus
 
         reading.show = bar.show
-        return _CountedCorpus(reading, recipe, keep=keep)
+        return _CountedCorpus(reading, recipe, updatable=updatable)
     return None
 
 
 @common.with_options(read=common.corpus_reader)
 def learn(
-    model: Annotated[Path, Argument(help="Folder of a model that was trained with --keep counts.")],
+    model: Annotated[Path, Argument(help="Folder of a model that was trained with --updatable.")],
     read: common.CorpusReader,
     new: Annotated[
         list[str] | None,

@@ -51,8 +51,8 @@ class _CountedCorpus:
     are counted while they are read, those of test documents among them. `tokens` are of the recipe's settings: their
     cache of other recipes' texts is used again. Without `keep_texts`, the zones of the documents are emptied as their
     texts are taken, so that each is gone once it is counted. `labels` are those of the training documents, and so are
-    those that are `unjudged`. With `keep`, test documents are counted, too, and `kept` are the counts of the training
-    documents, and behind them of the test documents.
+    those that are `unjudged`. For an `updatable` model, test documents are counted, too, and `document_counts` are
+    those of the training documents, and behind them of the test documents.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class _CountedCorpus:
         advance: Advance = lambda n: None,
         *,
         keep_texts: bool = True,
-        keep: bool = False,
+        updatable: bool = False,
     ):
         features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.descriptions
         self.tokens: Tokens | None = None  # with few texts in their cache, so that a tagger may have them
         if tokens is not None:
             features.set_params(tokens=tokens)
         zones: list[dict[str, str]] = []  # all that were counted
-        counted_parts = (corpus.train, corpus.test if keep else []) if isinstance(corpus, Corpus) else ()
+        counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
         def documents() -> Iterator[Document]:
             of_corpus = (document.zones for part in counted_parts for document in part)
@@ -92,23 +92,25 @@ class _CountedCorpus:
             for part in (self.corpus.train, self.corpus.test)
         )
         positions = np.concatenate([self._train, self._test])
-        self.kept = DocumentCounts._of(parts, counts, positions) if keep else None
+        self.document_counts = DocumentCounts._of(parts, counts, positions) if updatable else None
         self._counts = features._of_use(parts, counts)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
     @classmethod
-    def _of_kept(cls, corpus: Corpus, recipe: Recipe, kept: DocumentCounts, features: TfIdf) -> _CountedCorpus:
-        """Return what counting a corpus gives, by the kept counts of its training and test documents."""
+    def _of_document_counts(
+        cls, corpus: Corpus, recipe: Recipe, counts: DocumentCounts, features: TfIdf
+    ) -> _CountedCorpus:
+        """Return what counting a corpus gives, by the counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
-        self.corpus, self.kept, self._recipe, self._copies = corpus, kept, recipe, recipe.descriptions
+        self.corpus, self.document_counts, self._recipe, self._copies = corpus, counts, recipe, recipe.descriptions
         self._take_labels()
-        counts = kept
+        n = len(counts)
         if self._copies:
             described = features._count_all(corpus.described())
-            counts = kept.extended(DocumentCounts._of(*described, np.arange(len(corpus.topics))))
-        self._train, self._test = np.split(np.arange(len(kept)), [len(corpus.train)])
-        self._described = np.arange(len(kept), len(kept) + len(corpus.topics))
+            counts = counts.extended(DocumentCounts._of(*described, np.arange(len(corpus.topics))))
+        self._train, self._test = np.split(np.arange(n), [len(corpus.train)])
+        self._described = np.arange(n, n + len(corpus.topics))
         self._counts = counts.of_use(features)
         return self
 

@@ -23,9 +23,8 @@ from textcat.evaluation.top import TopEvaluation
 from textcat.features.counts import DocumentCounts
 from textcat.files import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
-from textcat.model.kept import COUNTS
-from textcat.model.known import Known
 from textcat.model.tagger import Tagger
+from textcat.model.training_counts import TrainingCounts
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.examples import _CountedCorpus
@@ -101,7 +100,7 @@ def learn(
     Parameters
     ----------
     model : path
-        Folder of a model that was trained with ``keep="counts"``.
+        Folder of a model that was trained with ``updatable=True``.
     documents : Corpus, or iterable of Document or dict
         A dict is read as in `Corpus.from_records`, and must have an id.
     unlearn : str or iterable of str
@@ -121,25 +120,30 @@ def learn(
     Raises
     ------
     TextcatError
-        If the folder is not a model, has no counts, is damaged or is being changed; an id is unknown or given twice; or
-        nothing is left to train on.
+        If the folder is not a model, is not updatable, is damaged or is being changed; an id is unknown or given twice;
+        or nothing is left to train on.
     """
     folder, stages = Path(model).expanduser().resolve(), stages or Stages()
     target = folder if out is None else Path(out).expanduser().resolve()
     with _alone(folder):
         with stages._stage("read"):
-            known, manifest, before = storage.load_known(folder)
+            known, manifest, before = storage.load_training_counts(folder)
         storage.check_target(target)
         change = _Change.of(known.corpus, _given(documents), [unlearn] if isinstance(unlearn, str) else [*unlearn])
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         _warn_of_other_tokens(folder, manifest)
         with stages._stage("tokens to rows", len(change.counted)):
             features, corpus = recipe.make_features(), change.corpus(known.corpus, complete=complete)
-            counted = _CountedCorpus._of_kept(corpus, recipe, change.counts(known, features), features)
+            counted = _CountedCorpus._of_document_counts(corpus, recipe, change.counts(known, features), features)
         new_topics = set(corpus.topics) - {*known.corpus.topics}
         _warn_of_topics_without_negatives(corpus, new_topics)
         _warn_of_similar_topics(new_topics, set(corpus.topics) - new_topics)
-        options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "keep": f"{known.keep},{COUNTS}"}
+        options: dict[str, Any] = {
+            "n_jobs": n_jobs,
+            "stages": stages,
+            "keep_support": known.keep_support,
+            "updatable": True,
+        }
         if known.is_measured:
             tagger = _train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
         else:
@@ -181,7 +185,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
                 "restored, or has unlearnt documents, which cannot be undone."
             )
         storage.load(before, prepare=False)  # which looks at the checksums,
-        storage.load_known(before)  # and at those of the rest
+        storage.load_training_counts(before)  # and at those of the rest
         with MODEL.replacing(folder) as sibling:
             _link_files(before, sibling)
         shutil.rmtree(before)
@@ -243,7 +247,7 @@ class _Change(NamedTuple):
         stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
-    def counts(self, known: Known, features: TfIdf) -> DocumentCounts:
+    def counts(self, known: TrainingCounts, features: TfIdf) -> DocumentCounts:
         """Return the counts of all documents as they are now."""
         new, counts = self.counted, known.counts
         if new:

@@ -24,9 +24,9 @@ from textcat.features._rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.problems import Solution, _in_rows, _side_by_side
 from textcat.margin.solve import solve
-from textcat.model.kept import _title_of, kept_examples, what_to_keep
-from textcat.model.known import Known, _without_texts
+from textcat.model.support import _title_of, checked_keep_support, support_documents
 from textcat.model.tagger import Tagger, _csr_weights
+from textcat.model.training_counts import TrainingCounts, _without_texts
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe
 from textcat.training.examples import Examples, _CountedCorpus
@@ -59,7 +59,8 @@ def train(
     *,
     n_jobs: int | None = None,
     rows_dir: str | os.PathLike[str] | None = None,
-    keep: str | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     stages: Stages | None = None,
 ) -> Tagger:
     """Train a tagger on the training documents of a corpus.
@@ -74,11 +75,13 @@ def train(
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
     rows_dir : path, optional
         Folder to keep rows in, instead of in memory. The result is the same to the bit.
-    keep : {"none", "documents", "texts", "counts", "documents,counts", "texts,counts"}, optional
-        What the tagger keeps of the training documents that its weights are sums of, to explain topics by:
-        "documents", their ids, titles and rows; "texts", their texts, too. The default is "documents" for up to 20,000
-        training documents, if there is neither a shortlist nor `rows_dir`, and otherwise "none"; with a shortlist
-        neither can be kept. "counts" also keeps the counts of the terms of all documents, which `textcat.learn` needs.
+    keep_support : {"none", "ids", "texts"}, optional
+        What the tagger keeps of support documents, the training documents that its weights are sums of, to explain
+        topics by: "ids", their ids, titles and rows; "texts", their texts, too. The default is "ids" for up to 20,000
+        training documents, if there is neither a shortlist nor `rows_dir`, and otherwise "none", which a shortlist
+        needs.
+    updatable : bool, default=False
+        Keep the training counts, those of the terms of all documents, which `textcat.learn` needs.
     stages : Stages, optional
         Times the work, and draws its progress.
 
@@ -93,7 +96,9 @@ def train(
     """
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
-    return _train(corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, keep=keep, stages=stages)[0]
+    return _train(
+        corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, keep_support=keep_support, updatable=updatable, stages=stages
+    )[0]
 
 
 def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
@@ -121,7 +126,8 @@ def _train_and_evaluate(
     bands: str | Iterable[str] | None = None,
     n_jobs: int | None = None,
     rows_dir: str | os.PathLike[str] | None = None,
-    keep: str | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     stages: Stages | None = None,
     keep_texts: bool = True,
     counted: _CountedCorpus | None = None,
@@ -147,11 +153,13 @@ def _train_and_evaluate(
         "stages": stages,
         "counted": counted,
         "bands": bands,
+        "keep_support": keep_support,
+        "updatable": updatable,
     }
-    tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep=keep, keep_texts=keep_texts, **options)
-    if tagger.known is not None:
+    tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    if tagger.training_counts is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
-        tagger.known = replace(tagger.known, bands=spec, is_measured=True)
+        tagger.training_counts = replace(tagger.training_counts, bands=spec, is_measured=True)
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
@@ -176,7 +184,8 @@ def _train(
     n_jobs: int | None,
     rows_dir: str | os.PathLike[str] | None,
     stages: Stages | None,
-    keep: str | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     keep_texts: bool = True,
     counted: _CountedCorpus | None = None,
 ) -> tuple[Tagger, Any]:
@@ -195,17 +204,18 @@ def _train(
         raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
     if rows_dir is not None:
         check_target(rows_dir)
-    keep, learns_on = _kept(corpus, recipe, keep, rows_dir)
+    keep_support = _kept_support(corpus, recipe, keep_support, rows_dir)
     # Now, as there may be no texts later on.
-    named, without = _named(corpus, recipe, keep), _without_texts(corpus, keep) if learns_on else None
+    named = _named(corpus, recipe, keep_support)
+    without = _without_texts(corpus, keep_support) if updatable else None
     _warn_if_unsegmented(corpus._sample(_N_SAMPLED), recipe)
     stages = stages or Stages()
     release_memory()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
-        if counted is None or not counted.serves(recipe) or (learns_on and counted.kept is None):
+        if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with stages._stage("tokens to rows", len(corpus.train)) as advance:
-                options: dict[str, Any] = {"keep_texts": keep_texts, "keep": learns_on}
+                options: dict[str, Any] = {"keep_texts": keep_texts, "updatable": updatable}
                 counted = _CountedCorpus(corpus, recipe, advance=advance, **options)
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
@@ -217,7 +227,9 @@ def _train(
             )
         if counted.tokens is not None:
             features.set_params(tokens=counted.tokens)
-        known = None if without is None or counted.kept is None else Known(without, counted.kept, keep)
+        of_documents, training_counts = counted.document_counts, None
+        if without is not None and of_documents is not None:
+            training_counts = TrainingCounts(without, of_documents, keep_support)
         measured = None
         release_memory()
         if n_folds and recipe.shortlist:
@@ -250,7 +262,7 @@ def _train(
             "recipe": recipe.as_dict(),
             "corpus": corpus.name,
             "origin": corpus.origin,
-            "known": known,
+            "training_counts": training_counts,
         }
         if described is not None:
             with stages._stage("train topics", len(corpus.topics)) as advance:
@@ -278,7 +290,7 @@ def _train(
             del scores
     n_features = examples.rows.shape[1]
     units = _units(learner.solutions_, learner.intercept_.dtype)
-    kept = kept_examples(examples.rows, learner.solutions_, units, named) if named else None
+    support = support_documents(examples.rows, learner.solutions_, units, named) if named else None
     del examples, named
     release_memory()
     weights = _weights(learner.solutions_, n_features, units)
@@ -289,34 +301,34 @@ def _train(
         thresholds=thresholds,
         calibration=calibration,
         facts=learner.facts(),
-        kept=kept,
+        support=support,
         **of_corpus,
     )
     return tagger, measured
 
 
-def _kept(
-    corpus: Corpus, recipe: Recipe, keep: str | None, rows_dir: str | os.PathLike[str] | None
-) -> tuple[str, bool]:
-    """Return what is kept of training documents to explain by, and whether counts are kept to learn on by."""
-    keep, learns_on = what_to_keep(keep)
-    if keep is None:  # what would make a model much larger is kept only for those who ask for it
+def _kept_support(
+    corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
+) -> str:
+    """Return what explanations keep of support documents."""
+    kept = checked_keep_support(keep_support)
+    if kept is None:  # what would make a model much larger is kept only for those who ask for it
         few = len(corpus.train) <= _N_KEPT
-        keep = "documents" if few and rows_dir is None and not recipe.shortlist else "none"
-    if recipe.shortlist and keep != "none":
+        kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
+    if recipe.shortlist and kept != "none":
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
-            f"no training documents can be kept with it, so keep 'none', not {keep!r}."
+            f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
         )
-    return keep, learns_on
+    return kept
 
 
-def _named(corpus: Corpus, recipe: Recipe, keep: str) -> list[tuple[str, str, dict[str, str] | None]]:
+def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[tuple[str, str, dict[str, str] | None]]:
     """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
-    if keep == "none":
+    if keep_support == "none":
         return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
-    texts = keep == "texts"
+    texts = keep_support == "texts"
     return [(each.id, _title_of(each, texts), dict(each.zones) if texts else None) for each in examples]
 
 

@@ -1,4 +1,4 @@
-"""What a model keeps to learn on by: its documents, counted and without their texts, and how it was trained."""
+"""The training counts of an updatable model: its documents, counted and without their texts, and how it was trained."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.former_names import todays_recipe
-from textcat.model.kept import _title_of
+from textcat.former_names import todays_keep, todays_recipe
+from textcat.model.support import _title_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class TrainingCounts:
     """The documents of a model, and how it was trained on them.
 
-    Of the zones of the corpus' documents there is only what the model keeps of training documents to explain by: the
-    title with "documents", all with "texts".
+    Of the zones of the corpus' documents there is only what explanations keep of support documents: the title with
+    "ids", all with "texts".
     """
 
     corpus: Corpus
     counts: DocumentCounts  # of the training documents, and behind them of the test documents
-    keep: str  # what the model keeps to explain by: one of `KEEPS`
+    keep_support: str  # one of `KEEP_SUPPORT`
     bands: Sequence[str] | None = None  # that it was measured for,
     is_measured: bool = False  # if it was
 
@@ -43,7 +43,7 @@ class Known:
         set_of = {known: i for i, known in enumerate(sets)}
         return {
             "terms_of": {name: recipe.get(name, {}) for name in ("tokens", "features")},
-            "keep": self.keep,
+            "keep": self.keep_support,
             "bands": None if self.bands is None else [*self.bands],
             "is_measured": self.is_measured,
             "topic_rule": corpus.topic_rule,
@@ -55,7 +55,7 @@ class Known:
             "topics_of": [_places(place, sorted(document.topics)) for document in documents],
             "judged": sets,
             "judged_of": [None if known is None else set_of[known] for known in judged],
-            "zones_of": None if self.keep == "none" else [document.zones for document in corpus.train],
+            "zones_of": None if self.keep_support == "none" else [document.zones for document in corpus.train],
             "zones": self.counts.zones,
             "terms": self.counts.counts.terms,
         }
@@ -63,7 +63,7 @@ class Known:
     @classmethod
     def _from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
-    ) -> Known:
+    ) -> TrainingCounts:
         """Return what was kept; KeyError, TypeError or ValueError if it cannot have been."""
         from textcat.features.counts import DocumentCounts  # here, for whoever tags need not learn
 
@@ -92,17 +92,17 @@ class Known:
             origin=dict(manifest.get("origin", {})),
             topic_rule=entries["topic_rule"],
         )
-        return cls(corpus, counts, entries["keep"], entries["bands"], entries["is_measured"])
+        return cls(corpus, counts, todays_keep(entries["keep"]), entries["bands"], entries["is_measured"])
 
 
-def _without_texts(corpus: Corpus, keep: str) -> Corpus:
-    """Return a corpus of documents with no more of their zones than is kept to explain by; their ids must differ."""
+def _without_texts(corpus: Corpus, keep_support: str) -> Corpus:
+    """Return a corpus of documents with no more of their zones than explanations keep; their ids must differ."""
     n_of = Counter(document.id for document in (*corpus.train, *corpus.test))
     if len(n_of) < len(corpus.train) + len(corpus.test):
         (twice, _), *_ = n_of.most_common(1)
         raise TextcatError(
-            f"Corpus {corpus.name} has two documents of the id {twice!r}, and a model that learns on tells documents "
-            "by their ids: give each its own."
+            f"Corpus {corpus.name} has two documents of the id {twice!r}, and an updatable model tells documents by "
+            "their ids: give each its own."
         )
 
     def shortened(document: Document, keep: str) -> Document:
@@ -111,7 +111,7 @@ def _without_texts(corpus: Corpus, keep: str) -> Corpus:
             zones = dict(document.zones) if keep == "texts" else {"title": _title_of(document, False)}
         return Document(document.id, zones, document.topics, judged=document.judged)
 
-    train = [shortened(document, keep) for document in corpus.train]
+    train = [shortened(document, keep_support) for document in corpus.train]
     return replace(corpus, train=train, test=[shortened(document, "none") for document in corpus.test], unused=[])
 
 
