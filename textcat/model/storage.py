@@ -35,12 +35,12 @@ from textcat.model import (
     VOCABULARY,
     WEIGHTS,
     ModelError,
-    _check_entries,
+    check_entries,
 )
 from textcat.model._product import are_rows
 from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
-from textcat.model.tagger import Tagger, _csr_weights
+from textcat.model.tagger import Tagger, csr_weights
 from textcat.model.training_counts import TrainingCounts
 from textcat.recipe import Recipe
 
@@ -77,13 +77,13 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     """
     folder = Path(folder).expanduser().resolve()
     with MODEL.replacing(folder) as sibling:
-        _write(tagger, sibling)
+        write_model(tagger, sibling)
     return folder
 
 
-def _write(tagger: Tagger, folder: Path) -> None:
+def write_model(tagger: Tagger, folder: Path) -> None:
     arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
-    arrays |= dict(zip(PARTS, tagger._parts, strict=True)) if tagger._sparse else {WEIGHTS: tagger.weights}
+    arrays |= dict(zip(PARTS, tagger.sparse_parts, strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
     if tagger.shortlist is not None:
         arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
     if tagger.calibration is not None:
@@ -106,7 +106,7 @@ def _write(tagger: Tagger, folder: Path) -> None:
         tables = tagger.features.tokens_.tables()
         if tables is not None and tables.stop_words is not None:
             (folder / TOKENIZER).write_text(tables.as_json(), encoding="utf-8")
-    MODEL._write_manifest(folder, _manifest(tagger, folder))
+    MODEL.write_manifest(folder, _manifest(tagger, folder))
 
 
 def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:
@@ -130,14 +130,14 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     TextcatError
         If the folder is no model, a file is missing or changed, or the format is newer than this version knows.
     """
-    return _load_versioned(folder, prepare=prepare, mapped=mapped)[0]
+    return load_versioned(folder, prepare=prepare, mapped=mapped)[0]
 
 
-def _load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
+def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
     """Read a tagger as `load` does, and the sha256 of the manifest that it was read by: the folder may be replaced."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
-        _check_entries(folder, manifest)
+        check_entries(folder, manifest)
         tagger = _load(folder, manifest, files, mapped)
     if prepare:
         tagger.features.tokens_.prepare()
@@ -164,7 +164,7 @@ def load_training_counts(
     """
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
-        _check_entries(folder, manifest)
+        check_entries(folder, manifest)
         if COUNTS not in manifest["files"]:
             raise ModelError(
                 f"The model {folder} is not updatable, as it has no training counts: train it with "
@@ -177,7 +177,7 @@ def load_training_counts(
                 files[name].seek(0)
             entries = json.loads(files[COUNTS].read())
             with np.load(files[COUNT_ARRAYS], allow_pickle=False) as arrays:
-                counts = TrainingCounts._from_entries(entries, dict(arrays), manifest)
+                counts = TrainingCounts.from_entries(entries, dict(arrays), manifest)
             return counts, manifest, _evaluation(manifest)
         except ModelError:
             raise
@@ -255,15 +255,15 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         calibration = arrays.pop(CALIBRATION, None)
         if WEIGHTS not in arrays:
             indptr, indices, data = map(arrays.pop, PARTS)
-            arrays[WEIGHTS] = _csr_weights(indptr, indices, data, len(manifest["topics"]))
+            arrays[WEIGHTS] = csr_weights(indptr, indices, data, len(manifest["topics"]))
         if CENTROIDS[0] in arrays:
             indptr, indices, data = map(arrays.pop, CENTROIDS)
-            centroids = _csr_weights(indptr, indices, data, len(manifest["topics"]))
+            centroids = csr_weights(indptr, indices, data, len(manifest["topics"]))
             arrays["shortlist"] = Shortlist(centroids, recipe.shortlist)
         if documents is not None:
             rows, alphas = (Rows(*map(arrays.pop, names)) for names in (SUPPORT_ROWS, SUPPORT_ALPHAS))
             arrays["support"] = SupportDocuments(rows=rows, alphas=alphas, **documents)
-        features = Vectorizer._restore(
+        features = Vectorizer.restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
         if TOKENIZER in manifest["files"]:
