@@ -483,7 +483,7 @@ def test_what_was_not_judged_for_a_topic_is_no_example_of_it(session, tmp_path):
     of_both = {topic: {f"d{i}" for i in session.topic_state(topic).labels} for topic in ("strike", "gold")}
     assert {each.id for each in corpus.train} == of_both["strike"] | of_both["gold"]
     for document in corpus.train:
-        assert set(document.judged) == {topic for topic, ids in of_both.items() if document.id in ids}
+        assert set(document.labelled_for) == {topic for topic, ids in of_both.items() if document.id in ids}
     assert corpus.unjudged(corpus.train).nnz > 0
     tagger = textcat.load(session.export_model(tmp_path / "model"))
     assert tagger.topics == ("gold", "strike")

@@ -12,6 +12,7 @@ RECIPES = {
     "subjects": "many-topics",
     "teach": "active-learning",
 }
+_OF_COUNTS = {"keep": "keep_support", "judged": "labelled_for", "judged_of": "labelled_for_of"}
 #: Fields of a recipe's sections.
 FIELDS = {"apart": "zone_terms", "fold_plurals": "singularize"}
 
@@ -36,9 +37,11 @@ def todays_fact(fact: Any) -> Any:
     return RECIPES.get(name, name) + space + terms
 
 
-def todays_keep(keep: str) -> str:
-    """Return what explanations keep of support documents, as a model's training counts say it."""
-    return "ids" if keep == "documents" else keep
+def todays_counts(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a model's training counts with the names and values of today."""
+    counts = {_OF_COUNTS.get(name, name): value for name, value in entries.items()}
+    keep_support = "ids" if counts["keep_support"] == "documents" else counts["keep_support"]
+    return counts | {"keep_support": keep_support, "terms_of": todays_recipe(counts["terms_of"])}
 
 
 def todays_line(line: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pickle
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option, echo
 
@@ -132,14 +132,16 @@ def learn(
         list[str] | None,
         Argument(help="New documents, and corrections of known ones: files, folders or archives, or names of corpora."),
     ] = None,
-    unlearn: Annotated[
+    remove: Annotated[
         list[str] | None,
         Option(help="Ids of documents to remove, comma-separated, or a file of one per line. May be repeated."),
     ] = None,
     out: Annotated[
         Path | None, Option(help="Folder to write the new model to.", show_default="MODEL, in place of the old one")
     ] = None,
-    complete: Annotated[bool, Option("--complete", help="Use earlier documents as negatives of new topics.")] = False,
+    new_topics_negative: Annotated[
+        bool, Option("--new-topics-negative", help="Use earlier documents as negatives of new topics.")
+    ] = False,
     undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
     jobs: common.Jobs = -1,
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
@@ -150,15 +152,16 @@ def learn(
     from textcat.training.learn import learn, undo_learn
 
     if undo:
-        if new or unlearn or out or complete:
+        if new or remove or out or new_topics_negative:
             raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
         _tables.undone(common.console(), undo_learn(model), as_json=as_json)
         return
     stages = common.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
-    ids = [id_ for given in unlearn or [] for id_ in _ids(given)]
-    learnt = learn(model, documents, ids, out=out, complete=complete, n_jobs=jobs, stages=stages)
-    _tables.learnt(common.console(), learnt, stages, per_topic=topics, as_json=as_json)
+    ids = [id_ for given in remove or [] for id_ in _ids(given)]
+    options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
+    result = learn(model, documents, ids, out=out, **options)
+    _tables.updated(common.console(), result, stages, per_topic=topics, as_json=as_json)
 
 
 def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "list[Document]":

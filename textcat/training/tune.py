@@ -203,8 +203,8 @@ def run_trials(
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")
     if corpus.unjudged(corpus.train) is not None:
         raise TextcatError(
-            f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'judged'), and "
-            "recipes are compared on documents that were judged for all: leave the field out, or such documents."
+            f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'labelled_for'), "
+            "and recipes are compared on documents that were judged for all: leave the field out, or such documents."
         )
     if folder is not None and folder.exists() and not folder.is_dir():
         raise TextcatError(f"{folder} is a file: name a folder for the results.")
