@@ -399,6 +399,7 @@ def test_the_command_tells_what_it_cannot_do(run, review, tmp_path):
     assert "Did you mean 'ranker.C'?" in run("simulate", review, "--set", "ranker.c=1").err
     assert "are not of the form" in run("simulate", review, "--steps", "x").err
     assert "--rule takes one of" in run("simulate", review, "--rule", "fifty").err
+    assert "not 'chao' (which needs several rankers" in run("simulate", review, "--rule", "chao").err
     assert "review.jsonl cannot be a folder of results: there is a file" in run("simulate", review, "--out", review).err
     (tmp_path / "all.jsonl").write_text('{"text": "a b", "topics": ["t"]}\n{"text": "c d", "topics": ["t"]}\n')
     assert "nothing to simulate" in run("simulate", tmp_path / "all.jsonl").err

@@ -74,7 +74,7 @@ def simulate(
     """
     from textcat.recipe import read_recipe
     from textcat.teaching.simulate import Way, cases_of, study
-    from textcat.teaching.stopping import DEFAULT_RULE, RULES
+    from textcat.teaching.stopping import DEFAULT_RULE, RULES, SEVERAL_RANKERS
 
     stages = common.new_stages()
     how = read_recipe(recipe).with_settings(settings or [])
@@ -86,8 +86,10 @@ def simulate(
             cases += cases_of(corpus, how, topic, description, embeddings=bool(ranker.embeddings))
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
-    for name in set(rules) - set(RULES):
-        raise BadParameter(f"--rule takes one of {', '.join(RULES)}, or none, not {name!r}")
+    known = [name for name in RULES if name not in SEVERAL_RANKERS]
+    for name in set(rules) - set(known):
+        why = " (which needs several rankers, and a simulation has one)" if name in SEVERAL_RANKERS else ""
+        raise BadParameter(f"--rule takes one of {', '.join(known)}, or none, not {name!r}{why}")
     if not cases:
         raise TextcatError(
             "No topic has both relevant and other documents, so there is nothing to simulate: give labelled documents."
