@@ -424,7 +424,7 @@ def test_a_model_without_counts_says_how_to_train_one(newswire_model):
 
 
 def test_a_model_that_is_learning_is_left_alone(model):
-    fcntl = pytest.importorskip("fcntl")
+    fcntl = pytest.importorskip("fcntl", reason="system: there is no module fcntl")
     descriptor = os.open(model, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     with pytest.raises(TextcatError, match="is learning in another process"):

@@ -317,7 +317,7 @@ def same_texts(made):
     return b"".join(made[name] for name in shards), rest
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
 @pytest.mark.long
 def test_a_pool_whose_making_is_killed_at_random_moments_is_the_same(tmp_path, long_archive, in_pieces):
     expected = content(build_pool(long_archive, tmp_path / "first", settings=SMALL).folder)

@@ -22,7 +22,7 @@ def scores_of(session):
     return {topic: session.scores(topic).tobytes() for topic in session.topics()}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no process")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
 def test_nothing_acknowledged_is_lost_however_often_the_process_is_killed(tmp_path):
     pool, folder = small_pool(), tmp_path / "session"
     with Session.create(folder, pool) as session:
