@@ -126,7 +126,7 @@ def needs(text, names):
     return any(re.search(rf"(?<![\w/]){re.escape(name)}(?!\w)", text) for name in names)
 
 
-@pytest.mark.parametrize("page", filter(is_to_run, PAGES), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*filter(is_to_run, PAGES)], ids=lambda page: page.name)
 @pytest.mark.long
 def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run, leave_out):
     names, unavailable, n_run, n_left_out, printed = {}, absent_corpora(), 0, 0, ""
