@@ -25,12 +25,12 @@ from sklearn.svm import LinearSVC
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
-from textcat.evaluation.ranking import _bands, evaluate
-from textcat.evaluation.significance import _compare
+from textcat.evaluation.ranking import choose_bands, evaluate
+from textcat.evaluation.significance import compare_evaluations
 from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
-from textcat.training.examples import Examples, _CountedCorpus, _examples_without
-from textcat.training.selection import EXPECTED, RARE, _cross_validate, _Fold, _splits
+from textcat.training.examples import CountedCorpus, Examples, examples_without
+from textcat.training.selection import EXPECTED, RARE, HeldOutFold, cross_validate, repeated_splits
 
 BANDS = ("ALL", "TOP10", "LAST30")
 
@@ -63,7 +63,7 @@ def main() -> None:
     best_value_of: dict[str, tuple[float, float]] = {}
     rows = [
         {"learner": f"the recipe {recipe.name}", "parameter": "", **_told(trial.macro_average_precision)}
-        for trial in _cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs)
+        for trial in cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs)
     ]
     for name, value, figures in tried(corpus, recipe, asked):
         parameter = f"{RIVALS[name].parameter} = {value:g}"
@@ -84,8 +84,8 @@ FIGURES = (*BANDS, RARE, EXPECTED)
 
 def tried(corpus: Corpus, recipe: Recipe, asked: Any) -> Iterator[tuple[str, float, dict[str, float]]]:
     """Yield each rival with each value, and its figures by cross-validation."""
-    folds = list(_splits(corpus.labels(corpus.train), asked.folds, 1, asked.seed))
-    examples = list(_examples_without([fold.held_out for fold in folds], corpus, recipe))
+    folds = list(repeated_splits(corpus.labels(corpus.train), asked.folds, 1, asked.seed))
+    examples = list(examples_without([fold.held_out for fold in folds], corpus, recipe))
     for name, rival in RIVALS.items():
         for value in rival.values:
             figures = [
@@ -96,14 +96,14 @@ def tried(corpus: Corpus, recipe: Recipe, asked: Any) -> Iterator[tuple[str, flo
 
 
 def figures_on(
-    fold: _Fold, examples: Examples, corpus: Corpus, recipe: Recipe, rival: Rival, value: float, jobs: int
+    fold: HeldOutFold, examples: Examples, corpus: Corpus, recipe: Recipe, rival: Rival, value: float, jobs: int
 ) -> dict[str, float]:
     """Measure a rival on a fold: it gets the very problems that the recipe's learner gets."""
     problems = fold.problems(recipe.make_learner(), examples)
     solved = joblib.Parallel(jobs, require="sharedmem")(
         joblib.delayed(solution)(rival.make(value), examples.rows, problem) for problem in problems
     )
-    return fold.quality(solved, _bands(corpus.topics, fold.sizes, BANDS))
+    return fold.quality(solved, choose_bands(corpus.topics, fold.sizes, BANDS))
 
 
 def solution(estimator: Any, rows: Any, problem: Problem) -> Solution:
@@ -126,7 +126,7 @@ def rankers_scores(estimator: Any, rows: Any, positives: np.ndarray, left_out: n
 
 def print_comparison(corpus: Corpus, recipe: Recipe, best_value_of: dict[str, float], jobs: int) -> None:
     """Rank the test documents by all of them, and print how far the recipe is ahead of each rival."""
-    counts = _CountedCorpus(corpus, recipe)
+    counts = CountedCorpus(corpus, recipe)
     features, labels = counts.fit(recipe.make_features()), counts.labels
     examples = counts.examples(features)
     new = features.transform(corpus.test)
@@ -140,7 +140,7 @@ def print_comparison(corpus: Corpus, recipe: Recipe, best_value_of: dict[str, fl
         scores[f"{name}, {RIVALS[name].parameter} = {value:g}"] = np.column_stack(per_topic)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     relevant, known = corpus.labels(corpus.test), (corpus.topics, sizes, len(corpus.train))
-    comparison = _compare([evaluate(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()])
+    comparison = compare_evaluations([evaluate(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()])
     rows = []
     for measure in comparison.measures:
         if measure.measure == "macro_average_precision":

@@ -5,7 +5,7 @@ import random
 
 import textcat
 from textcat.reading.records import InputSettings
-from textcat.tagging.run import OUTPUT, _make_plan, _tag_to_folder
+from textcat.tagging.run import OUTPUT, make_plan, tag_to_folder
 
 # So small that a run of some hundred documents has many batches and shards.
 READ, SHARD_RECORDS = InputSettings(block_bytes=3000), 12
@@ -26,8 +26,8 @@ def make_archive(path, n=200, seed=0):
 
 def run(model, inputs, out, read=READ, write=OUTPUT, *, jobs=1, scheduler="", strict=False, **options):
     """Tag inputs to a folder."""
-    plan = _make_plan(model, inputs, read, write, jobs, scheduler, strict)
-    return _tag_to_folder(plan, out, max_records=SHARD_RECORDS, **options)
+    plan = make_plan(model, inputs, read, write, jobs, scheduler, strict)
+    return tag_to_folder(plan, out, max_records=SHARD_RECORDS, **options)
 
 
 def written(out):

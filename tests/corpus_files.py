@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from textcat.corpus.cards import Card
-from textcat.reading.batches import _read_documents, _read_labelled
+from textcat.reading.batches import read_documents, read_labelled
 from textcat.reading.records import InputSettings
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-test-")
@@ -18,19 +18,19 @@ def card_of(reader, **options):
 def read(reader, *paths, **options):
     """The documents of files, folders and archives."""
     card = card_of(reader, **options)
-    return [document for path in paths for document in _read_documents([path], card.settings(), card.wanted)]
+    return [document for path in paths for document in read_documents([path], card.settings(), card.wanted)]
 
 
 def read_one_by_one(reader, path, **options):
     """The same as they come, before the order is made that of names."""
     card = card_of(reader, **options)
-    return (record for _, record in _read_labelled([path], card.settings(), card.wanted))
+    return (record for _, record in read_labelled([path], card.settings(), card.wanted))
 
 
 def names(path):
     """The names of all files in a folder or archive."""
     found = []
-    _read_documents([path], InputSettings(), found.append)  # which returns nothing, so that no file is read
+    read_documents([path], InputSettings(), found.append)  # which returns nothing, so that no file is read
     return found
 
 
@@ -40,4 +40,4 @@ def parse(reader, name, data, *, folder="", **options):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     root = Path(_FOLDER.name, folder) if folder else path
-    return _read_documents([root], card_of(reader, **options).settings(), lambda inside: inside in (name, path.name))
+    return read_documents([root], card_of(reader, **options).settings(), lambda inside: inside in (name, path.name))

@@ -64,4 +64,4 @@ def teach_until_killed(folder, pool, seed, pipe):
         else:
             answer = generator.choice(["yes", "no", "skip"])
             session.answer("strike", generator.randrange(len(pool)), answer, "anna", "list")
-        os.write(pipe, b"%d\n" % len(session._journal.lines))
+        os.write(pipe, b"%d\n" % len(session.journal.lines))

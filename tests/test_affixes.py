@@ -12,30 +12,30 @@ from test_tokens import LANGUAGES, PIECES
 
 from textcat.features._token_cache import AffixTable, SpanCutter
 from textcat.features.affixes import (
-    _METHODS,
     ABSENT,
     ASCII,
     OTHER,
-    _alternatives,
-    _asked,
-    _parse,
-    _read_affixes,
-    _read_url,
-    _regexes_of,
-    _required,
-    _UnmodelledRegexError,
+    TOKENIZER_METHODS,
+    UnmodelledRegexError,
+    alternatives_of,
+    parse_regex,
+    read_affixes,
+    read_url,
+    regex_function,
+    required_characters,
+    tokenizer_regexes,
 )
 
 
 @cache
 def regexes_of(lang):
-    return _regexes_of(naive.nlp_of(lang).tokenizer)
+    return tokenizer_regexes(naive.nlp_of(lang).tokenizer)
 
 
 @cache
 def affixes_of(lang):
     """To read them takes a thousand times as long as to cut a span by them."""
-    return _read_affixes(regexes_of(lang))
+    return read_affixes(regexes_of(lang))
 
 
 def cutter_of(regexes, affixes, specials=frozenset(), *, whole=False):
@@ -86,12 +86,12 @@ def _matched(function, role, string):
 def tables_of(lang):
     """By role, and what `url_match` asks, with what it needs."""
     regexes = regexes_of(lang)
-    asked = (_asked(regexes, name) for name in _METHODS)
+    asked = (regex_function(regexes, name) for name in TOKENIZER_METHODS)
     tables = {
         role: _table(function, alternatives, role)
         for function, alternatives, role in zip(asked, affixes_of(lang), ROLES, strict=False)
     }
-    return tables, _asked(regexes, "url_match"), _read_url(regexes)
+    return tables, regex_function(regexes, "url_match"), read_url(regexes)
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -145,7 +145,7 @@ def test_the_tables_of_every_language_are_read(lang):
 ATOMS = r"""
 a b \. [ab] [^a] . \d \W \s é [à-ü] (?:ab|b) a+ b* (?:ab)? [ab]{2,3} (a|bb) a+? (?:a|) \b
 (?<=a) (?<=[ab].) (?<!a) (?=b) (?!b) $ ^ (?>a+) a++ [^é] (?<=a|b) (?=[^b]) (?:a(?=b)|b)
-""".split()  # noqa: SIM905
+""".split()
 atoms = st.sampled_from([atom for atom in ATOMS if sys.version_info >= (3, 11) or atom not in ("(?>a+)", "a++")])
 branches = st.lists(st.lists(atoms, min_size=1, max_size=3).map("".join), min_size=1, max_size=4)
 strings = st.text(alphabet="ab.é1 _\n", max_size=8)
@@ -161,7 +161,7 @@ def test_tables_of_any_regex_find_what_it_finds(parts, string):
     ):
         regex = re.compile(pattern)
         function = getattr(regex, method)
-        table = _table(function, _alternatives(regex, role), role)
+        table = _table(function, alternatives_of(regex, role), role)
         assert _found(table, role, string) == _matched(function, role, string)
 
 
@@ -172,7 +172,7 @@ def test_a_string_without_a_required_character_does_not_match(parts, string):
     held = 0
     for character in string:
         held |= 1 << ord(character) if ord(character) < 128 else OTHER
-    if any(not mask & held for mask in _required(_parse(regex))):
+    if any(not mask & held for mask in required_characters(parse_regex(regex))):
         assert regex.search(string) is None
 
 
@@ -189,14 +189,14 @@ def test_a_string_without_a_required_character_does_not_match(parts, string):
 )
 def test_what_cannot_be_read_is_left_to_the_regex(pattern, role, flags):
     regex = re.compile(pattern, flags)
-    with pytest.raises(_UnmodelledRegexError):
-        _alternatives(regex, role)
+    with pytest.raises(UnmodelledRegexError):
+        alternatives_of(regex, role)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="system: atomic groups came with Python 3.11")
 def test_a_lookbehind_after_an_atomic_group_does_not_look_before_the_match():
     find = re.compile("(?>a+)(?<=[ab].)").finditer
-    assert _found(_table(find, _alternatives(find.__self__, "infix"), "infix"), "infix", "ba _") == [(1, 2)]
+    assert _found(_table(find, alternatives_of(find.__self__, "infix"), "infix"), "infix", "ba _") == [(1, 2)]
 
 
 def test_an_unread_regex_is_always_asked():
@@ -209,8 +209,8 @@ def test_a_tokenizer_without_regexes_has_no_affixes():
     class Bare:
         prefix_search = suffix_search = infix_finditer = url_match = token_match = None
 
-    assert _regexes_of(Bare) == {}
-    assert cutter_of({}, _read_affixes({})).cut(["(a-b)."])[0] == ["(a-b)."]
+    assert tokenizer_regexes(Bare) == {}
+    assert cutter_of({}, read_affixes({})).cut(["(a-b)."])[0] == ["(a-b)."]
 
 
 def test_other_callables_than_regexes_are_not_read():
@@ -219,7 +219,7 @@ def test_other_callables_than_regexes_are_not_read():
         infix_finditer = staticmethod(lambda string: iter(()))
         url_match = token_match = staticmethod(lambda string: None)
 
-    assert _regexes_of(Custom) is None
+    assert tokenizer_regexes(Custom) is None
 
 
 def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
@@ -227,11 +227,11 @@ def test_a_tokenizer_that_keeps_some_chunks_whole_is_asked_about_every_affix():
 
 
 def test_exact_alternatives_know_their_width():
-    (unit,) = _alternatives(re.compile("(?<=[0-9])km$"), "suffix")
+    (unit,) = alternatives_of(re.compile("(?<=[0-9])km$"), "suffix")
     assert unit.width == 2
     assert unit.before[:2] == (1 << ord("m"), 1 << ord("k"))
     assert unit.before[3] == ABSENT | OTHER | ASCII
-    assert [each.width for each in _alternatives(re.compile(r"\.\.+$"), "suffix")] == [-1]
+    assert [each.width for each in alternatives_of(re.compile(r"\.\.+$"), "suffix")] == [-1]
 
 
 # --- what is used of Python and spaCy beyond what they promise -------------------------------------------------------
@@ -239,7 +239,7 @@ def test_exact_alternatives_know_their_width():
 
 def test_python_names_the_nodes_of_a_regex_as_the_tables_read_them():
     # Private: `re._parser` (before Python 3.11: `sre_parse`).
-    nodes = _parse(re.compile(r"^(a|[^b-d\d])x?(?<=é)(?!y).$"))
+    nodes = parse_regex(re.compile(r"^(a|[^b-d\d])x?(?<=é)(?!y).$"))
     names = ["AT", "SUBPATTERN", "MAX_REPEAT", "ASSERT", "ASSERT_NOT", "ANY", "AT"]
     assert [str(op) for op, _ in nodes] == names
     ((branch, (_, ways)),) = nodes[1][1][3]
@@ -276,4 +276,4 @@ def test_no_regex_of_a_language_is_left_unread(lang):
         (tokenizer.suffix_search, "suffix"),
         (tokenizer.infix_finditer, "infix"),
     ):
-        assert _alternatives(function.__self__, role)
+        assert alternatives_of(function.__self__, role)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from textcat import _HOMES
+from textcat import HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
@@ -50,7 +50,7 @@ def test_imports_run_downwards_only(module):
     part = module.with_suffix("").parts[1]
     names = [name for name in RuntimeImports(module).names if name.startswith("textcat.")]
     # A name of the front door counts as the module that it stands for.
-    paths = [_HOMES.get(name.split(".")[1], name.partition(".")[2]) for name in names]
+    paths = [HOMES.get(name.split(".")[1], name.partition(".")[2]) for name in names]
     used = {path.split(".")[0] for path in paths if path[0].islower()}
     for other in used - {part}:
         assert LAYER_OF[other] <= LAYER_OF[part], f"{module} imports upwards: textcat.{other}"

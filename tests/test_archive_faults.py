@@ -20,7 +20,7 @@ from textcat import files
 from textcat.errors import TextcatError
 from textcat.tagging.output import OutputSettings
 
-STEPS = ("create", "reopen", "_write", "sync", "rename", "remove", "_cut", "sync_folder")
+STEPS = ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder")
 OUTPUTS = (JSONL, OutputSettings("csv", "zst"))
 N_PIECES = 5
 
@@ -60,7 +60,7 @@ def break_at(place, when, error, do=just):
         if number != place or when == "after":
             done = do(step, function, arguments)
         if number == place:
-            if when == "amid" and step == "_write":
+            if when == "amid" and step == "write_all":
                 file, data = arguments
                 function(file, data[: len(data) // 2])
             raise error
@@ -142,7 +142,7 @@ class Disk:
         done = function(*arguments)
         if step == "sync":
             self._synced(os.fstat(arguments[0].fileno()))
-        elif step == "_cut":
+        elif step == "truncate_file":
             self._synced(arguments[0].stat())
         elif step == "sync_folder" and arguments[0] == self.folder:
             self._move(self.folder, self.kept)
@@ -217,7 +217,7 @@ def test_a_write_that_takes_less_than_all_is_gone_on_with(tmp_path):
             return min(2, len(data))
 
     file = Slow()
-    files._write(file, b"abcde")
+    files.write_all(file, b"abcde")
     assert file.taken == b"abcde"
 
 

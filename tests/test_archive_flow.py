@@ -20,7 +20,7 @@ from archive_work import batch
 from textcat.errors import TextcatError
 from textcat.reading.records import Batch
 from textcat.tagging import _workers as module
-from textcat.tagging._workers import _Workers, open_workers, ordered_map
+from textcat.tagging._workers import WorkerPool, open_workers, ordered_map
 
 MUCH = 1 << 40  # bytes of input
 PREPARING = """
@@ -183,7 +183,7 @@ class Losing:
 
 def test_a_result_that_dask_loses_once_it_was_read_is_made_again():
     lost = [1]
-    workers = _Workers(lambda jobs: Losing(lost), 2)
+    workers = WorkerPool(lambda jobs: Losing(lost), 2)
     results = ordered_map(archive_work.number_of, map(batch, range(8)), workers)
     assert [result for _, result in results] == list(range(8))
 

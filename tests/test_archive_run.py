@@ -20,15 +20,15 @@ from textcat.tagging import _job as job
 from textcat.tagging import _workers as workers
 from textcat.tagging import summary as summary_module
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import OUTPUT, _make_plan, _tag_to_stream
+from textcat.tagging.run import OUTPUT, make_plan, tag_to_stream
 from textcat.tagging.summary import (
     Counts,
     RunProgress,
     RunState,
     Summary,
-    _log_likelihood_ratio,
     clock,
     kind_of_reason,
+    log_likelihood_ratio,
     progress_shown,
 )
 
@@ -90,7 +90,7 @@ def rows(stream):
 def to_stream(model, archive, read=READ, write=OUTPUT, **settings):
     stream, rejections = io.BytesIO(), []
     settings = {"input_settings": read, "output_settings": write, "jobs": 1, **settings}
-    summary = _tag_to_stream(model, archive, stream, on_rejection=rejections.append, **settings)
+    summary = tag_to_stream(model, archive, stream, on_rejection=rejections.append, **settings)
     return stream.getvalue(), rejections, summary
 
 
@@ -358,7 +358,7 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
 
 
 def test_a_worker_that_sees_another_model_refuses(model, archive):
-    made = _make_plan(model, [str(archive[0])], READ)
+    made = make_plan(model, [str(archive[0])], READ)
     with pytest.raises(TextcatError, match="is not the model that this run began with"):
         job.tag_batch(made.job._replace(digest="other"), None)
     with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, but .* has .*: install 0\.1 there"):
@@ -462,8 +462,8 @@ def test_g_squared_is_twice_the_sum_of_observed_times_log_of_observed_over_expec
     for k, n, other_k, other_n in [(10, 100, 5, 200), (0, 50, 20, 400), (300, 1000, 299, 1000)]:
         table = [[k, n - k], [other_k, other_n - other_k]]
         wanted = chi2_contingency(table, correction=False, lambda_="log-likelihood")
-        assert _log_likelihood_ratio(k, n, other_k, other_n) == pytest.approx(wanted.statistic)
-    assert _log_likelihood_ratio(0, 0, 1, 2) == 0
+        assert log_likelihood_ratio(k, n, other_k, other_n) == pytest.approx(wanted.statistic)
+    assert log_likelihood_ratio(0, 0, 1, 2) == 0
 
 
 def test_a_topic_drifts_if_its_rate_is_far_from_training_and_that_is_no_chance():

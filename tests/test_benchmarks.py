@@ -16,7 +16,7 @@ from textcat.documents import Corpus, Document, topic_counts
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.recipe import read_recipe
-from textcat.training.train import _train_and_evaluate
+from textcat.training.train import train_and_evaluate
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
@@ -45,7 +45,7 @@ def test_the_peer_has_the_rows_of_recipe_best(least):
     settings |= {"b": 0} if least["ngram_min_df"] > 1 else {}
     ours, its = TfIdf(Tokens(), **settings), ZonedRows(settings, stop_words=None)
     X, Z = ours.fit_transform(documents()), its.fit_transform(documents())
-    known = its._words.vocabulary_
+    known = its.words.vocabulary_
     assert known.keys() == ours.vocabulary_.keys()
     assert least["min_df"] == 1 or len(known) < len(WORDS) + len(WORDS) ** 2
     order = [known[term] for term in ours.vocabulary_]
@@ -127,7 +127,7 @@ def test_training_alone_ranks_as_the_trained_model_does():
 
     corpus = open_corpus("newswire")
     quality = {row["what"]: row["MAP"] for row in training_rows(corpus, 1)}
-    trained = _train_and_evaluate(corpus, read_recipe("best")).evaluation.bands[0].macro_average_precision
+    trained = train_and_evaluate(corpus, read_recipe("best")).evaluation.bands[0].macro_average_precision
     assert quality["textcat, recipe best"] == f"{trained:.3f}"
     assert float(quality[PEER]) > 0.8
 

@@ -20,11 +20,11 @@ import pytest
 from rich.console import Console
 
 from textcat.corpus import catalogue
-from textcat.corpus.cards import _read_card, card, cards, tree_digest
-from textcat.corpus.catalogue import _fetch, _locate, _reopen_corpus, open_corpus
+from textcat.corpus.cards import card, cards, read_card, tree_digest
+from textcat.corpus.catalogue import fetch_corpus, locate_corpus, open_corpus, reopen_corpus
 from textcat.errors import TextcatError
-from textcat.progress import _bar_on
-from textcat.reading.batches import _DamagedError
+from textcat.progress import download_bar
+from textcat.reading.batches import DamagedError
 from textcat.reading.records import InputSettings
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="{id}">
@@ -156,7 +156,7 @@ def test_an_unknown_name_is_told_with_the_nearest_one():
 )
 def test_a_wrong_card_is_told(write_card, text, message):
     with pytest.raises(TextcatError, match=message):
-        _read_card(write_card(text))
+        read_card(write_card(text))
 
 
 def test_a_card_that_is_missing_or_no_text_is_told(tmp_path):
@@ -181,13 +181,13 @@ def test_the_tree_digest_is_what_sha256sum_prints_and_does_not_hang_on_order_or_
 
 
 def test_the_search_order_is_argument_environment_card_cache(tmp_path, cache, write_card, monkeypatch):
-    it = _read_card(write_card())
-    assert _locate(it) is None
+    it = read_card(write_card())
+    assert locate_corpus(it) is None
     monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path / "environment"))
     for folder in (cache, it.folder, tmp_path / "environment", tmp_path / "argument"):
         folder.mkdir(exist_ok=True)
         (folder / "tin.tar.gz").write_bytes(ARCHIVE)
-        assert _locate(it, tmp_path / "argument") == folder / "tin.tar.gz"
+        assert locate_corpus(it, tmp_path / "argument") == folder / "tin.tar.gz"
 
 
 def test_a_corpus_opens_by_card_path_and_data_path(tmp_path, write_card):
@@ -195,7 +195,7 @@ def test_a_corpus_opens_by_card_path_and_data_path(tmp_path, write_card):
     (path.parent / "tin.tar.gz").write_bytes(ARCHIVE)
     (tmp_path / "unpacked").mkdir()
     (tmp_path / "unpacked" / "tin.sgm.gz").write_bytes(gzip.compress(SGML))
-    for source in (path, str(path), _read_card(path), path.parent / "tin.tar.gz", tmp_path / "unpacked"):
+    for source in (path, str(path), read_card(path), path.parent / "tin.tar.gz", tmp_path / "unpacked"):
         corpus = open_corpus(source)
         assert ([d.id for d in corpus.train], [d.id for d in corpus.test], corpus.topics) == (["1"], ["2"], ("tin",))
 
@@ -258,7 +258,7 @@ def test_a_corpus_found_nowhere_is_told_with_the_folders_and_the_remedy(tmp_path
 def test_a_wrong_archive_is_told_and_its_remedy(write_card, data, message):
     path = write_card()
     (path.parent / "tin.tar.gz").write_bytes(data)
-    with pytest.raises(_DamagedError, match=message) as caught:
+    with pytest.raises(DamagedError, match=message) as caught:
         open_corpus(path)
     assert "fetch or copy it again" in str(caught.value)
     assert "delete" not in str(caught.value)
@@ -273,7 +273,7 @@ def test_a_tree_digest_is_compared(tmp_path, write_card):
         (path.parent / "mine" / name).write_text("text")
     assert len(open_corpus(path).train) == 2
     (path.parent / "mine" / "tin" / "1").write_text("changed")
-    with pytest.raises(_DamagedError, match="its files have not the checksum"):
+    with pytest.raises(DamagedError, match="its files have not the checksum"):
         open_corpus(path)
 
 
@@ -317,14 +317,14 @@ class Progress:
 
 def test_a_download_is_verified_kept_and_not_repeated(cache, server, write_card, caplog):
     caplog.set_level("INFO")
-    it = replace(_read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), licence="For tin men.")
+    it = replace(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), licence="For tin men.")
     progress = Progress()
-    path = _fetch(it, progress)
+    path = fetch_corpus(it, progress)
     assert path == cache / "tin.tar.gz"
     assert path.read_bytes() == ARCHIVE
     assert (progress.total, progress.done, progress.closed) == (len(ARCHIVE), len(ARCHIVE), 1)
     assert "For tin men." in caplog.text
-    assert _fetch(it) == path
+    assert fetch_corpus(it) == path
     assert server.hits == ["/tin.tar.gz"]
     assert os.listdir(cache) == ["tin.tar.gz"]
 
@@ -338,37 +338,37 @@ def test_a_single_file_can_be_downloaded(server, write_card):
     text = (
         f'reader = "reuters"\nfiles = ["tin.sgm"]\nurls = ["{server.url}/tin.sgm"]\nsha256 = {{ "tin.sgm" = "{SUM}" }}'
     )
-    assert _fetch(_read_card(write_card(text))).read_bytes() == SGML
+    assert fetch_corpus(read_card(write_card(text))).read_bytes() == SGML
 
 
 def test_a_damaged_file_in_the_cache_is_fetched_again(cache, server, write_card):
     cache.mkdir()
     (cache / "tin.tar.gz").write_bytes(ARCHIVE[:50])
-    it = _read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
-    assert _fetch(it).read_bytes() == ARCHIVE
+    it = read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
+    assert fetch_corpus(it).read_bytes() == ARCHIVE
 
 
 def test_a_dead_mirror_and_a_missing_file_are_passed_over(server, write_card):
-    it = _read_card(write_card(urls=[DEAD, f"{server.url}/gone", f"{server.url}/tin.tar.gz"]))
-    assert _fetch(it).read_bytes() == ARCHIVE
+    it = read_card(write_card(urls=[DEAD, f"{server.url}/gone", f"{server.url}/tin.tar.gz"]))
+    assert fetch_corpus(it).read_bytes() == ARCHIVE
     assert server.hits == ["/gone", "/tin.tar.gz"]
 
 
 @pytest.mark.parametrize("tells_length", [True, False])
 def test_a_truncated_download_does_not_stay(cache, server, write_card, tells_length):
     server.cut, server.tells_length = 40, tells_length
-    it = _read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
+    it = read_card(write_card(urls=[f"{server.url}/tin.tar.gz"]))
     with pytest.raises(TextcatError, match=r"could not be downloaded .*(broke off|cut off).* TEXTCAT_CORPORA"):
-        _fetch(it)
+        fetch_corpus(it)
     assert os.listdir(cache) == []
     server.cut = 0
-    assert _fetch(it).exists()
+    assert fetch_corpus(it).exists()
 
 
 def test_a_download_with_a_wrong_checksum_does_not_stay(cache, server, write_card):
     server.files["/tin.tar.gz"] = tar_bytes(**{"tin.sgm": SGML + b"\n"})
     with pytest.raises(TextcatError, match="cut off or not the one the card describes"):
-        _fetch(_read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
+        fetch_corpus(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
     assert os.listdir(cache) == []
 
 
@@ -376,7 +376,7 @@ def test_a_failed_download_leaves_the_old_file_alone(cache, write_card):
     cache.mkdir()
     (cache / "tin.tar.gz").write_bytes(b"old")
     with pytest.raises(TextcatError):
-        _fetch(_read_card(write_card(urls=[DEAD])))
+        fetch_corpus(read_card(write_card(urls=[DEAD])))
     assert (cache / "tin.tar.gz").read_bytes() == b"old"
 
 
@@ -391,9 +391,9 @@ def test_being_offline_is_told_with_the_remedy(write_card):
 
 def test_a_card_without_urls_or_with_a_strange_one_is_told(write_card):
     with pytest.raises(TextcatError, match="names no URL"):
-        _fetch(_read_card(write_card()))
+        fetch_corpus(read_card(write_card()))
     with pytest.raises(TextcatError, match="gopher://x/tin: "):
-        _fetch(_read_card(write_card(urls=["gopher://x/tin"])))
+        fetch_corpus(read_card(write_card(urls=["gopher://x/tin"])))
 
 
 def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write_card):
@@ -401,7 +401,7 @@ def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write
         (cache / f".partial-{name}").mkdir(parents=True)
         when = time.time() - age * 24 * 3600
         os.utime(cache / f".partial-{name}", (when, when))
-    _fetch(_read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
+    fetch_corpus(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])))
     assert sorted(os.listdir(cache)) == [".partial-new", "tin.tar.gz"]
 
 
@@ -409,8 +409,8 @@ def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write
 def test_the_bar_shows_the_bytes(server, write_card, tells_length):
     server.tells_length = tells_length
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with _bar_on(console, "tin", shows="bytes") as bar:
-        _fetch(_read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), bar)
+    with download_bar(console, "tin", shows="bytes") as bar:
+        fetch_corpus(read_card(write_card(urls=[f"{server.url}/tin.tar.gz"])), bar)
         assert bar.total == (len(ARCHIVE) if tells_length else 0)
     assert "tin" in console.file.getvalue()
 
@@ -468,7 +468,7 @@ def test_documents_are_set_aside_for_test_and_the_corpus_opens_again_from_anywhe
     assert corpus.test == open_corpus("articles.csv", settings=articles).split(4, seed=3).test
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    again = _reopen_corpus(json.loads(json.dumps(corpus.origin)))
+    again = reopen_corpus(json.loads(json.dumps(corpus.origin)))
     assert again == corpus
     assert again.origin == corpus.origin
 
@@ -476,7 +476,7 @@ def test_documents_are_set_aside_for_test_and_the_corpus_opens_again_from_anywhe
 def test_a_named_corpus_opens_again_by_its_name():
     corpus = open_corpus("newswire")
     assert corpus.origin == {"name_or_path": "newswire"}
-    assert _reopen_corpus(corpus.origin) == corpus
+    assert reopen_corpus(corpus.origin) == corpus
 
 
 @pytest.mark.parametrize(
@@ -506,7 +506,7 @@ def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
     left_open = InputSettings(topics_field="labels", topics_separator="|", encoding="latin-1", quotes=False)
     corpus = open_corpus(own, settings=left_open, test_size=0.2)
     assert (len(corpus.train), len(corpus.test), corpus.topics) == (16, 4, ("all", "corn", "tin"))
-    assert _reopen_corpus(json.loads(json.dumps(corpus.origin))) == corpus
+    assert reopen_corpus(json.loads(json.dumps(corpus.origin))) == corpus
     with pytest.raises(TextcatError, match=r"^Corpus own is read as its card says, so --id-field nr would"):
         open_corpus(own, settings=left_open._replace(id_field="nr"))
 
@@ -516,7 +516,7 @@ def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
 )
 def test_an_origin_that_makes_no_sense_is_told(origin):
     with pytest.raises(TextcatError, match="does not say how to open the corpus it was trained on: name the corpus"):
-        _reopen_corpus(origin)
+        reopen_corpus(origin)
 
 
 def test_topics_of_training_without_a_test_document_stay_but_for_the_benchmarks(tmp_path):

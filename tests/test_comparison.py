@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.evaluation.ranking import evaluate
-from textcat.evaluation.significance import _compare, _paired_bootstrap, _sign_flip_test
+from textcat.evaluation.significance import compare_evaluations, paired_bootstrap, sign_flip_test
 
 TOPICS = list("abcdefgh")
 SIZES = range(8)
@@ -23,7 +23,7 @@ def labels_and_scores(*qualities, seed=0, n_documents=100):
 
 def compared(*qualities, seed=0, **options):
     labels, scores = labels_and_scores(*qualities, seed=seed)
-    return _compare([evaluated(of_model, labels) for of_model in scores], **options)
+    return compare_evaluations([evaluated(of_model, labels) for of_model in scores], **options)
 
 
 def evaluated(scores, labels, **options):
@@ -34,7 +34,7 @@ def test_values_are_those_of_the_evaluations_and_differences_theirs():
     labels, scores = labels_and_scores(1, 2, 3)
     thresholds = [0.0, 0.5, np.linspace(0, 1, 8)]
     evaluations = [evaluated(of, labels, threshold=cut) for of, cut in zip(scores, thresholds, strict=True)]
-    found = _compare(evaluations, n_resamples=100)
+    found = compare_evaluations(evaluations, n_resamples=100)
     assert [(row.band, row.measure) for row in found.measures] == list(
         itertools.product(["ALL", "TOP3"], ["macro_average_precision", "macro_f1", "micro_f1"])
     )
@@ -57,7 +57,7 @@ def test_topics_that_differ_most_come_first():
 
 def test_a_model_does_not_differ_from_itself():
     labels, [scores] = labels_and_scores(1)
-    for row in _compare([evaluated(scores, labels)] * 2, n_resamples=100).measures:
+    for row in compare_evaluations([evaluated(scores, labels)] * 2, n_resamples=100).measures:
         [same] = row.differences
         assert (same.difference, same.interval, same.p_documents) == (0, (0, 0), 1)
         assert same.p_topics in (1, None)
@@ -74,7 +74,7 @@ def test_a_better_model_is_told_from_a_worse_one_by_both_tests():
 def test_a_band_without_a_positive_is_compared_by_nothing():
     labels, scores = labels_and_scores(1, 2)
     labels[:, 7] = False
-    found = _compare([evaluated(of_model, labels, spec="TOP1") for of_model in scores], n_resamples=10)
+    found = compare_evaluations([evaluated(of_model, labels, spec="TOP1") for of_model in scores], n_resamples=10)
     assert all((row.values, row.differences) == ((None, None), (None,)) for row in found.measures)
     assert "h" not in [row.topic for row in found.topics]
 
@@ -88,14 +88,14 @@ def test_the_same_seed_gives_the_same_comparison():
 def test_the_sign_flip_test_estimates_the_share_of_all_signs(differences):
     sums = [abs(np.dot(signs, differences)) for signs in itertools.product([-1, 1], repeat=len(differences))]
     exact = np.mean([total >= abs(sum(differences)) - 1e-9 for total in sums])
-    assert _sign_flip_test(differences) == pytest.approx(exact, abs=0.03)
-    assert _sign_flip_test([*differences, np.nan]) == _sign_flip_test(differences)
+    assert sign_flip_test(differences) == pytest.approx(exact, abs=0.03)
+    assert sign_flip_test([*differences, np.nan]) == sign_flip_test(differences)
 
 
 def test_the_paired_bootstrap_counts_deviations_from_the_mean():
-    assert _paired_bootstrap(2.0, [0.0, 1.0, 2.0, 5.0]) == (1 + 2) / 5
-    assert _paired_bootstrap(-2.0, [0.0, 1.0, 2.0, 5.0]) == (1 + 2) / 5
-    assert _paired_bootstrap(3.5, [0.0, 1.0, 2.0, 5.0, np.nan]) == 1 / 5
+    assert paired_bootstrap(2.0, [0.0, 1.0, 2.0, 5.0]) == (1 + 2) / 5
+    assert paired_bootstrap(-2.0, [0.0, 1.0, 2.0, 5.0]) == (1 + 2) / 5
+    assert paired_bootstrap(3.5, [0.0, 1.0, 2.0, 5.0, np.nan]) == 1 / 5
 
 
 def test_equally_good_models_are_seldom_told_apart():

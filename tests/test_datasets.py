@@ -27,7 +27,7 @@ COUNTS = {
     "web-2477": (2477, 300, 72, None),
     "web": (49749, 300, 1479, None),
 }
-PLATT = [name for name in datasets._SOURCES if name.startswith(("adult-", "web-")) and name not in COUNTS]
+PLATT = [name for name in datasets.DATASET_SOURCES if name.startswith(("adult-", "web-")) and name not in COUNTS]
 
 
 @pytest.fixture(scope="session")
@@ -47,12 +47,14 @@ def own(tmp_path, monkeypatch):
 
 def source(name, shape, positives):
     """What `load` expects of a data set, made small."""
-    return {name: datasets._SOURCES[name] | {"shape": [*shape], "positives": positives}}
+    return {name: datasets.DATASET_SOURCES[name] | {"shape": [*shape], "positives": positives}}
 
 
 @pytest.fixture
 def expect(monkeypatch):
-    return lambda *changed: monkeypatch.setattr(datasets, "_SOURCES", datasets._SOURCES | source(*changed))
+    return lambda *changed: monkeypatch.setattr(
+        datasets, "DATASET_SOURCES", datasets.DATASET_SOURCES | source(*changed)
+    )
 
 
 # --- the real files --------------------------------------------------------------------------------------------------
@@ -140,7 +142,7 @@ def test_a_mushroom_has_a_column_for_every_value_of_every_attribute(own, expect)
     expect("mushroom", (1, 125), 1)
     missing = "x" * 10 + "?" + "x" * 11
     (own / "agaricus-lepiota.data").write_text(f"p,{','.join(missing)}\ne,{','.join('bfntafcbkebssnnpwopkag')}\n")
-    values = datasets._SOURCES["mushroom"]["options"]["values"]
+    values = datasets.DATASET_SOURCES["mushroom"]["options"]["values"]
     assert (len(values), sum(map(len, values))) == (22, 125)
     row = load("mushroom").X.toarray()[0]
     assert np.flatnonzero(row)[:4].tolist() == [0, 6, 10, 20]
@@ -194,7 +196,7 @@ def test_usps_is_read_from_either_of_its_two_forms(own, expect):
 # --- what is not there, or not right ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", datasets._SOURCES)
+@pytest.mark.parametrize("name", datasets.DATASET_SOURCES)
 def test_a_data_set_that_is_missing_is_named_with_its_file_and_where_to_put_it(own, tmp_path, name):
     with pytest.raises(MissingData, match=rf"The data set {name} needs the file \S+: put it") as raised:
         load(name)

@@ -6,7 +6,7 @@ import tarfile
 import pytest
 
 from textcat.corpus.catalogue import open_corpus
-from textcat.corpus.descriptions import _read_descriptions
+from textcat.corpus.descriptions import read_descriptions
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 
@@ -28,7 +28,7 @@ African Development Bank (ADB-AFRICA)@*
 
 
 def read(text, name):
-    return _read_descriptions(name, text.encode())
+    return read_descriptions(name, text.encode())
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,18 @@
-"""Everything public says what its arguments are and what it returns, and begins with the verb a reader expects.
+"""What users hold says what its arguments are and what it returns; all else says in a line what it does.
 
-Public is what has no leading underscore, in modules without one. Left out is what takes options of the command line:
-their help texts are its documentation.
+Public to users is what the front door or a room's ``__init__`` lists in ``__all__``, with its methods. Other names
+without a leading underscore may be used anywhere in the package: their docstrings open with the verb a reader expects.
+Left out is what takes options of the command line: their help texts are its documentation.
 """
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import textcat
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(
@@ -21,6 +25,11 @@ UNPLAIN = {"Give", "Gives", "Have", "Let", "Lets", "Make", "Put", "Say", "Tell",
 CLI = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("textcat/cli/*.py")))
 SHARED = "|".join(re.findall(r"^(\w+) = Annotated", CLI, flags=re.MULTILINE))
 OPTION = re.compile(rf"Annotated\[|typer\.|\b({SHARED})\b")
+FOR_USERS = {f"textcat.{module}.{name}" for name, module in textcat.HOMES.items()}
+for room in ROOT.glob("textcat/*/__init__.py"):
+    package = import_module(f"textcat.{room.parent.name}")
+    homes = (getattr(package, name) for name in getattr(package, "__all__", ()))
+    FOR_USERS |= {f"{home.__module__}.{home.__qualname__}" for home in homes if hasattr(home, "__qualname__")}
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -69,6 +78,7 @@ def returns_something(function):
 
 
 def faults_of(module):
+    dotted = ".".join(module.with_suffix("").parts).removesuffix(".__init__")
     for name, node, docstring in public_things(module):
         if not docstring:
             yield f"{name or 'the module'} has no docstring"
@@ -76,7 +86,8 @@ def faults_of(module):
         first = docstring.split()[0].rstrip(",.:")
         if first in UNPLAIN:
             yield f"{name or 'the module'} begins with {first!r}: begin with Return, Read, Write, Raise, Compute, Check"
-        if not isinstance(node, FUNCTION) or len(arguments_of(node)) < 2 or takes_options(node):
+        for_users = f"{dotted}.{name.partition('.')[0]}" in FOR_USERS
+        if not for_users or not isinstance(node, FUNCTION) or len(arguments_of(node)) < 2 or takes_options(node):
             continue
         missing = [argument for argument in arguments_of(node) if argument not in names_in("Parameters", docstring)]
         if missing:

@@ -22,15 +22,15 @@ import pytest
 
 from textcat import cli
 from textcat.cli.serve import serve
-from textcat.cli.teach import _EXPORTS
-from textcat.corpus.cards import _TYPES, READERS, cards
+from textcat.cli.teach import EXPORTS
+from textcat.corpus.cards import ENTRY_TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.files import shipped
 from textcat.margin.learners import LEARNERS
 from textcat.reading.formats import FORMATS
 from textcat.recipe import Recipe
 from textcat.teaching.stopping import RULES
-from textcat.training.tune import _SAMPLERS
+from textcat.training.tune import SAMPLERS
 
 ROOT = Path(__file__).parent.parent
 CLI_PAGE = ROOT / "docs" / "cli.md"
@@ -90,9 +90,9 @@ def is_to_run(page):
 
 
 def absent_corpora():
-    from textcat.corpus.catalogue import _locate, cards
+    from textcat.corpus.catalogue import cards, locate_corpus
 
-    return [name for name, card in cards().items() if _locate(card) is None]
+    return [name for name, card in cards().items() if locate_corpus(card) is None]
 
 
 @pytest.fixture
@@ -268,13 +268,13 @@ def test_the_page_of_the_recipes_has_every_field():
     [
         ("archives", "format", FORMATS),
         ("corpora", "name", cards()),
-        ("corpora", "field", _TYPES),
+        ("corpora", "field", ENTRY_TYPES),
         ("corpora", "reader", READERS),
         ("learners", "name", LEARNERS),
-        ("recipes", "`--sampler`", _SAMPLERS),
+        ("recipes", "`--sampler`", SAMPLERS),
         ("recipes", "recipe", [path.stem for path in shipped("models").glob("*.toml")]),
         ("recipes", "strategy", STRATEGIES),
-        ("teaching", "export", _EXPORTS),
+        ("teaching", "export", EXPORTS),
         ("teaching-stopping", "rule", RULES),
     ],
 )

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from naive_dual import Coefficients
 
 from textcat.margin._dual import Expansion
-from textcat.margin.kernels import BLOCK_ROWS, KernelError, _KernelRows, _solve_block, one_blas_thread
-from textcat.margin.problems import Problem, _Control
+from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, one_blas_thread, solve_dual_block
+from textcat.margin.problems import Problem, SolveControl
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, RULES, LMargitron, TMargitron
 from textcat.margin.solve import solve
 
@@ -41,11 +41,14 @@ def test_these_tests_know_every_member_of_the_family():
 
 def solve_dual(X, problems, kernel="linear", kernel_params=None, *, order=None, margins=False, cache_mb=1000, n_jobs=1):
     """Train on a kernel, the problems dealt to n_jobs threads; solutions in the order of the problems."""
-    rows = X if isinstance(X, _KernelRows) else _KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
+    rows = X if isinstance(X, KernelRows) else KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
     dealt = [list(enumerate(problems))[job::n_jobs] for job in range(n_jobs)]
     with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         parts = list(
-            pool.map(lambda part: _solve_block(rows, part, order=order, margins=margins, control=_Control(None)), dealt)
+            pool.map(
+                lambda part: solve_dual_block(rows, part, order=order, margins=margins, control=SolveControl(None)),
+                dealt,
+            )
         )
     solutions = dict(pair for part in parts for pair in part)
     return [solutions[number] for number in range(len(problems))]
@@ -200,7 +203,7 @@ def test_a_problem_does_not_depend_on_those_before_it(whole):
 
 def test_kernel_rows_that_went_to_another_process_give_the_same_bits(whole):
     X, problems, expected = whole
-    rows = _KernelRows(X, "rbf", n_jobs=2)
+    rows = KernelRows(X, "rbf", n_jobs=2)
     rows.block(0)
     copy = pickle.loads(pickle.dumps(rows))
     assert copy.cache_mb == rows.cache_mb / 2
@@ -335,14 +338,14 @@ def test_a_start_that_has_converged_needs_one_epoch_and_no_update():
 def test_no_more_blocks_are_held_than_there_is_memory_for(monkeypatch):
     X = some_rows(5 * BLOCK_ROWS)
     held = []
-    hold = _solve_block.__globals__["Expansion"].hold
+    hold = solve_dual_block.__globals__["Expansion"].hold
 
     class Watched(Expansion):
         def hold(self, b, block):
             hold(self, b, block)
             held.append(self.n_held)
 
-    monkeypatch.setitem(_solve_block.__globals__, "Expansion", Watched)
+    monkeypatch.setitem(solve_dual_block.__globals__, "Expansion", Watched)
     megabytes_of_a_block = BLOCK_ROWS * len(X) * 8 / 1e6
     labels = np.where(np.arange(len(X)) % 3, -1, 1)
     solve_dual(X, [Problem.from_labels(labels, PAM(1), lambda_=1.0)], "rbf", cache_mb=2.5 * megabytes_of_a_block)
@@ -366,13 +369,13 @@ def test_a_kernel_that_is_not_finite_is_told_by_its_rows():
 def test_control_counts_finished_problems_and_stops():
     X, problems = some_rows(), some_problems()
     finished = []
-    control = _Control(finished.append)
+    control = SolveControl(finished.append)
     assert len(
-        _solve_block(_KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control)
+        solve_dual_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control)
     ) == len(problems)
     assert finished == [1] * len(problems)
     control.stop.set()
-    assert _solve_block(_KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control) == []
+    assert solve_dual_block(KernelRows(X, "rbf"), enumerate(problems), order=None, margins=False, control=control) == []
 
 
 def test_public_things_are_documented():
@@ -383,7 +386,7 @@ def test_public_things_are_documented():
         Expansion.run,
         Expansion.hold,
         Expansion.drop,
-        _solve_block,
+        solve_dual_block,
     ):
         assert thing.__doc__
 
@@ -392,16 +395,16 @@ ENDLESS = """
 from textcat.tagging._lean_imports import keep_imports_lean
 keep_imports_lean()  # as the command does: it saves a second
 import sys, numpy as np
-from textcat.margin.kernels import _KernelRows, _solve_block
-from textcat.margin.problems import _Control, Problem
+from textcat.margin.kernels import KernelRows, solve_dual_block
+from textcat.margin.problems import SolveControl, Problem
 from textcat.margin.rules import PA
 
 rng = np.random.default_rng(0)
-rows = _KernelRows(rng.normal(size=(1500, 5)), "linear", cache_mb=float(sys.argv[1]))
+rows = KernelRows(rng.normal(size=(1500, 5)), "linear", cache_mb=float(sys.argv[1]))
 labels = rng.choice([-1, 1], 1500)
 print("started", flush=True)
 problem = Problem.from_labels(labels, PA(), max_epochs=10**9, mini_epochs=int(sys.argv[2]))
-_solve_block(rows, [(0, problem)], order=None, margins=False, control=_Control(None))
+solve_dual_block(rows, [(0, problem)], order=None, margins=False, control=SolveControl(None))
 """
 
 

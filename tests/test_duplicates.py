@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from textcat.teaching.duplicates import _bounds, near_duplicates
+from textcat.teaching.duplicates import near_duplicates, size_class_bounds
 
 N_WORDS, N_PAIRS = 60, 5
 
@@ -58,7 +58,7 @@ def test_groups_are_those_that_comparing_all_pairs_gives(documents, min_df, data
 
 
 def test_two_sizes_that_may_be_near_are_of_the_same_class_or_neighbours():
-    bounds = _bounds(400)
+    bounds = size_class_bounds(400)
     for a, b in ((size, other) for size in range(1, 300) for other in range(size, 10 * size // 9 + 1)):
         low, high = np.searchsorted(bounds, [a, b], side="right") - 1
         assert high - low in (0, 1), (a, b)

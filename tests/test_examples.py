@@ -11,7 +11,7 @@ from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.features.tokens import Tokens
 from textcat.recipe import Recipe
-from textcat.training.examples import _CountedCorpus
+from textcat.training.examples import CountedCorpus
 
 DOCUMENTS = [
     Document("1", {"title": "", "body": "maize and corn prices"}, ("corn",)),
@@ -28,7 +28,7 @@ def corpus():
 
 def examples(corpus, copies):
     recipe = Recipe("plain", topics={"descriptions": copies})
-    counts = _CountedCorpus(corpus, recipe)
+    counts = CountedCorpus(corpus, recipe)
     features = counts.fit(recipe.make_features())
     return features, counts.examples(features)
 
@@ -51,7 +51,7 @@ def test_each_description_is_a_positive_of_its_topic_and_nothing_to_the_others(c
 def test_rows_are_counted_as_they_are_written_to_a_store(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("textcat.training.examples._BATCH", 2)
     recipe, counted = Recipe("plain", topics={"descriptions": 1}), []
-    counts = _CountedCorpus(corpus, recipe)
+    counts = CountedCorpus(corpus, recipe)
     rows = counts.examples(counts.fit(recipe.make_features()), store=tmp_path / "rows", advance=counted.append).rows
     assert counted == [2, 2, 2, 1]
     assert len(rows) == 7
@@ -126,11 +126,11 @@ def test_a_text_that_is_not_kept_is_gone_once_it_is_counted(monkeypatch):
             del text
         return count_terms(tokens, ["gold"] * len(seen), **options)
 
-    count_terms = Tokens._count_terms
-    monkeypatch.setattr(Tokens, "_count_terms", counting)
+    count_terms = Tokens.count_terms
+    monkeypatch.setattr(Tokens, "count_terms", counting)
     documents = [Document(str(k), {"body": Text(f"gold {k}")}, ("gold",)) for k in range(5)]
     own = Corpus.from_documents("c", documents)
-    counts = _CountedCorpus(own, Recipe("plain"), keep_texts=False)
+    counts = CountedCorpus(own, Recipe("plain"), keep_texts=False)
     assert counts.labels.shape == (5, 1)
     assert not any(document.zones for document in own.train)
 
@@ -156,8 +156,8 @@ def test_of_a_corpus_that_is_being_read_the_same_examples_are_made(copies):
     ]
     documents = [replace(document, split=part) for document, part in zip(documents, parts, strict=True)]
     recipe = Recipe("plain", topics={"descriptions": copies}, features={"ngrams": 2, "weighting": "bm25"})
-    streamed = _CountedCorpus(Stream(documents), recipe)
-    read = _CountedCorpus(streamed.corpus, recipe)
+    streamed = CountedCorpus(Stream(documents), recipe)
+    read = CountedCorpus(streamed.corpus, recipe)
     features = {each: each.fit(recipe.make_features()) for each in (streamed, read)}
     assert features[streamed].vocabulary_ == features[read].vocabulary_
     assert np.array_equal(features[streamed].idf_, features[read].idf_)
@@ -169,5 +169,5 @@ def test_of_a_corpus_that_is_being_read_the_same_examples_are_made(copies):
     assert np.array_equal(rows.toarray(), features[read].transform(streamed.corpus.test).toarray())
     some = np.array([2, 0])
     assert np.array_equal(
-        streamed._rows(features[streamed], some).toarray(), read._rows(features[read], some).toarray()
+        streamed.rows_of_counts(features[streamed], some).toarray(), read.rows_of_counts(features[read], some).toarray()
     )

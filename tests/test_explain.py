@@ -27,7 +27,7 @@ HOSTILE = "Wheat\0 prices <b>rose</b> &amp; \U0001f33e wheats' café é don't-kn
 @lru_cache(100_000)  # most spans are a word that comes again
 def terms_of(features, space, text):
     """The names of all terms and n-grams that a text by itself has, in a space."""
-    words = [each.term for each in features.tokens_._located([text])[0]]
+    words = [each.term for each in features.tokens_.locate_tokens([text])[0]]
     names = {" ".join(words[i : i + n]) for n in range(1, features.ngrams + 1) for i in range(len(words) - n + 1)}
     names |= {
         f"~{padded[i : i + features.chars]}~"
@@ -97,7 +97,7 @@ def test_marked_texts_are_escaped_and_whole(tagger):
 
 def masked(tagger, text, words):
     """A text in which an unknown word stands in the place of words, from the last to the first."""
-    located = tagger.features.tokens_._located([text])[0]
+    located = tagger.features.tokens_.locate_tokens([text])[0]
     for each in reversed(located):
         if each.term in words:
             text = f"{text[: each.start]}qqzzqx{text[each.end :]}"
@@ -124,7 +124,7 @@ def test_without_these_words_the_tag_falls_and_of_smaller_sets_none_does_it(corp
             if not explained.without or recipe == "hashed":
                 continue
             assert not stays(set(explained.without))
-            terms = {each.term for each in tagger.features.tokens_._located([text])[0]}
+            terms = {each.term for each in tagger.features.tokens_.locate_tokens([text])[0]}
             for size in range(1, len(explained.without)) if explained.least else ():
                 if len(terms) ** size < 3000:
                     assert all(stays(set(words)) for words in combinations(sorted(terms), size))
@@ -158,7 +158,7 @@ def check(tagger, document):
             piece = document.zones[zone][start:end]
             names = terms_of(features, zone, piece)
             assert name in names
-            n_exact += len(features.tokens_._located([piece])[0]) == name.count(" ") + 1
+            n_exact += len(features.tokens_.locate_tokens([piece])[0]) == name.count(" ") + 1
     for topic in (tagger.topics[0], tagger.topics[len(scores) // 2]):
         explained = tagger.explain(document, topic, n=None)
         assert explained.score == scores[tagger.topics.index(topic)]

@@ -16,11 +16,11 @@ from scipy import sparse
 
 from textcat.errors import TextcatError
 from textcat.evaluation import export
-from textcat.evaluation.metrics import _average_precisions
+from textcat.evaluation.metrics import average_precisions
 
 
 def test_a_comparison_is_json_too():
-    read = json.loads(export._to_json(COMPARISON, models=["a", "b"]))
+    read = json.loads(export.json_text(COMPARISON, models=["a", "b"]))
     assert read["models"] == ["a", "b"]
     assert read["measures"][0]["differences"][0]["p_topics"] == 0.5
     assert read["measures"][2]["values"] == [None, None]
@@ -28,7 +28,7 @@ def test_a_comparison_is_json_too():
 
 
 def test_json_has_null_where_a_measure_is_not_defined():
-    read = json.loads(export._to_json(EVALUATION))
+    read = json.loads(export.json_text(EVALUATION))
     assert read["bands"][0]["macro_average_precision"] == 0.875
     none = read["topics"][2]
     assert none["average_precision"] is none["f1"] is read["topics"][1]["facts"]["tau_pos"] is None
@@ -36,14 +36,14 @@ def test_json_has_null_where_a_measure_is_not_defined():
 
 
 def test_csv_has_a_line_per_topic_and_nothing_where_a_measure_is_not_defined():
-    mid, big, none = csv.DictReader(io.StringIO(export._to_csv(EVALUATION)))
+    mid, big, none = csv.DictReader(io.StringIO(export.csv_lines(EVALUATION)))
     assert (mid["topic"], float(mid["average_precision"]), mid["stopped"]) == ("mid", 1, "converged")
     assert (big["topic"], big["tau_pos"], big["support"]) == ("big[0]", "", "20")
     assert none["average_precision"] == none["precision"] == none["recall"] == none["f1"] == ""
 
 
 def write_trec(folder, *arguments, **more):
-    files = export._trec_files(*arguments, **more)
+    files = export.trec_files(*arguments, **more)
     folder.mkdir(exist_ok=True)
     for name, lines in files.items():
         (folder / name).write_text("".join(lines))
@@ -66,7 +66,7 @@ def test_trec_files_read_back_to_the_same_scores_and_the_same_average_precision(
         theirs = ir_measures.calc_aggregate(
             [ir_measures.AP], ir_measures.read_trec_qrels(str(qrels)), ir_measures.read_trec_run(str(run))
         )
-        assert theirs[ir_measures.AP] == pytest.approx(_average_precisions(labels, scores)[0])
+        assert theirs[ir_measures.AP] == pytest.approx(average_precisions(labels, scores)[0])
 
 
 def test_float64_scores_read_back_too(tmp_path):
@@ -102,7 +102,7 @@ NAMES = st.text(alphabet='ab |*_[]<>&%$#{}~^\\"`\n', max_size=8)
 
 @given(st.lists(st.tuples(NAMES, st.floats(-9, 9)), min_size=1, max_size=4))
 def test_a_table_in_markdown_has_its_cells_whatever_names_there_are(rows):
-    text = export._written_tables([[{"name": name, "value": value} for name, value in rows]], "markdown")
+    text = export.formatted_tables([[{"name": name, "value": value} for name, value in rows]], "markdown")
     lines = [re.split(r"(?<!\\)(?:\\\\)*\|", line) for line in text.splitlines()]
     assert {len(line) for line in lines} == {4}
     assert lines[1][2] == " ---: "
@@ -112,7 +112,7 @@ def test_a_table_in_markdown_has_its_cells_whatever_names_there_are(rows):
 
 def test_a_table_in_latex_says_names_as_they_are():
     rows = [{"topic": r"R&D_50% \ [a]", "AP": 0.5}, {"topic": "b", "AP": None}]
-    assert export._written_tables([rows], "latex").splitlines() == [
+    assert export.formatted_tables([rows], "latex").splitlines() == [
         r"\begin{tabular}{lr}",
         r"\toprule",
         r"topic & AP \\",

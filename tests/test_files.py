@@ -10,28 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from textcat.errors import TextcatError, _did_you_mean, similar_files
+from textcat.errors import TextcatError, did_you_mean, similar_files
 from textcat.files import (
     KeptResults,
-    _has_type,
-    _parse_value,
-    _write_atomically,
     describe_type,
+    has_type,
     installed_version,
     journal_line,
+    parse_value,
     read_journal,
+    write_atomically,
 )
 
 
 def test_a_file_is_replaced_whole(tmp_path):
     path = tmp_path / "new" / "result.json"
-    _write_atomically(path, "old\n")
+    write_atomically(path, "old\n")
 
     def lines():
         yield "new\n"
         assert path.read_text() == "old\n"
 
-    _write_atomically(path, lines())
+    write_atomically(path, lines())
     assert path.read_bytes() == b"new\n"
     assert [file.name for file in path.parent.iterdir()] == ["result.json"]
 
@@ -43,9 +43,9 @@ def interrupted():
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "result.json"
-    _write_atomically(path, "old\n")
+    write_atomically(path, "old\n")
     with pytest.raises(KeyboardInterrupt):
-        _write_atomically(path, interrupted())
+        write_atomically(path, interrupted())
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -55,7 +55,7 @@ def test_a_replaced_file_has_the_permissions_of_any_new_file_and_a_link_stays_a_
     target, link, plain = tmp_path / "target", tmp_path / "link", tmp_path / "plain"
     plain.touch()
     link.symlink_to(target)
-    _write_atomically(link, "text")
+    write_atomically(link, "text")
     assert link.is_symlink()
     assert target.read_text() == "text"
     assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
@@ -65,7 +65,7 @@ def test_a_replaced_file_has_the_permissions_of_any_new_file_and_a_link_stays_a_
 def test_what_is_no_regular_file_is_written_to_directly(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=_write_atomically, args=(pipe, "through the pipe"))
+    writer = threading.Thread(target=write_atomically, args=(pipe, "through the pipe"))
     writer.start()
     assert pipe.read_text() == "through the pipe"
     writer.join()
@@ -76,7 +76,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     blocker = tmp_path / "file"
     blocker.touch()
     with pytest.raises(TextcatError, match=r"^Cannot write in .*file.* name a folder that you may write to\.$"):
-        _write_atomically(Path(blocker, "result.json"), "text")
+        write_atomically(Path(blocker, "result.json"), "text")
 
 
 # --- kept results and journals ---------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_lines_behind_a_broken_one_are_damage(tmp_path):
     ],
 )
 def test_a_text_has_the_value_that_the_type_allows(text, annotation, value):
-    parsed = _parse_value(text, annotation)
+    parsed = parse_value(text, annotation)
     assert (parsed, type(parsed)) == (value, type(value))
 
 
@@ -180,14 +180,14 @@ def test_a_text_has_the_value_that_the_type_allows(text, annotation, value):
 )
 def test_a_text_of_another_type_is_refused_with_the_type(text, annotation, wanted):
     with pytest.raises(ValueError, match=f"^give {wanted}$"):
-        _parse_value(text, annotation)
+        parse_value(text, annotation)
     assert describe_type(annotation) == wanted
-    assert not _has_type(object(), annotation)
+    assert not has_type(object(), annotation)
 
 
 def test_near_names_are_told(tmp_path):
-    assert _did_you_mean("micr", ["micra", "paum"]) == " Did you mean 'micra'?"
-    assert _did_you_mean("xyz", ["micra", "paum"]) == ""
+    assert did_you_mean("micr", ["micra", "paum"]) == " Did you mean 'micra'?"
+    assert did_you_mean("xyz", ["micra", "paum"]) == ""
     (tmp_path / "articles.csv").touch()
     assert similar_files(tmp_path / "article.csv") == f" Did you mean '{tmp_path / 'articles.csv'}'?"
     assert similar_files(tmp_path / "articles.csv") == ""

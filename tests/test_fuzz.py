@@ -18,14 +18,14 @@ from fuzzing.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from textcat.corpus.cards import _read_card
+from textcat.corpus.cards import read_card
 from textcat.errors import TextcatError
 from textcat.files import journal_line, read_journal
 from textcat.model.storage import load
 from textcat.reading import formats
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.records import Block, InputSettings, LabelSettings, Rejection
-from textcat.reading.streams import _LookAhead, _Stream
+from textcat.reading.streams import ByteStream, LookAhead
 from textcat.recipe import read_recipe
 
 EXAMPLES = settings(
@@ -79,11 +79,11 @@ LONG = "9" * 5000
 
 def test_halves_of_surrogate_pairs_do_not_pass_as_names_of_zones():
     block = Block("a", "jsonl", rb'{"zones": {"ti\ud800tle": "Tin"}}')
-    (record,) = formats._block_records(block, InputSettings(labels=LabelSettings()))
+    (record,) = formats.block_records(block, InputSettings(labels=LabelSettings()))
     assert record.zones == {"ti\ufffdtle": "Tin"}
 
 
-@pytest.mark.parametrize("read", [_read_card, read_recipe])
+@pytest.mark.parametrize("read", [read_card, read_recipe])
 @pytest.mark.parametrize("value", [DEEP, LONG])
 def test_toml_that_its_parser_gives_up_on_is_refused(read, value, tmp_path):
     path = tmp_path / "a.toml"
@@ -163,9 +163,9 @@ def test_what_breaks_off_is_let_go_of_at_once(form, data):
     gc.disable()
     try:
         name, how = f"a.{form}.zst", InputSettings(format="" if form in ("tar", "zip") else form)
-        (item,) = [item for batch in _read_batches([checks.source(name, data, how)], how) for item in batch.blocks][-1:]
+        (item,) = [item for batch in read_batches([checks.source(name, data, how)], how) for item in batch.blocks][-1:]
         assert isinstance(item, Rejection)
-        left = [found for found in gc.get_objects() if isinstance(found, _Stream | _LookAhead)]
+        left = [found for found in gc.get_objects() if isinstance(found, ByteStream | LookAhead)]
     finally:
         gc.enable()
     assert not left
@@ -177,7 +177,7 @@ def model(tmp_path):
 
 
 def assert_damaged(model):
-    models._seal(model)
+    models.seal_manifest(model)
     for mapped in (True, False):
         with pytest.raises(TextcatError, match=r"is damaged.*: train the model again\."):
             load(model, mapped=mapped)
@@ -215,7 +215,7 @@ def test_weights_in_the_order_of_fortran_are_damage(model):
 
 @pytest.fixture
 def sparse_model(tmp_path):
-    return shutil.copytree(models.models()[models._SPARSE], tmp_path / "sparse")
+    return shutil.copytree(models.models()[models.SPARSE_SEEDS], tmp_path / "sparse")
 
 
 STARTS, TOPICS, VALUES = "weights_indptr", "weights_indices", "weights_data"
@@ -261,7 +261,7 @@ def test_a_model_with_a_part_of_sparse_weights_or_with_both_forms_is_damaged(nam
         shutil.copy(sparse_model / f"{name}.npy", model)
         manifest["files"][f"{name}.npy"] = ""
     (model / "manifest.json").write_text(json.dumps(manifest))
-    models._seal(model)
+    models.seal_manifest(model)
     with pytest.raises(TextcatError, match=r"manifest\.json is damaged, .*: train the model again\."):
         load(model)
 
@@ -289,7 +289,7 @@ TABLES = {
 
 def test_tables_of_a_tokenizer_are_read(model):
     (model / "tokenizer.json").write_text(json.dumps(TABLES))
-    models._seal(model)
+    models.seal_manifest(model)
     load(model)
 
 

@@ -18,10 +18,10 @@ from textcat.errors import TextcatError
 from textcat.margin.kernels import (
     BLOCK_ROWS,
     KernelError,
-    _check_kernel,
-    _kernel_between,
-    _KernelRows,
-    _scores,
+    KernelRows,
+    check_kernel,
+    kernel_between,
+    kernel_scores,
     one_blas_thread,
 )
 
@@ -48,7 +48,7 @@ def cosine(X, Y, power=1):
 @pytest.mark.parametrize("kernel", sorted(PAIRWISE_KERNEL_FUNCTIONS))
 def test_a_kernel_by_name_is_that_of_scikit_learn(kernel, dtype):
     X = some_rows(dtype=dtype)
-    rows = _KernelRows(X, kernel)
+    rows = KernelRows(X, kernel)
     expected = pairwise_kernels(X, metric=kernel)
     tolerance = 1e-4 if dtype == np.float32 else 1e-10
     assert whole(rows).dtype == rows.dtype == dtype
@@ -65,7 +65,7 @@ def test_sparse_rows_give_the_kernel_of_dense_rows(kernel, dtype):
     tolerance = 1e-4 if dtype == np.float32 else 1e-10
     for sparse in (sp.csr_array(X), sp.csc_matrix(X)):
         np.testing.assert_allclose(
-            whole(_KernelRows(sparse, kernel)), whole(_KernelRows(X, kernel)), rtol=tolerance, atol=tolerance
+            whole(KernelRows(sparse, kernel)), whole(KernelRows(X, kernel)), rtol=tolerance, atol=tolerance
         )
 
 
@@ -73,14 +73,14 @@ def test_parameters_and_functions_are_handed_on():
     X = some_rows()
     expected = pairwise_kernels(X, metric="poly", degree=2, gamma=0.5, coef0=3)
     params = {"degree": 2, "gamma": 0.5, "coef0": 3}
-    np.testing.assert_allclose(whole(_KernelRows(X, "poly", params)), expected)
-    np.testing.assert_allclose(whole(_KernelRows(X, cosine, {"power": 3})), cosine(X, X, 3))
-    np.testing.assert_allclose(whole(_KernelRows(X, RBF(0.5))), RBF(0.5)(X))
+    np.testing.assert_allclose(whole(KernelRows(X, "poly", params)), expected)
+    np.testing.assert_allclose(whole(KernelRows(X, cosine, {"power": 3})), cosine(X, X, 3))
+    np.testing.assert_allclose(whole(KernelRows(X, RBF(0.5))), RBF(0.5)(X))
 
 
 def test_a_precomputed_kernel_is_taken_as_it_stands_and_not_copied():
     matrix = pairwise_kernels(some_rows(), metric="rbf")
-    rows = _KernelRows(matrix, "precomputed", cache_mb=0)
+    rows = KernelRows(matrix, "precomputed", cache_mb=0)
     assert whole(rows).tobytes() == matrix.tobytes()
     assert np.shares_memory(rows.block(1), matrix)
     assert rows.diagonal.tobytes() == matrix.diagonal().tobytes()
@@ -89,9 +89,9 @@ def test_a_precomputed_kernel_is_taken_as_it_stands_and_not_copied():
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float16, bool])
 def test_other_number_types_become_float64(dtype):
-    assert _KernelRows((some_rows() * 9).astype(dtype)).dtype == np.float64
-    assert _KernelRows(sp.csr_array((some_rows() * 9).astype(np.int64))).dtype == np.float64
-    assert _KernelRows([[1, 2], [3, 4]]).diagonal.tolist() == [5, 25]
+    assert KernelRows((some_rows() * 9).astype(dtype)).dtype == np.float64
+    assert KernelRows(sp.csr_array((some_rows() * 9).astype(np.int64))).dtype == np.float64
+    assert KernelRows([[1, 2], [3, 4]]).diagonal.tolist() == [5, 25]
 
 
 # --- the bits ---
@@ -100,18 +100,18 @@ def test_other_number_types_become_float64(dtype):
 @DTYPES
 def test_a_block_has_the_same_bits_whatever_the_memory_the_order_and_the_threads(dtype):
     X = some_rows(1000, 300, dtype)
-    rows = _KernelRows(X, "rbf")
+    rows = KernelRows(X, "rbf")
     expected = whole(rows).tobytes()
-    assert whole(_KernelRows(X, "rbf", cache_mb=0)).tobytes() == expected
+    assert whole(KernelRows(X, "rbf", cache_mb=0)).tobytes() == expected
     assert whole(pickle.loads(pickle.dumps(rows))).tobytes() == expected
-    backwards = _KernelRows(X, "rbf")
+    backwards = KernelRows(X, "rbf")
     for b in reversed(range(rows.n_blocks)):
         backwards.block(b)
     assert whole(backwards).tobytes() == expected
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert whole(_KernelRows(X, "rbf")).tobytes() == expected
+        assert whole(KernelRows(X, "rbf")).tobytes() == expected
     with threadpool_limits(2):
-        assert whole(_KernelRows(X, "rbf")).tobytes() == expected
+        assert whole(KernelRows(X, "rbf")).tobytes() == expected
 
 
 def test_blas_computes_a_block_with_one_thread_and_has_the_others_back_afterwards():
@@ -125,7 +125,7 @@ def test_blas_computes_a_block_with_one_thread_and_has_the_others_back_afterward
         inside.extend(limits())
         return X @ Y.T
 
-    rows = _KernelRows(some_rows(2000), watched)
+    rows = KernelRows(some_rows(2000), watched)
     assert set(inside) == {1}
     with one_blas_thread(), ThreadPoolExecutor(3) as pool:
         list(pool.map(rows.block, range(rows.n_blocks)))
@@ -145,7 +145,7 @@ def test_a_matrix_that_fits_is_computed_once_for_all_threads():
         return X @ Y.T
 
     X = some_rows(700)
-    rows = _KernelRows(X, watched, cache_mb=1000, n_jobs=4)
+    rows = KernelRows(X, watched, cache_mb=1000, n_jobs=4)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
@@ -173,7 +173,7 @@ def test_a_thread_that_would_wait_for_another_computes_a_later_block_meanwhile()
         return np.zeros((len(X), len(Y)))
 
     X = np.arange(300.0)[:, None]
-    rows = _KernelRows(X, watched)
+    rows = KernelRows(X, watched)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(rows.block, 0)
         assert at_work.wait(300)
@@ -193,7 +193,7 @@ def test_a_block_is_computed_again_where_another_thread_has_failed():
         go_on.set()
         return X @ Y.T
 
-    rows = _KernelRows(some_rows(), fails_once)
+    rows = KernelRows(some_rows(), fails_once)
     go_on.clear()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(rows.block, 0)
@@ -210,7 +210,7 @@ def test_a_block_is_computed_again_where_another_thread_has_failed():
 )
 def test_the_memory_allowed_is_that_of_all_threads_together(blocks_in_cache, n_jobs, fits, capacity):
     megabytes_of_a_block = BLOCK_ROWS * 150 * 4 / 1e6
-    rows = _KernelRows(some_rows(dtype=np.float32), cache_mb=blocks_in_cache * megabytes_of_a_block, n_jobs=n_jobs)
+    rows = KernelRows(some_rows(dtype=np.float32), cache_mb=blocks_in_cache * megabytes_of_a_block, n_jobs=n_jobs)
     assert (rows.fits, rows.capacity) == (fits, capacity)
     assert (rows.block(0) is rows.block(0)) == fits
 
@@ -238,7 +238,7 @@ def test_the_memory_allowed_is_that_of_all_threads_together(blocks_in_cache, n_j
 )  # fmt: skip
 def test_what_is_no_kernel_is_refused_in_one_sentence(X, kernel, params, said):
     with pytest.raises(KernelError, match=said) as error:
-        _KernelRows(X, kernel, params)
+        KernelRows(X, kernel, params)
     assert isinstance(error.value, TextcatError)
     assert isinstance(error.value, ValueError)
 
@@ -246,7 +246,7 @@ def test_what_is_no_kernel_is_refused_in_one_sentence(X, kernel, params, said):
 def test_a_value_that_is_not_finite_is_told_by_its_rows():
     matrix = np.eye(150)
     matrix[130, 7] = np.inf
-    rows = _KernelRows(matrix, "precomputed")
+    rows = KernelRows(matrix, "precomputed")
     rows.block(0)
     with pytest.raises(KernelError, match="Kernel 'precomputed' of the rows 130 and 7 is inf; it must be a finite"):
         rows.block(2)
@@ -255,7 +255,7 @@ def test_a_value_that_is_not_finite_is_told_by_its_rows():
 @DTYPES
 def test_a_length_below_zero_by_rounding_alone_counts_as_zero(dtype):
     matrix = np.diag([1.0, -1e-17]).astype(dtype)
-    assert _KernelRows(matrix, "precomputed").diagonal.tolist() == [1, 0]
+    assert KernelRows(matrix, "precomputed").diagonal.tolist() == [1, 0]
 
 
 def test_an_error_inside_a_function_is_its_own():
@@ -263,11 +263,11 @@ def test_an_error_inside_a_function_is_its_own():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        _KernelRows(some_rows(), broken)
+        KernelRows(some_rows(), broken)
 
 
 def test_no_rows_have_no_blocks():
-    rows = _KernelRows(np.empty((0, 3)), "rbf")
+    rows = KernelRows(np.empty((0, 3)), "rbf")
     assert (rows.n_rows, rows.n_blocks, rows.diagonal.shape) == (0, 0, (0,))
 
 
@@ -283,23 +283,23 @@ def test_scores_are_sums_over_the_support_rows(dtype, monkeypatch):
     kernel = pairwise_kernels(new, X, metric="rbf", gamma=0.5)
     expected = kernel @ alpha.T + bias
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
-    found = _scores(new, X, alpha, bias, "rbf", {"gamma": 0.5})
+    found = kernel_scores(new, X, alpha, bias, "rbf", {"gamma": 0.5})
     assert found.dtype == dtype
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-    sparse = _scores(sp.csr_array(new), sp.csr_array(X), alpha, bias, "rbf", {"gamma": 0.5})
+    sparse = kernel_scores(sp.csr_array(new), sp.csr_array(X), alpha, bias, "rbf", {"gamma": 0.5})
     np.testing.assert_allclose(sparse, expected, rtol=tolerance, atol=tolerance)
     chosen = np.array([2, 5, 11])
-    found = _scores(kernel, chosen, alpha[:, chosen], bias, "precomputed")
+    found = kernel_scores(kernel, chosen, alpha[:, chosen], bias, "precomputed")
     np.testing.assert_allclose(found, kernel[:, chosen] @ alpha[:, chosen].T + bias, rtol=tolerance, atol=tolerance)
 
 
 def test_without_support_a_score_is_the_bias():
-    found = _scores(some_rows(4), some_rows(0), np.empty((2, 0)), np.array([0.0, 3.0]), "rbf")
+    found = kernel_scores(some_rows(4), some_rows(0), np.empty((2, 0)), np.array([0.0, 3.0]), "rbf")
     assert found.tolist() == [[0, 3]] * 4
 
 
 def test_public_things_are_documented():
-    for thing in (_KernelRows, _KernelRows.block, KernelError, _check_kernel, _kernel_between, _scores):
+    for thing in (KernelRows, KernelRows.block, KernelError, check_kernel, kernel_between, kernel_scores):
         assert thing.__doc__
 
 

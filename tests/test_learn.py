@@ -17,10 +17,10 @@ from test_cli import Run
 import textcat
 from textcat import Corpus, Document, Recipe, TextcatError
 from textcat.features.counts import DocumentCounts
-from textcat.features.language import _open_language
+from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
 from textcat.model import MODEL, SUM, read_manifest
-from textcat.training.train import _train_and_evaluate
+from textcat.training.train import train_and_evaluate
 
 #: Of each learner: TEXTCAT_HISTORIES=100 looks at 1,000 in all.
 N_HISTORIES = int(os.environ.get("TEXTCAT_HISTORIES", "3"))
@@ -38,9 +38,9 @@ FEATURES = (
 @pytest.fixture(scope="module", autouse=True)
 def quick():
     """Reads the language once, and waits for no disk: the models of these tests need not outlast a loss of power."""
-    known = functools.cache(lambda lang: _open_language(lang, None))
+    known = functools.cache(lambda lang: open_language(lang, None))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("textcat.features.tokens._open_language", lambda lang, tables: known(lang))
+        patch.setattr("textcat.features.tokens.open_language", lambda lang, tables: known(lang))
         patch.setattr("os.fsync", lambda descriptor: None)
         yield
 
@@ -115,7 +115,7 @@ def learnt_naively(known, new, gone, complete):
 
 def train_from_the_start(documents, recipe, folder, *, measured, keep="counts"):
     corpus = Corpus.from_documents("corpus", documents)
-    train = _train_and_evaluate if measured else textcat.train
+    train = train_and_evaluate if measured else textcat.train
     tagger = train(corpus, recipe, keep=keep)
     if tagger.known is None:
         pytest.fail("nothing was kept to learn on by")
@@ -287,12 +287,14 @@ def test_old_documents_are_no_examples_of_a_new_topic(model):
     assert (row["before"], row["after"], row["ap_before"]) == (0, 2, None)
     # Of the four that were judged, two have the topic: whatever is said of the others, these rank first or they do not.
     scores = np.array([[0.9], [0.1], [0.8], [0.7]], np.float32)
-    measured = replace_topics(learnt.tagger, "dogwood")._measure(scores, np.array([[0], [1], [1], [0]]), unjudged=None)
+    measured = replace_topics(learnt.tagger, "dogwood").measure_corpus(
+        scores, np.array([[0], [1], [1], [0]]), unjudged=None
+    )
     assert measured.topics[0].average_precision == pytest.approx((1 / 2 + 2 / 4) / 2)
     from scipy import sparse
 
     left_out = sparse.csc_matrix(np.array([[1], [0], [0], [1]], np.int8))
-    measured = replace_topics(learnt.tagger, "dogwood")._measure(
+    measured = replace_topics(learnt.tagger, "dogwood").measure_corpus(
         scores, np.array([[0], [1], [1], [0]]), unjudged=left_out
     )
     assert measured.topics[0].average_precision == 1
@@ -383,7 +385,7 @@ def resealed(folder, name, data):
     from textcat.files import sha256_of_file
 
     manifest["files"][name] = sha256_of_file(folder / name)
-    MODEL._write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", SUM)})
+    MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", SUM)})
 
 
 def test_a_damaged_store_is_told_and_tagging_needs_none(model):
@@ -437,11 +439,11 @@ def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypat
 
     def replaced(tagger, folder):
         before = json.loads((model / "manifest.json").read_bytes())
-        MODEL._write_manifest(model, {**{k: v for k, v in before.items() if k not in ("format", SUM)}, "corpus": "new"})
+        MODEL.write_manifest(model, {**{k: v for k, v in before.items() if k not in ("format", SUM)}, "corpus": "new"})
         write(tagger, folder)
 
-    write = module.storage._write
-    monkeypatch.setattr(module.storage, "_write", replaced)
+    write = module.storage.write_model
+    monkeypatch.setattr(module.storage, "write_model", replaced)
     with pytest.raises(TextcatError, match="was replaced while it learnt"):
         textcat.learn(model, unlearn="d1")
     assert read_manifest(model)["corpus"] == "new"
@@ -452,10 +454,10 @@ def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
     every = [Document(str(i), {"title": text[:4], "body": text}) for i, text in enumerate(texts)]
     for way in range(len(FEATURES)):
         features = Recipe("one", **FEATURES[way]).make_features()
-        whole = DocumentCounts._of(*features._count_all(every), np.arange(4))
+        whole = DocumentCounts.of_documents(*features.count_all(every), np.arange(4))
         for chosen in ([0], [3, 1], [2, 0, 3]):
             fresh = Recipe("one", **FEATURES[way]).make_features()
-            alone = DocumentCounts._of(*fresh._count_all([every[i] for i in chosen]), np.arange(len(chosen)))
+            alone = DocumentCounts.of_documents(*fresh.count_all([every[i] for i in chosen]), np.arange(len(chosen)))
             joined = whole.select(np.array(chosen[:1]))
             for i in chosen[1:]:
                 joined = joined.extended(whole.select(np.array([i]))).select(np.arange(len(joined) + 1))
@@ -490,11 +492,11 @@ def test_files_say_for_which_topics_documents_were_judged(tmp_path, suffix):
 
 def test_a_study_refuses_documents_that_were_judged_for_some_topics(tmp_path):
     from textcat.progress import Stages
-    from textcat.training.tune import _study
+    from textcat.training.tune import run_trials
 
     corpus = Corpus.from_documents("c", [document("1", "ash", judged=("ash",)), document("2", "birch")])
     with pytest.raises(TextcatError, match="judged for some topics only"):
-        _study(corpus, textcat.read_recipe("paum"), None, "grid", 1, None, Stages(), seed=0, n_jobs=1)
+        run_trials(corpus, textcat.read_recipe("paum"), None, "grid", 1, None, Stages(), seed=0, n_jobs=1)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from textcat.margin.learners import (
     Micra,
     Romma,
     TMargitron,
-    _prevalence_tau,
+    prevalence_tau,
 )
 from textcat.margin.problems import Problem
 from textcat.margin.solve import solve
@@ -269,19 +269,19 @@ def test_there_are_no_probabilities_unless_calibrated():
 
 @given(st.floats(0, 1), st.floats(-100, 100), st.floats(0, 1000))
 def test_the_margin_from_prevalence_is_the_papers_formula(c, kappa, scale):
-    assert _prevalence_tau(c, kappa, scale) == pytest.approx(scale * (1 + math.exp(-kappa * c)) ** -1)
+    assert prevalence_tau(c, kappa, scale) == pytest.approx(scale * (1 + math.exp(-kappa * c)) ** -1)
 
 
 def test_the_margin_from_prevalence_is_defined_for_arrays_and_steep_kappas():
-    assert _prevalence_tau([0.0, 0.5], 0, 100).tolist() == [50, 50]
+    assert prevalence_tau([0.0, 0.5], 0, 100).tolist() == [50, 50]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert _prevalence_tau([0.0, 1.0], -1e6, 100).tolist() == [50, 0]
+        assert prevalence_tau([0.0, 1.0], -1e6, 100).tolist() == [50, 0]
 
 
 def test_common_topics_get_a_smaller_margin_than_rare_ones_by_default():
     learner = PAUM().fit(rows(), indicator())
-    assert learner.tau_pos_.tolist() == _prevalence_tau(indicator().mean(axis=0), -20, 100).tolist()
+    assert learner.tau_pos_.tolist() == prevalence_tau(indicator().mean(axis=0), -20, 100).tolist()
     assert np.all(learner.tau_pos_[learner.prevalence_.argsort()] == np.sort(learner.tau_pos_)[::-1])
 
 
@@ -322,7 +322,7 @@ def test_each_learner_trains_by_the_rule_of_its_name(name, learner, rule):
 
 
 def test_every_rule_has_a_learner():
-    assert sorted(learner._rule.__name__ for learner in CLASSES) == sorted(rules.RULES)
+    assert sorted(learner.rule.__name__ for learner in CLASSES) == sorted(rules.RULES)
 
 
 # --- margins and support ---
@@ -543,7 +543,7 @@ def test_a_grid_search_chooses_the_margin():
 
 
 @pytest.mark.parametrize(
-    "thing", [*CLASSES, PAUM.fit, PAUM.predict, PAUM.decision_function, PAUM.facts, _prevalence_tau]
+    "thing", [*CLASSES, PAUM.fit, PAUM.predict, PAUM.decision_function, PAUM.facts, prevalence_tau]
 )
 def test_public_things_are_documented_with_their_sources(thing):
     assert thing.__doc__

@@ -22,12 +22,12 @@ from sklearn.metrics import (
 
 from textcat.evaluation import metrics
 from textcat.evaluation.metrics import (
-    _average_precisions,
-    _decisions,
-    _document_decisions,
-    _document_rankings,
-    _macro_average,
-    _topic_rankings,
+    average_precisions,
+    document_decisions,
+    document_rankings,
+    macro_average,
+    topic_decisions,
+    topic_rankings,
 )
 
 FLOATS = st.floats(-1e6, 1e6, width=32)
@@ -40,7 +40,7 @@ def columns(pairs):
 
 
 def average_precision(relevant, scores):
-    return _average_precisions(np.reshape(relevant, (-1, 1)), np.reshape(scores, (-1, 1)))[0]
+    return average_precisions(np.reshape(relevant, (-1, 1)), np.reshape(scores, (-1, 1)))[0]
 
 
 def naive_average_precision(relevant, scores):
@@ -118,16 +118,16 @@ def test_every_column_gets_its_own_average_precision_from_dense_and_sparse_label
     labels, scores = matrix
     expected = [average_precision(labels[:, topic], scores[:, topic]) for topic in range(labels.shape[1])]
     for form in (labels, labels.astype(int), sparse.csr_matrix(labels), sparse.csc_array(labels.astype(np.float32))):
-        np.testing.assert_array_equal(_average_precisions(form, scores), expected)
+        np.testing.assert_array_equal(average_precisions(form, scores), expected)
 
 
 def test_stored_zeros_of_sparse_labels_are_not_positives():
     labels = sparse.csr_array((np.array([1, 0]), np.array([0, 0]), np.array([0, 1, 2])), shape=(2, 1))
-    np.testing.assert_array_equal(_average_precisions(labels, [[2.0], [1.0]]), [1.0])
+    np.testing.assert_array_equal(average_precisions(labels, [[2.0], [1.0]]), [1.0])
     assert labels.nnz == 2, "the caller's matrix is left alone"
 
 
-@pytest.mark.parametrize("measure", [_average_precisions, _decisions])
+@pytest.mark.parametrize("measure", [average_precisions, topic_decisions])
 def test_labels_and_scores_of_different_shapes_are_refused(measure):
     with pytest.raises(ValueError, match=r"shape \(2, 3\) cannot be compared with labels of shape \(3, 2\)"):
         measure(np.zeros((3, 2)), np.zeros((2, 3)))
@@ -151,7 +151,7 @@ def test_average_precision_is_the_area_under_the_steps_of_the_precision_recall_c
 def test_precision_recall_and_f1_at_a_threshold_are_those_of_scikit_learn(matrix, threshold):
     labels, scores = matrix
     predicted = scores > threshold
-    ours, has_positive = _decisions(labels, scores, threshold), labels.any(axis=0)
+    ours, has_positive = topic_decisions(labels, scores, threshold), labels.any(axis=0)
     for values, theirs in ((ours.precision, precision_score), (ours.recall, recall_score), (ours.f1, f1_score)):
         expected = theirs(labels, predicted, average=None, zero_division=0) if labels.shape[1] > 1 else None
         if expected is not None:
@@ -162,7 +162,7 @@ def test_precision_recall_and_f1_at_a_threshold_are_those_of_scikit_learn(matrix
 @given(matrices())
 def test_pooled_decisions_give_the_micro_averages_of_scikit_learn(matrix):
     labels, scores = matrix
-    pooled = _decisions(sparse.csr_matrix(labels), scores).pooled()
+    pooled = topic_decisions(sparse.csr_matrix(labels), scores).pooled()
     if labels.any():
         expected = f1_score(labels.ravel(), (scores > 0).ravel(), zero_division=0)
         assert pooled.f1.tolist() == [pytest.approx(expected)]
@@ -171,21 +171,21 @@ def test_pooled_decisions_give_the_micro_averages_of_scikit_learn(matrix):
 
 
 def test_a_score_equal_to_the_threshold_is_not_retrieved():
-    assert _decisions([[1], [1]], [[0.0], [1.0]]).retrieved.tolist() == [1]
+    assert topic_decisions([[1], [1]], [[0.0], [1.0]]).retrieved.tolist() == [1]
 
 
 def test_each_topic_can_have_its_own_threshold():
-    assert _decisions(np.ones((2, 2)), [[1.0, 1.0], [2.0, 2.0]], threshold=[0.0, 1.5]).retrieved.tolist() == [2, 1]
+    assert topic_decisions(np.ones((2, 2)), [[1.0, 1.0], [2.0, 2.0]], threshold=[0.0, 1.5]).retrieved.tolist() == [2, 1]
 
 
 def test_a_macro_average_leaves_out_undefined_topics_and_counts_them():
-    assert _macro_average([0.5, math.nan, 1.0]) == (0.75, 2, 1)
-    assert _macro_average([0.5, math.nan, 1.0], members=[0, 1]) == (0.5, 1, 1)
+    assert macro_average([0.5, math.nan, 1.0]) == (0.75, 2, 1)
+    assert macro_average([0.5, math.nan, 1.0], members=[0, 1]) == (0.5, 1, 1)
 
 
 def test_a_macro_average_without_a_defined_topic_is_none():
-    assert _macro_average([math.nan]) == (None, 0, 1)
-    assert _macro_average([0.5], members=[]) == (None, 0, 0)
+    assert macro_average([math.nan]) == (None, 0, 1)
+    assert macro_average([0.5], members=[]) == (None, 0, 0)
 
 
 # --- rankings of topics ----------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_topic_rankings_are_measured_as_trec_eval_does_on_distinct_scores(pairs,
     run = [ir_measures.ScoredDoc("topic", str(place), float(score)) for place, score in enumerate(scores[:, 0])]
     wanted = [ir_measures.AP, ir_measures.Rprec, ir_measures.P @ k, ir_measures.nDCG]
     theirs = ir_measures.pytrec_eval.calc_aggregate(wanted, qrels, run)
-    ours = _topic_rankings(labels, scores, k)
+    ours = topic_rankings(labels, scores, k)
     assert [float(values[0]) for values in ours] == pytest.approx([theirs[measure] for measure in wanted])
 
 
@@ -220,14 +220,14 @@ def test_ndcg_is_that_of_scikit_learn_with_ties(pairs):
     labels, scores = one_column(pairs)
     if len(labels) > 1 and labels.any():
         expected = ndcg_score(labels.T, scores.T)
-        assert _topic_rankings(labels, scores).ndcg[0] == pytest.approx(expected)
+        assert topic_rankings(labels, scores).ndcg[0] == pytest.approx(expected)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 1.0, 2.0])), min_size=1, max_size=8), st.data())
 def test_with_ties_measures_of_ranks_are_means_over_all_orders_of_equal_scores(pairs, data):
     labels, scores = one_column(pairs)
     k = data.draw(st.integers(1, len(labels)))
-    ours, n_positives = _topic_rankings(labels, scores, k), int(labels.sum())
+    ours, n_positives = topic_rankings(labels, scores, k), int(labels.sum())
     if not n_positives:
         assert np.isnan(np.concatenate(ours)).all()
         return
@@ -247,10 +247,10 @@ def test_with_ties_measures_of_ranks_are_means_over_all_orders_of_equal_scores(p
 @given(tied_matrices())
 def test_every_topic_is_measured_by_itself(matrix):
     labels, scores = matrix
-    together = _topic_rankings(sparse.csr_matrix(labels), scores, 3)
-    np.testing.assert_array_equal(together.average_precision, _average_precisions(labels, scores))
+    together = topic_rankings(sparse.csr_matrix(labels), scores, 3)
+    np.testing.assert_array_equal(together.average_precision, average_precisions(labels, scores))
     for topic in range(labels.shape[1]):
-        alone = _topic_rankings(labels[:, [topic]], scores[:, [topic]], 3)
+        alone = topic_rankings(labels[:, [topic]], scores[:, [topic]], 3)
         np.testing.assert_array_equal([values[topic] for values in together], [values[0] for values in alone])
 
 
@@ -260,7 +260,7 @@ def test_every_topic_is_measured_by_itself(matrix):
 @given(st.one_of(matrices(), tied_matrices()))
 def test_rankings_of_documents_are_measured_as_scikit_learn_does_with_and_without_ties(matrix):
     labels, scores = matrix
-    ours, has_topic = _document_rankings(labels, scores), labels.any(axis=1)
+    ours, has_topic = document_rankings(labels, scores), labels.any(axis=1)
     assert all(np.isnan(values[~has_topic]).all() for values in ours)
     if has_topic.any() and labels.shape[1] > 1:
         labels, scores = labels[has_topic], scores[has_topic]
@@ -274,27 +274,27 @@ def test_the_topic_ranked_first_is_right_as_often_as_top_k_accuracy_says(truth, 
     scores = np.reshape(random.sample(range(1000), 4 * len(truth)), (len(truth), 4)).astype(float)
     labels = np.eye(4, dtype=int)[truth]
     expected = top_k_accuracy_score(truth, scores, k=1, labels=range(4))
-    assert _document_rankings(labels, scores).first.mean() == pytest.approx(expected)
+    assert document_rankings(labels, scores).first.mean() == pytest.approx(expected)
 
 
 def test_the_first_of_several_topics_with_the_highest_score_is_right_in_part():
-    assert _document_rankings([[1, 0, 0]], [[1.0, 1.0, 0.0]]).first.tolist() == [1 / 2]
+    assert document_rankings([[1, 0, 0]], [[1.0, 1.0, 0.0]]).first.tolist() == [1 / 2]
 
 
 @given(tied_matrices())
 def test_documents_are_measured_alike_in_blocks_of_any_size(matrix):
-    whole, before = _document_rankings(*matrix), metrics._BLOCK
+    whole, before = document_rankings(*matrix), metrics.COMPARISONS_AT_ONCE
     try:
-        metrics._BLOCK = 1
-        for values, expected in zip(_document_rankings(*matrix), whole, strict=True):
+        metrics.COMPARISONS_AT_ONCE = 1
+        for values, expected in zip(document_rankings(*matrix), whole, strict=True):
             np.testing.assert_array_equal(values, expected)
     finally:
-        metrics._BLOCK = before
+        metrics.COMPARISONS_AT_ONCE = before
 
 
 def test_no_document_gives_no_values():
     nothing = np.empty((0, 3))
-    for measured in (_document_rankings(nothing, nothing), _document_decisions(nothing, nothing)):
+    for measured in (document_rankings(nothing, nothing), document_decisions(nothing, nothing)):
         assert [values.shape for values in measured] == [(0,)] * 3
 
 
@@ -303,7 +303,7 @@ def test_means_over_documents_are_the_sample_averages_of_scikit_learn(matrix, th
     labels, scores = matrix
     if labels.shape[1] == 1:
         return
-    given_, ours = scores > threshold, _document_decisions(sparse.csc_matrix(labels), scores, threshold)
+    given_, ours = scores > threshold, document_decisions(sparse.csc_matrix(labels), scores, threshold)
     expected = f1_score(labels, given_, average="samples", zero_division=1)
     assert ours.f1.mean() == pytest.approx(expected)
     if (has_topic := labels.any(axis=1)).any():
@@ -313,5 +313,5 @@ def test_means_over_documents_are_the_sample_averages_of_scikit_learn(matrix, th
 
 
 def test_a_document_without_a_topic_is_right_only_if_it_gets_none():
-    measured = _document_decisions(np.zeros((2, 2)), [[-1.0, -1.0], [-1.0, 1.0]])
+    measured = document_decisions(np.zeros((2, 2)), [[-1.0, -1.0], [-1.0, 1.0]])
     assert [values.tolist() for values in measured] == [[1, 0]] * 3

@@ -297,7 +297,7 @@ def test_a_pool_goes_on_wherever_making_it_was_broken_off(tmp_path, long_archive
 
         return step
 
-    for step in ("create", "reopen", "_write", "sync", "rename", "remove", "_cut", "sync_folder"):
+    for step in ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder"):
         monkeypatch.setattr(files, step, counted(getattr(files, step)))
     read(long_archive, tmp_path / "counted", max_records=16)
     n_steps = done[0]

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from textcat.progress import Bar, Stages, _counted, peak_memory
+from textcat.progress import Bar, Stages, advance_over, peak_memory
 
 
 @given(st.integers(0, 2000))
 def test_counting_passes_the_items_on_and_adds_up_to_their_number(n):
     steps = []
-    assert list(_counted(iter(range(n)), steps.append)) == list(range(n))
+    assert list(advance_over(iter(range(n)), steps.append)) == list(range(n))
     assert sum(steps) == n
 
 
 def test_a_stage_that_runs_twice_is_timed_together_and_in_the_order_of_its_first_run():
     stages = Stages()
     for name in ("read", "train", "read"):
-        with stages._stage(name, 3) as advance:
+        with stages.stage(name, 3) as advance:
             advance(3)
     assert list(stages.seconds) == ["read", "train"]
     assert all(seconds >= 0 for seconds in stages.seconds.values())
@@ -28,14 +28,14 @@ def test_a_stage_that_runs_twice_is_timed_together_and_in_the_order_of_its_first
 
 def test_nothing_is_drawn_off_a_terminal():
     console = Console(file=io.StringIO())
-    with Stages(console)._stage("read", 3) as advance:
+    with Stages(console).stage("read", 3) as advance:
         advance(3)
     assert console.file.getvalue() == ""
 
 
 def test_on_a_terminal_the_stage_is_drawn_with_its_count():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with Stages(console)._stage("tokens to rows", 300) as advance:
+    with Stages(console).stage("tokens to rows", 300) as advance:
         advance(300)
     assert "tokens to rows" in console.file.getvalue()
     assert "300/300" in console.file.getvalue()
@@ -43,7 +43,7 @@ def test_on_a_terminal_the_stage_is_drawn_with_its_count():
 
 def test_a_stage_that_counts_nothing_shows_no_count():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with Stages(console)._stage("save"):
+    with Stages(console).stage("save"):
         pass
     assert "save" in console.file.getvalue()
     assert "/" not in console.file.getvalue()
@@ -51,17 +51,17 @@ def test_a_stage_that_counts_nothing_shows_no_count():
 
 def test_a_stage_that_fails_leaves_no_bar_behind_and_no_time():
     stages = Stages(Console(file=io.StringIO(), force_terminal=True))
-    with pytest.raises(ZeroDivisionError), stages._stage("train", 1):
+    with pytest.raises(ZeroDivisionError), stages.stage("train", 1):
         raise ZeroDivisionError
     assert stages.seconds == {}
-    with stages._stage("train", 1):  # rich allows no two bars at the same time
+    with stages.stage("train", 1):  # rich allows no two bars at the same time
         pass
 
 
 def test_a_bar_counts_the_bytes_of_a_download_and_then_those_of_what_is_read():
     for read, drawn in (({}, "1.0/1.0 kB"), ({"completed": 300, "total": 500}, "300/500 bytes")):
         console = Console(file=io.StringIO(), force_terminal=True, width=100)
-        with Stages(console)._stage("read", shows="bytes") as bar:
+        with Stages(console).stage("read", shows="bytes") as bar:
             bar.total = 1000
             bar.update(400)
             bar.reset()

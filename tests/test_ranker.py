@@ -123,10 +123,10 @@ def test_presumed_negatives_are_unjudged_rows_that_weigh_what_is_asked():
     positions, labels = judged(80, 20)
     given = RankerSettings(C=0.11, growth=0, ratio=9.8, presumed=30, presumed_weight=0.5, tol=1e-7)
     ranker = Ranker(rows, settings=given, seed=2)
-    drawn = ranker._presumed(np.sort(positions))
+    drawn = ranker.presumed(np.sort(positions))
     assert len(set(drawn.tolist())) == 30
     assert not set(drawn.tolist()) & set(positions.tolist())
-    assert set(ranker._presumed(np.sort(positions[:19])).tolist()) != set(drawn.tolist())
+    assert set(ranker.presumed(np.sort(positions[:19])).tolist()) != set(drawn.tolist())
     y = np.concatenate([labels, np.full(30, -1)])
     c = np.where(y > 0, 1, np.r_[np.ones(20), np.full(30, 0.5)])
     c[y < 0] *= (y > 0).sum() / (9.8 * c[y < 0].sum())
@@ -135,7 +135,7 @@ def test_presumed_negatives_are_unjudged_rows_that_weigh_what_is_asked():
     theirs.fit(rows[np.concatenate([positions, drawn])].astype(float), y, sample_weight=c)
     np.testing.assert_allclose(ranker.train(positions, labels).dense(300), theirs.coef_[0], atol=1e-4)
     few = Ranker(rows, settings=RankerSettings(presumed=1000))
-    assert few._presumed(np.arange(10)).tolist() == list(range(10, 80))
+    assert few.presumed(np.arange(10)).tolist() == list(range(10, 80))
 
 
 def test_an_example_counts_as_a_document_of_its_weight():
@@ -243,7 +243,7 @@ def test_scores_are_the_same_for_any_number_of_threads(monkeypatch):
     rows = sp.vstack([rows_like_text(200), sp.csr_matrix((7, 300), dtype=np.float32)]).tocsr()
     weights = Ranker(rows).train(*judged(200, 50))
     rankers = [Ranker(rows, n_threads=n) for n in (1, 2, 5)]
-    assert [ranker._n_parts for ranker in rankers] == [1, 2, 5]
+    assert [ranker.n_parts for ranker in rankers] == [1, 2, 5]
     one, *more = (ranker.scores(weights).tobytes() for ranker in rankers)
     assert {*more} == {one}
     entries = np.diff(rows.indptr)

@@ -19,14 +19,14 @@ from sklearn.metrics import (
 
 from textcat.errors import TextcatError
 from textcat.evaluation import export
-from textcat.evaluation.ranking import Band, Evaluation, _bands, evaluate, one_topic
+from textcat.evaluation.ranking import Band, Evaluation, choose_bands, evaluate, one_topic
 
 TOPICS = ["acq", "corn", "earn", "rye", "tea"]
 SIZES = [50, 9, 90, 1, 9]
 
 
 def members(*spec, topics=TOPICS, sizes=SIZES):
-    return {band.name: [topics[place] for place in band.topics] for band in _bands(topics, sizes, spec)}
+    return {band.name: [topics[place] for place in band.topics] for band in choose_bands(topics, sizes, spec)}
 
 
 def test_bands_follow_training_size_and_break_ties_by_name():
@@ -56,31 +56,31 @@ def test_a_band_can_list_its_topics():
 
 
 def test_one_band_may_be_given_as_a_string_in_any_case():
-    assert _bands(TOPICS, SIZES, "top1") == [Band("TOP1", (2,))]
+    assert choose_bands(TOPICS, SIZES, "top1") == [Band("TOP1", (2,))]
 
 
 @pytest.mark.parametrize("spec", ["", "TOP", "TOP0", "FIRST10", "50-10", "-5", "LAST-3", "١-٢"])
 def test_a_band_that_cannot_be_understood_is_refused_with_the_forms_there_are(spec):
     with pytest.raises(TextcatError, match=rf"^No band '{spec}': a band is ALL, TOPn or LASTn .* name=topic,topic\.$"):
-        _bands(TOPICS, SIZES, spec)
+        choose_bands(TOPICS, SIZES, spec)
 
 
 @pytest.mark.parametrize("spec", ["grain=", "=rye", "grain=,"])
 def test_a_listed_band_needs_a_name_and_topics(spec):
     with pytest.raises(TextcatError, match="lacks its name or its topics"):
-        _bands(TOPICS, SIZES, spec)
+        choose_bands(TOPICS, SIZES, spec)
 
 
 def test_an_unknown_topic_of_a_band_is_named_with_the_nearest_known_one():
     with pytest.raises(TextcatError, match=r"^No topic 'earns' for the band 'mine'\. Did you mean 'earn'\?$"):
-        _bands(TOPICS, SIZES, "mine=earns")
+        choose_bands(TOPICS, SIZES, "mine=earns")
     with pytest.raises(TextcatError, match=r"^No topic 'zzz' for the band 'mine'\. Known topics: acq, corn, earn"):
-        _bands(TOPICS, SIZES, "mine=zzz")
+        choose_bands(TOPICS, SIZES, "mine=zzz")
 
 
 def test_every_topic_needs_a_training_size():
     with pytest.raises(ValueError, match="5 topics need as many training sizes, not 1"):
-        _bands(TOPICS, [1])
+        choose_bands(TOPICS, [1])
 
 
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])
@@ -161,7 +161,7 @@ def test_an_infinite_threshold_is_none_in_a_row():
 
 def test_where_there_are_few_topics_the_default_bands_do_not_repeat_all():
     def names(n_topics):
-        return [band.name for band in _bands([f"t{k:02}" for k in range(n_topics)], range(n_topics))]
+        return [band.name for band in choose_bands([f"t{k:02}" for k in range(n_topics)], range(n_topics))]
 
     assert [names(n) for n in (4, 10, 11, 30, 31)] == [
         ["ALL"], ["ALL"], ["ALL", "TOP10"], ["ALL", "TOP10"], ["ALL", "TOP10", "LAST30"],
@@ -178,7 +178,7 @@ def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_
     assert [row.f1 for row in evaluation.topics] == pytest.approx(f1_score(own, got, average=None))
     assert [row.threshold for row in evaluation.topics] == [None] * 3
     assert [n for *_, n in evaluation.confusion] == sorted((n for *_, n in evaluation.confusion), reverse=True)
-    assert Evaluation.from_dict(json.loads(export._to_json(evaluation))) == evaluation
+    assert Evaluation.from_dict(json.loads(export.json_text(evaluation))) == evaluation
 
 
 def test_a_document_of_several_topics_that_got_one_of_them_has_confused_nothing():

@@ -8,10 +8,10 @@ import pytest
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
-from textcat.reading.batches import _read_batches
-from textcat.reading.formats import _batch_records
+from textcat.reading.batches import read_batches
+from textcat.reading.formats import batch_records
 from textcat.reading.records import InputSettings, Rejection
-from textcat.reading.sources import _find
+from textcat.reading.sources import find_sources
 
 SHORT = "Tin rose\t<http://e.org/1> <http://e.org/2>\nNo subject\t\nGold\t<http://e.org/2>\n"
 
@@ -27,7 +27,7 @@ def write(folder, **files):
 
 def tagged(source, **settings):
     how = InputSettings(**settings)
-    return [item for batch in _read_batches(_find([source], how), how) for item in _batch_records(batch, how)]
+    return [item for batch in read_batches(find_sources([source], how), how) for item in batch_records(batch, how)]
 
 
 def topics(source, **settings):

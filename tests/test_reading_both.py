@@ -26,9 +26,9 @@ import zstandard
 from textcat.corpus.catalogue import cards, open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import formats
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.records import InputSettings, Record, Rejection
-from textcat.reading.sources import _find
+from textcat.reading.sources import find_sources
 
 # Texts, titles and topics of the documents; only some formats have titles, or more than one topic.
 ROWS = [
@@ -219,7 +219,9 @@ def trained_on(source, **settings):
 def tagged(source, **settings):
     """The texts that tagging reads of it."""
     how = InputSettings(**settings)
-    items = [item for batch in _read_batches(_find([source], how), how) for item in formats._batch_records(batch, how)]
+    items = [
+        item for batch in read_batches(find_sources([source], how), how) for item in formats.batch_records(batch, how)
+    ]
     assert not [item for item in items if isinstance(item, Rejection)]
     return [(item.zones.get("title", ""), item.zones.get("body", "").strip()) for item in items]
 
@@ -344,7 +346,9 @@ def test_a_field_that_is_not_there_is_refused_with_those_that_are(tmp_path, form
     with pytest.raises(TextcatError, match=known + option):
         open_corpus(path, settings=InputSettings(**{**MAPPED, setting: value}))
     how = InputSettings(**{**MAPPED, setting: value})
-    (item,) = [item for batch in _read_batches(_find([path], how), how) for item in formats._batch_records(batch, how)]
+    (item,) = [
+        item for batch in read_batches(find_sources([path], how), how) for item in formats.batch_records(batch, how)
+    ]
     # Labels are no matter of tagging.
     assert isinstance(item, Rejection if setting in ("text_fields", "id_field") else Record)
 
@@ -356,7 +360,7 @@ def test_a_table_with_title_and_abstract_is_not_read_by_its_title_alone(tmp_path
     with pytest.raises(TextcatError, match=sentence):
         open_corpus(path)
     (fault,) = [
-        item for batch in _read_batches(_find([path], InputSettings()), InputSettings()) for item in batch.blocks
+        item for batch in read_batches(find_sources([path], InputSettings()), InputSettings()) for item in batch.blocks
     ]
     assert "has no column 'text' (only title, abstract, topics)" in fault.reason
     assert trained_on(path, text_fields=("title", "abstract"))[0] == [("Tin up", "Tin rose.")]
@@ -428,8 +432,8 @@ def test_columns_are_named_where_no_row_has_their_names(tmp_path, form, mark, qu
     one_by_one = InputSettings(**how, block_bytes=1)
     items = [
         record
-        for batch in _read_batches(_find([tmp_path / f"a.{form}"], one_by_one), one_by_one)
-        for record in formats._batch_records(batch, one_by_one)
+        for batch in read_batches(find_sources([tmp_path / f"a.{form}"], one_by_one), one_by_one)
+        for record in formats.batch_records(batch, one_by_one)
     ]
     assert [item.position for item in items] == ([1, 3, 4] if form == "tsv" else [1, 2, 3])
 
@@ -442,8 +446,8 @@ def test_rows_without_quotes_are_the_same_read_together_or_each_by_itself(tmp_pa
         together, single = (
             [
                 (item[:3] if isinstance(item, Record) else item)
-                for batch in _read_batches(_find([tmp_path / "a.tsv"], how), how)
-                for item in formats._batch_records(batch, how)
+                for batch in read_batches(find_sources([tmp_path / "a.tsv"], how), how)
+                for item in formats.batch_records(batch, how)
             ]
             for how in (how, how._replace(block_bytes=1))
         )

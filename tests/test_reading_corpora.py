@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
-from textcat.reading.batches import _DamagedError
+from textcat.reading.batches import DamagedError
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="7">
 <DATE> 3-MAR-1987 10:02:11.63</DATE>
@@ -330,7 +330,7 @@ def test_an_archive_cut_anywhere_is_damaged(tmp_path, suffix):
     end = len(data.rstrip(b"\0")) if suffix == "" else len(data)
     for cut in sorted({*range(0, end, 97), end - 1}):
         whole.write_bytes(data[:cut])
-        with pytest.raises(_DamagedError, match=r"is damaged or incomplete .*: fetch or copy it again"):
+        with pytest.raises(DamagedError, match=r"is damaged or incomplete .*: fetch or copy it again"):
             read("lines", whole)
 
 
@@ -340,7 +340,7 @@ def test_a_changed_byte_in_a_compressed_archive_is_damage(tmp_path, suffix):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 255
     path.write_bytes(data)
-    with pytest.raises(_DamagedError):
+    with pytest.raises(DamagedError):
         read("lines", path)
 
 
@@ -349,7 +349,7 @@ def test_a_header_that_is_none_is_damage_not_the_end(tmp_path):
     data = bytearray(path.read_bytes())
     data[1536] ^= 1  # the first byte of the second header
     path.write_bytes(data)
-    with pytest.raises(_DamagedError, match="bad checksum"):
+    with pytest.raises(DamagedError, match="bad checksum"):
         read("lines", path)
 
 
@@ -360,19 +360,19 @@ def test_a_member_of_absurd_size_is_damage(tmp_path):
     with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
         archive.addfile(info)
     (tmp_path / "a.tar.gz").write_bytes(gzip.compress(data.getvalue()))
-    with pytest.raises(_DamagedError):
+    with pytest.raises(DamagedError):
         read("lines", tmp_path / "a.tar.gz")
 
 
 def test_a_web_page_saved_as_an_archive_is_damaged(tmp_path):
     (tmp_path / "a.tar.gz").write_bytes(b"<html>Not found</html>" * 100)
-    with pytest.raises(_DamagedError):
+    with pytest.raises(DamagedError):
         read("lines", tmp_path / "a.tar.gz")
 
 
 def test_a_damaged_compressed_file_and_a_missing_path_are_told(tmp_path):
     (tmp_path / "a.sgm.gz").write_bytes(gzip.compress(STORY.encode("latin-1"))[:-9])
-    with pytest.raises(_DamagedError):
+    with pytest.raises(DamagedError):
         read("reuters", tmp_path / "a.sgm.gz")
     with pytest.raises(TextcatError, match=r"nowhere cannot be read \(No such file or directory\): check the path"):
         read("reuters", tmp_path / "nowhere")

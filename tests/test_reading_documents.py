@@ -13,9 +13,9 @@ import pytest
 from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import formats, text_of_file
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.records import InputSettings, Record, Rejection
-from textcat.reading.sources import _find
+from textcat.reading.sources import find_sources
 
 
 def word(*paragraphs, title=""):
@@ -252,8 +252,8 @@ def test_hostile_pages_take_time_in_proportion_to_their_length(page):
 
 def rejections(folder):
     settings = InputSettings()
-    batches = _read_batches(_find([folder], settings), settings)
-    return [item for batch in batches for item in formats._batch_records(batch, settings)]
+    batches = read_batches(find_sources([folder], settings), settings)
+    return [item for batch in batches for item in formats.batch_records(batch, settings)]
 
 
 @pytest.mark.parametrize(
@@ -312,8 +312,8 @@ def test_files_with_pictures_may_be_larger_than_other_records(tmp_path):
     mail.add_attachment(bytes(3000), maintype="image", subtype="png")
     (tmp_path / "a.eml").write_bytes(bytes(mail))
     settings = InputSettings(max_bytes=2000)
-    (batch,) = _read_batches(_find([tmp_path], settings), settings)
-    assert [item.zones for item in formats._batch_records(batch, settings)] == [{"title": "Tin", "body": "Rose.\n"[:5]}]
+    (batch,) = read_batches(find_sources([tmp_path], settings), settings)
+    assert [item.zones for item in formats.batch_records(batch, settings)] == [{"title": "Tin", "body": "Rose.\n"[:5]}]
     settings = InputSettings(max_bytes=200)
-    (batch,) = _read_batches(_find([tmp_path], settings), settings)
-    assert [type(item) for item in formats._batch_records(batch, settings)] == [Rejection]
+    (batch,) = read_batches(find_sources([tmp_path], settings), settings)
+    assert [type(item) for item in formats.batch_records(batch, settings)] == [Rejection]

@@ -16,17 +16,17 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from textcat.reading import formats
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.formats import delimited, mail, reuters
-from textcat.reading.records import Batch, Block, InputSettings, LabelSettings, Record, Rejection, _RefusedError
-from textcat.reading.sources import _find
+from textcat.reading.records import Batch, Block, InputSettings, LabelSettings, Record, RefusedError, Rejection
+from textcat.reading.sources import find_sources
 from textcat.reading.streams import COMPRESSIONS
 
 
 def parsed(form, data, position=1, offset=0, header=b"", **how):
     """What one block gives."""
     block = Block("a", form, data, position, offset, header)
-    return list(formats._batch_records(Batch((block,), (), (), 0), InputSettings(**how)))
+    return list(formats.batch_records(Batch((block,), (), (), 0), InputSettings(**how)))
 
 
 @pytest.fixture
@@ -36,10 +36,8 @@ def place(tmp_path):
     def read_as(form, data, **how):
         (tmp_path / "a").write_bytes(data)
         settings = InputSettings(format=form, **how)
-        sources = [source._replace(name="a") for source in _find([tmp_path / "a"], settings)]
-        return [
-            found for batch in _read_batches(sources, settings) for found in formats._batch_records(batch, settings)
-        ]
+        sources = [source._replace(name="a") for source in find_sources([tmp_path / "a"], settings)]
+        return [found for batch in read_batches(sources, settings) for found in formats.batch_records(batch, settings)]
 
     return read_as
 
@@ -134,7 +132,7 @@ def test_a_line_means_what_it_means_in_a_corpus(line):
     documents, error = [], ""
     try:
         documents = parsed("jsonl", data, labels=LabelSettings())
-    except _RefusedError as refusal:
+    except RefusedError as refusal:
         error = f"{refusal.subject} {refusal.fault}."
     assert (error != "") == isinstance(found, Rejection)
     if error:
@@ -186,12 +184,12 @@ def test_who_resumes_behind_the_last_object_of_an_array_is_told_that_it_is_cut_o
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text('[{"text": "Tin"}, {"text": "ore"}')
     how = InputSettings(block_bytes=block)
-    for sources in (_find([tmp_path], how), _find([tmp_path / "a.json", tmp_path / "b.json"], how)):
-        batches = list(_read_batches(sources, how))
+    for sources in (find_sources([tmp_path], how), find_sources([tmp_path / "a.json", tmp_path / "b.json"], how)):
+        batches = list(read_batches(sources, how))
         faults = [item for batch in batches for item in batch.blocks if isinstance(item, Rejection)]
         assert [fault.position for fault in faults] == [3, 3]
         for n, batch in enumerate(batches, 1):
-            assert list(_read_batches(sources, how, batch.end)) == batches[n:]
+            assert list(read_batches(sources, how, batch.end)) == batches[n:]
 
 
 def test_a_line_of_text_is_a_document():
@@ -265,15 +263,15 @@ CELLS = st.lists(
 @given(data=CELLS)
 @example(b'"a\n"b\n')
 def test_rows_end_where_a_reader_of_single_bytes_says(data):
-    ends = list(delimited._row_ends(data, b",", final=True))
+    ends = list(delimited.row_ends(data, b",", final=True))
     assert ends == [end for _, end in naive_rows(data, b",")]
 
 
 @settings(max_examples=300)
 @given(data=CELLS, more=CELLS)
 def test_a_cut_is_a_row_s_end_whatever_follows(data, more):
-    cut = delimited._RowCutter(b"id,text\n", "csv", InputSettings()).cut(data)
-    assert cut in {0, *delimited._row_ends(data + more, b",", final=True)}
+    cut = delimited.RowCutter(b"id,text\n", "csv", InputSettings()).cut(data)
+    assert cut in {0, *delimited.row_ends(data + more, b",", final=True)}
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=20)
@@ -365,8 +363,8 @@ def test_the_stories_are_those_of_the_corpus(reuters_archive):
     how = InputSettings(block_bytes=1 << 18)
     found = (
         item
-        for batch in _read_batches(_find([reuters_archive], how), how)
-        for item in formats._batch_records(batch, how)
+        for batch in read_batches(find_sources([reuters_archive], how), how)
+        for item in formats.batch_records(batch, how)
     )
     stories = (item for item in found if item.source.endswith(".sgm"))
     documents = list(islice(read_corpus("reuters", reuters_archive), 2500))
@@ -696,4 +694,4 @@ def test_all_formats_are_named_once():
         "mbox",
         "reuters",
     }
-    assert mail._MessageCutter().cut(b"") == reuters._StoryCutter().cut(b"") == 0
+    assert mail.MessageCutter().cut(b"") == reuters.StoryCutter().cut(b"") == 0

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.reading.batches import _DamagedError
+from textcat.reading.batches import DamagedError
 
 
 def parse(lines, name="a.jsonl", **options):
@@ -111,7 +111,7 @@ def test_an_array_that_is_cut_off_is_damaged(tmp_path):
     path = tmp_path / "a.json"
     for end in ("", ",", ",\n "):
         path.write_text('[{"text": "Tin", "topics": ["tin"]}' + end)
-        with pytest.raises(_DamagedError, match=r"a\.json is damaged or incomplete \(its array ends without \]\)"):
+        with pytest.raises(DamagedError, match=r"a\.json is damaged or incomplete \(its array ends without \]\)"):
             open_corpus(path)
 
 
@@ -158,7 +158,7 @@ def test_zstandard_is_read_where_its_package_is(tmp_path):
     assert [document.zones["body"] for document in read("jsonl", path)] == ["Tin rose.", "Gold fell."] * 2
     for cut in (5, len(whole) // 2 + 3, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        with pytest.raises(_DamagedError):
+        with pytest.raises(DamagedError):
             list(read("jsonl", path))
 
 

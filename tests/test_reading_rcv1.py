@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 import textcat
 from textcat import cli
 from textcat.corpus import catalogue
-from textcat.corpus.cards import _read_card, card
-from textcat.corpus.catalogue import _fetch, open_corpus
+from textcat.corpus.cards import card, read_card
+from textcat.corpus.catalogue import fetch_corpus, open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import streams
-from textcat.reading.batches import _DamagedError
+from textcat.reading.batches import DamagedError
 from textcat.reading.formats import rcv1
 from textcat.reading.records import LabelSettings
 
@@ -260,17 +260,17 @@ def test_version_2_adds_the_topics_above_and_leaves_out_stories_without_codes():
 
 def test_files_that_are_no_stories_are_passed_over():
     for name in ("19960820/2286newsML.xml", "19960820.zip/2286newsML.xml", "rcv1/x/2504NEWS.XML", "1.xml"):
-        assert rcv1._wanted(name, LabelSettings())
+        assert rcv1.is_wanted_story(name, LabelSettings())
     for name in ("codes/topic_codes.txt", "dtds/newsML.xml", "dtds/newsML.dtd", "README", "19960820.zip", "1.html"):
-        assert not rcv1._wanted(name, LabelSettings())
+        assert not rcv1.is_wanted_story(name, LabelSettings())
 
 
 def test_stories_of_other_days_are_not_read():
     for day in ("19960825/", "rcv1/19960909/", "19960909.zip/", "19960909.ZIP/x/"):
-        assert not rcv1._wanted(f"{day}1newsML.xml", LabelSettings(**WEEKS))
-        assert rcv1._wanted(f"{day}1newsML.xml", LabelSettings(train="1 to 2", test=WEEKS["test"]))
-    assert rcv1._wanted("19960826/1newsML.xml", LabelSettings(**WEEKS))
-    assert rcv1._wanted("1newsML.xml", LabelSettings(**WEEKS))
+        assert not rcv1.is_wanted_story(f"{day}1newsML.xml", LabelSettings(**WEEKS))
+        assert rcv1.is_wanted_story(f"{day}1newsML.xml", LabelSettings(train="1 to 2", test=WEEKS["test"]))
+    assert rcv1.is_wanted_story("19960826/1newsML.xml", LabelSettings(**WEEKS))
+    assert rcv1.is_wanted_story("1newsML.xml", LabelSettings(**WEEKS))
 
 
 # ---- folders and archives ----
@@ -316,7 +316,7 @@ def test_stories_come_one_by_one_without_the_next_zip_being_read(tmp_path):
     write(tmp_path, {**day_zips(), "19960909.zip": b"no zip"})
     stories = read_one_by_one("rcv1", tmp_path)
     assert [next(stories).id for _ in range(30)] == [str(18000 + number) for number in range(30)]
-    with pytest.raises(_DamagedError, match=r"19960909\.zip is damaged or incomplete \(File is not a zip file\)"):
+    with pytest.raises(DamagedError, match=r"19960909\.zip is damaged or incomplete \(File is not a zip file\)"):
         next(stories)
 
 
@@ -324,10 +324,10 @@ def test_a_zip_cut_anywhere_is_damaged(tmp_path):
     day = day_zips()["19960826.zip"]
     for cut in (*range(0, len(day), 61), len(day) - 1):
         write(tmp_path, {"19960826.zip": day[:cut]})
-        with pytest.raises(_DamagedError, match=r"19960826\.zip is damaged or incomplete .*: fetch or copy it again"):
+        with pytest.raises(DamagedError, match=r"19960826\.zip is damaged or incomplete .*: fetch or copy it again"):
             list(read("rcv1", tmp_path / "19960826.zip"))
     archive = write_tar(tmp_path / "rcv1.tar.gz", {"rcv1/19960826.zip": day[:-30]})
-    with pytest.raises(_DamagedError, match=r"rcv1\.tar\.gz is damaged .*rcv1/19960826\.zip: File is not a zip file"):
+    with pytest.raises(DamagedError, match=r"rcv1\.tar\.gz is damaged .*rcv1/19960826\.zip: File is not a zip file"):
         list(read("rcv1", archive))
 
 
@@ -336,7 +336,7 @@ def test_a_changed_byte_in_a_zip_is_damage_of_that_zip(tmp_path):
     day[80] ^= 255
     for path in (tmp_path / "rcv1" / "19960826.zip", tmp_path / "19960826.zip"):
         write(path.parent, {path.name: bytes(day)})
-        with pytest.raises(_DamagedError, match=r"19960826\.zip is damaged"):
+        with pytest.raises(DamagedError, match=r"19960826\.zip is damaged"):
             list(read("rcv1", tmp_path / "rcv1" if path.parent.name == "rcv1" else path))
 
 
@@ -389,7 +389,7 @@ def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path, monkeypatch):
         "d.tar.gz": "d.tar.gz",
         "e.tar.gz": "e.tar.gz",
     }.items():
-        with pytest.raises(_DamagedError, match=rf"{blamed} is damaged .* unpacks to more than 1000 times its size"):
+        with pytest.raises(DamagedError, match=rf"{blamed} is damaged .* unpacks to more than 1000 times its size"):
             list(read("rcv1", tmp_path / name))
 
 
@@ -449,24 +449,24 @@ def test_a_folder_without_the_weeks_is_told(tmp_path):
 def test_fetching_says_where_one_applies_and_where_the_files_go(tmp_path, cache):
     for name in ("rcv1", "rcv1-lyrl2004"):
         with pytest.raises(TextcatError, match=r"no URL .*trec\.nist\.gov/data/reuters.* day zips .* TEXTCAT_CORPORA"):
-            _fetch(card(name))
+            fetch_corpus(card(name))
         with pytest.raises(TextcatError, match=rf"{name} is in none of .*cache\. NIST gives it .* Put rcv1\.tar\.xz"):
             open_corpus(name)
 
 
 def test_what_was_put_into_the_cache_by_hand_is_found_and_checked(cache):
     write(cache / "rcv1", day_zips())
-    assert _fetch(card("rcv1")) == cache / "rcv1"
+    assert fetch_corpus(card("rcv1")) == cache / "rcv1"
     (cache / "rcv1" / "19960826.zip").write_bytes(b"")
-    with pytest.raises(_DamagedError, match=r"19960826\.zip is damaged"):
-        _fetch(card("rcv1"))
+    with pytest.raises(DamagedError, match=r"19960826\.zip is damaged"):
+        fetch_corpus(card("rcv1"))
 
 
 def test_a_card_of_the_users_own_chooses_other_days(tmp_path):
     write(tmp_path, {"rcv1.zip": zip_of(day_zips())})
     options = '{ train = "1996-08-25 to 1996-08-25", test = "1996-08-26 to 1996-08-27" }'
     (tmp_path / "mine.toml").write_text(f'reader = "rcv1"\nfiles = ["rcv1.zip"]\noptions = {options}\n')
-    corpus = open_corpus(_read_card(tmp_path / "mine.toml"))
+    corpus = open_corpus(read_card(tmp_path / "mine.toml"))
     assert (len(corpus.train), len(corpus.test)) == (2, 4)
 
 

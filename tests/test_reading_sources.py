@@ -34,9 +34,9 @@ from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
 from textcat.reading import formats, streams
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.records import Block, InputSettings, Record, Rejection
-from textcat.reading.sources import _find
+from textcat.reading.sources import find_sources
 
 COMPRESSIONS = {
     ".gz": gzip.compress,
@@ -50,7 +50,9 @@ LINES = b"".join(b'{"id": "%d", "text": "Tin rose by %d."}\n' % (i, i) for i in 
 def read(*inputs, **how):
     """Everything the inputs hold, in order."""
     how = InputSettings(**how)
-    return [found for batch in _read_batches(_find(inputs, how), how) for found in formats._batch_records(batch, how)]
+    return [
+        found for batch in read_batches(find_sources(inputs, how), how) for found in formats.batch_records(batch, how)
+    ]
 
 
 def ids(found):
@@ -90,12 +92,12 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_file_keeps_its_path_as_name_and_is_known_by_size_and_time(folder):
     (folder / "a.jsonl").write_bytes(LINES)
-    (source,) = _find(["./a.jsonl"], InputSettings())
+    (source,) = find_sources(["./a.jsonl"], InputSettings())
     assert (source.name, source.format, source.guess.by, source.size) == ("a.jsonl", "jsonl", "name", len(LINES))
     before = source.fingerprint()
-    assert json.loads(json.dumps(before)) == before == _find(["a.jsonl"], InputSettings())[0].fingerprint()
+    assert json.loads(json.dumps(before)) == before == find_sources(["a.jsonl"], InputSettings())[0].fingerprint()
     os.utime("a.jsonl", ns=(1, 1))
-    assert _find(["a.jsonl"], InputSettings())[0].fingerprint() != before
+    assert find_sources(["a.jsonl"], InputSettings())[0].fingerprint() != before
 
 
 def test_a_folder_is_read_sorted_by_paths_without_hidden_files(folder):
@@ -110,10 +112,10 @@ def test_a_folder_is_read_sorted_by_paths_without_hidden_files(folder):
 def test_a_folder_is_known_by_all_its_files(folder):
     (folder / "in" / "b").mkdir(parents=True)
     (folder / "in" / "b" / "1.txt").write_text("Tin")
-    (source,) = _find(["in"], InputSettings())
+    (source,) = find_sources(["in"], InputSettings())
     assert (source.kind, source.format, source.size, source.files) == ("folder", "folder", 3, 1)
     (folder / "in" / "b" / "2.txt").write_text("")
-    (changed,) = _find(["in"], InputSettings())
+    (changed,) = find_sources(["in"], InputSettings())
     assert (changed.size, changed.files) == (3, 2)
     assert changed.state != source.state
 
@@ -157,7 +159,7 @@ def test_what_is_named_twice_is_read_once_and_that_is_said(folder, caplog):
 def test_a_mistake_of_the_user_is_told_before_anything_is_read(folder, inputs, how, message):
     (folder / "strange").write_text("Tin rose.")
     with pytest.raises(TextcatError, match=message):
-        _find(inputs, InputSettings(**how))
+        find_sources(inputs, InputSettings(**how))
 
 
 # Telling the format
@@ -179,7 +181,7 @@ HEADS = {
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gz"])
 def test_content_tells_the_format_where_the_name_does_not(folder, form, compress):
     (folder / "input").write_bytes(compress(HEADS[form]))
-    (source,) = _find(["input"], InputSettings())
+    (source,) = find_sources(["input"], InputSettings())
     assert (source.format, source.guess.by) == (form, "content")
 
 
@@ -201,7 +203,7 @@ def test_content_tells_the_format_where_the_name_does_not(folder, form, compress
 )
 def test_the_name_tells_the_format(folder, name, form):
     (folder / name).write_bytes(b"")
-    (source,) = _find([name], InputSettings())
+    (source,) = find_sources([name], InputSettings())
     assert (source.format, source.guess.by) == (form, "name")
 
 
@@ -436,9 +438,9 @@ def test_a_file_that_vanishes_or_may_not_be_read_is_rejected_and_the_others_are_
     for name in ("a.txt", "b.txt"):
         (folder / name).write_text("Tin")
     how = InputSettings()
-    sources = _find(["a.txt", "b.txt"], how)
+    sources = find_sources(["a.txt", "b.txt"], how)
     (folder / "a.txt").unlink()
-    found = [item for batch in _read_batches(sources, how) for item in formats._batch_records(batch, how)]
+    found = [item for batch in read_batches(sources, how) for item in formats.batch_records(batch, how)]
     assert faults(found)[0].reason == "The file cannot be read (No such file or directory)."
     assert ids(found) == ["b.txt"]
 
@@ -478,8 +480,8 @@ def test_a_record_that_is_too_long_is_passed_over_in_bounded_memory(folder, endi
     tracemalloc.start()
     found = [
         item
-        for batch in _read_batches(_find([f"a.jsonl{ending}"], how), how)
-        for item in formats._batch_records(batch, how)
+        for batch in read_batches(find_sources([f"a.jsonl{ending}"], how), how)
+        for item in formats.batch_records(batch, how)
     ]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -506,7 +508,7 @@ def test_many_small_files_are_one_piece_and_an_empty_one_counts(folder):
     for i in range(300):
         (folder / "in" / f"{i:03}.txt").write_text("")
     how = InputSettings(block_bytes=100 * 256)
-    batches = list(_read_batches(_find(["in"], how), how))
+    batches = list(read_batches(find_sources(["in"], how), how))
     assert [len(batch.blocks) for batch in batches] == [100, 100, 100]
 
 
@@ -517,8 +519,8 @@ def test_the_bytes_read_grow_up_to_the_size_of_the_sources(folder):
     (folder / "in" / "c.jsonl").write_bytes(LINES)
     (folder / "in" / "d.jpg").write_bytes(b"1234")
     how = InputSettings(block_bytes=300)
-    sources = _find(["a.jsonl", "b.jsonl.gz", "in"], how)
-    read = [batch.read for batch in _read_batches(sources, how)]
+    sources = find_sources(["a.jsonl", "b.jsonl.gz", "in"], how)
+    read = [batch.read for batch in read_batches(sources, how)]
     assert read == sorted(read)
     assert read[-1] == sum(source.size for source in sources)
 
@@ -596,11 +598,11 @@ def test_from_the_end_of_any_piece_reading_goes_on_with_just_the_pieces_that_fol
         with open(place, "r+b") as file:
             file.truncate(max(os.path.getsize(place) - damage, 0))
     how = InputSettings(format=form, block_bytes=block, max_bytes=longest)
-    sources = _find([place], how)
-    batches = list(_read_batches(sources, how))
+    sources = find_sources([place], how)
+    batches = list(read_batches(sources, how))
     for i in range(0, len(batches), max(len(batches) // 7, 1)):
         start = json.loads(json.dumps(batches[i].end))
-        assert list(_read_batches(sources, how, start)) == batches[i + 1 :]
+        assert list(read_batches(sources, how, start)) == batches[i + 1 :]
     assert [batch.start for batch in batches[1:]] == [batch.end for batch in batches[:-1]]
 
 
@@ -624,14 +626,14 @@ def test_reading_goes_on_in_a_parquet_file_from_any_row_on(folder, rows):
     pyarrow.parquet.write_table(pyarrow.table(table), "a.parquet", row_group_size=700)
     (folder / "b.zip").write_bytes(zipped(("a.parquet", (folder / "a.parquet").read_bytes())))
     how = InputSettings(block_bytes=8000)
-    sources = _find(["a.parquet", "b.zip"], how)
-    batches = list(_read_batches(sources, how))
-    found = [record for batch in batches for record in formats._batch_records(batch, how)]
+    sources = find_sources(["a.parquet", "b.zip"], how)
+    batches = list(read_batches(sources, how))
+    found = [record for batch in batches for record in formats.batch_records(batch, how)]
     assert ids(found) == [str(i) for i in range(rows)] * 2
     assert [record.position for record in found] == list(range(1, rows + 1)) * 2
     assert len(batches) >= rows // 100
     for i in range(0, len(batches), max(len(batches) // 10, 1)):
-        assert list(_read_batches(sources, how, batches[i].end)) == batches[i + 1 :]
+        assert list(read_batches(sources, how, batches[i].end)) == batches[i + 1 :]
 
 
 # Pipes and URLs
@@ -652,23 +654,23 @@ def standard_input(monkeypatch, data=None):
 def test_what_comes_through_a_pipe_is_given_at_once(monkeypatch):
     how = InputSettings()
     with standard_input(monkeypatch) as end:
-        batches = _read_batches(_find(["-"], how), how)
+        batches = read_batches(find_sources(["-"], how), how)
         end.write(b'{"id": ')
         for i in range(3):
             end.write(b'"%d", "text": "Tin"}\n{"id": ' % i)
-            (record,) = formats._batch_records(next(batches), how)
+            (record,) = formats.batch_records(next(batches), how)
             assert (record.id, record.source, record.position) == (str(i), "-", i + 1)
         end.write(b'"x", "text": "no line end"}')
         end.close()
-        assert [record.id for batch in batches for record in formats._batch_records(batch, how)] == ["x"]
+        assert [record.id for batch in batches for record in formats.batch_records(batch, how)] == ["x"]
 
 
 def test_what_stands_before_a_pipe_does_not_wait_for_it(folder, monkeypatch):
     (folder / "a.jsonl").write_bytes(LINES)
     how = InputSettings()
     with standard_input(monkeypatch):
-        batch = next(_read_batches(_find(["a.jsonl", "-"], how), how))
-    assert len(list(formats._batch_records(batch, how))) == 50
+        batch = next(read_batches(find_sources(["a.jsonl", "-"], how), how))
+    assert len(list(formats.batch_records(batch, how))) == 50
 
 
 @pytest.mark.parametrize(
@@ -711,11 +713,11 @@ def test_urls_are_read_by_fsspec(folder):
             "memory://d.zip/a.txt",
         ]
         assert ids(read("memory://news/b/*.txt")) == ["memory:///news/b/1.txt"]
-        (before,) = _find(["memory://news"], InputSettings())
-        assert before.fingerprint() == _find(["memory://news"], InputSettings())[0].fingerprint()
+        (before,) = find_sources(["memory://news"], InputSettings())
+        assert before.fingerprint() == find_sources(["memory://news"], InputSettings())[0].fingerprint()
         time.sleep(0.001)
         system.pipe({"/news/b/1.txt": b"Ore"})
-        assert before.fingerprint() != _find(["memory://news"], InputSettings())[0].fingerprint()
+        assert before.fingerprint() != find_sources(["memory://news"], InputSettings())[0].fingerprint()
     finally:
         system.rm("/news", recursive=True)
         system.rm("/d.zip")
@@ -776,12 +778,12 @@ def test_errors_of_file_systems_are_rejections(monkeypatch):
     system = fsspec.filesystem("memory")
     system.pipe({"/a.jsonl": LINES, "/b.jsonl": LINES})
     how = InputSettings()
-    sources = _find(["memory://a.jsonl", "memory://b.jsonl"], how)
+    sources = find_sources(["memory://a.jsonl", "memory://b.jsonl"], how)
     monkeypatch.setattr(
         system, "open", lambda path, *_: (_ for _ in ()).throw(KeyError(path)) if "a" in path[:2] else io.BytesIO(LINES)
     )
     try:
-        found = [item for batch in _read_batches(sources, how) for item in formats._batch_records(batch, how)]
+        found = [item for batch in read_batches(sources, how) for item in formats.batch_records(batch, how)]
     finally:
         system.rm(["/a.jsonl", "/b.jsonl"])
     assert faults(found)[0].source == "memory://a.jsonl"
@@ -803,11 +805,11 @@ def test_a_missing_package_is_told_with_what_to_install(folder, monkeypatch):
 def test_pieces_and_chunks_can_be_pickled_as_they_are(folder):
     (folder / "a.jsonl").write_bytes(LINES + b"{")
     how = InputSettings()
-    (batch,) = _read_batches(_find(["a.jsonl"], how), how)
+    (batch,) = read_batches(find_sources(["a.jsonl"], how), how)
     again = pickle.loads(pickle.dumps(batch))
     assert (again, again.source, again.size) == (batch, "a.jsonl", len(LINES) + 1)
     assert isinstance(again.blocks[0], Block)
-    assert list(formats._batch_records(again, how)) == list(formats._batch_records(batch, how))
+    assert list(formats.batch_records(again, how)) == list(formats.batch_records(batch, how))
 
 
 def test_names_that_are_no_text_are_shown_as_one(folder):

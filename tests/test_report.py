@@ -26,7 +26,7 @@ from textcat.evaluation import significance
 from textcat.evaluation.ranking import evaluate
 from textcat.report import contents, figures, page
 from textcat.report.write import write_report
-from textcat.training.train import _train_and_evaluate
+from textcat.training.train import train_and_evaluate
 
 ROOT = Path(__file__).parent.parent
 HOSTILE = (
@@ -49,7 +49,7 @@ rankings = st.composite(scored)()
 @given(rankings, st.integers(-1, 10), st.integers(2, 20))
 def test_each_threshold_has_what_passes_it(ranking, threshold, most):
     scores, labels = ranking
-    cuts = figures._cuts(scores, labels, threshold + 0.5, most)
+    cuts = figures.sample_thresholds(scores, labels, threshold + 0.5, most)
     for cut, retrieved, hits in zip(cuts.thresholds, cuts.retrieved, cuts.hits, strict=True):
         assert (retrieved, hits) == ((scores > cut).sum(), (scores[labels] > cut).sum())
     assert cuts.thresholds[cuts.chosen] == threshold + 0.5
@@ -61,7 +61,7 @@ def test_each_threshold_has_what_passes_it(ranking, threshold, most):
 @given(rankings)
 def test_every_positive_is_reached_by_a_threshold_of_its_own(ranking):
     scores, labels = ranking
-    cuts = figures._cuts(scores, labels)
+    cuts = figures.sample_thresholds(scores, labels)
     wanted = {((scores >= score).sum(), (scores[labels] >= score).sum()) for score in scores[labels]}
     assert wanted <= set(zip(cuts.retrieved.tolist(), cuts.hits.tolist(), strict=True))
 
@@ -71,7 +71,7 @@ def test_the_curve_of_a_band_is_the_precision_that_each_recall_can_have(ranking)
     scores, labels = ranking
     if labels.any():
         expected = [naive.interpolated_precision(scores, labels, level) for level in figures.LEVELS]
-        np.testing.assert_allclose(figures._interpolated(scores[labels], scores), expected)
+        np.testing.assert_allclose(figures.interpolated(scores[labels], scores), expected)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=40))
@@ -79,7 +79,7 @@ def test_reliability_is_that_of_scikit_learn(pairs):
     probabilities, labels = (np.array(column) for column in zip(*pairs, strict=True))
     if labels.any() and not labels.all():
         right, given_ = calibration_curve(labels, probabilities, n_bins=10)
-        found = figures._reliability(probabilities, labels)
+        found = figures.reliability(probabilities, labels)
         np.testing.assert_allclose([row[:2] for row in found], np.column_stack([given_, right]))
         assert sum(n for *_, n in found) == len(pairs)
 
@@ -87,7 +87,7 @@ def test_reliability_is_that_of_scikit_learn(pairs):
 @given(rankings)
 def test_the_histogram_counts_every_document_once(ranking):
     scores, labels = ranking
-    drawn = figures._histogram(scores, labels)
+    drawn = figures.score_histogram(scores, labels)
     assert (drawn.positives.sum(), drawn.negatives.sum()) == (labels.sum(), (~labels).sum())
     assert drawn.low < drawn.high
 
@@ -95,7 +95,7 @@ def test_the_histogram_counts_every_document_once(ranking):
 @given(st.lists(st.tuples(*[st.booleans()] * 6), min_size=1, max_size=8))
 def test_topics_are_mistaken_where_one_is_missing_and_another_is_given(rows):
     labels, got = np.array(rows)[:, :3], np.array(rows)[:, 3:]
-    assert figures._mistaken(sparse_of(labels), got) == naive.mistaken(labels, got)
+    assert figures.confused_pairs(sparse_of(labels), got) == naive.mistaken(labels, got)
 
 
 def sparse_of(labels):
@@ -106,7 +106,7 @@ def sparse_of(labels):
 def test_suspects_are_those_of_confident_learning_the_surest_first(rows):
     probabilities = np.array([row[:2] for row in rows])
     labels = np.array([row[2:] for row in rows])
-    found = figures._suspects(probabilities, sparse_of(labels))
+    found = figures.find_label_issues(probabilities, sparse_of(labels))
     assert {(one.document, one.topic, one.has_it) for one in found} == naive.suspects(probabilities, labels)
     doubts = [one.probability if one.has_it else 1 - one.probability for one in found]
     assert doubts == sorted(doubts)
@@ -117,9 +117,9 @@ def test_mcnemar_is_the_exact_binomial_test_and_holm_steps_down():
         for other in range(9):
             if first + other:
                 expected = binomtest(first, first + other).pvalue
-                assert significance._mcnemar(first, other) == pytest.approx(expected)
-    assert significance._mcnemar([0], [0]).tolist() == [1]
-    assert significance._holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
+                assert significance.mcnemar(first, other) == pytest.approx(expected)
+    assert significance.mcnemar([0], [0]).tolist() == [1]
+    assert significance.holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
 
 
 WORDS = st.text(alphabet="ab <\n", max_size=400)
@@ -128,7 +128,7 @@ WORDS = st.text(alphabet="ab <\n", max_size=400)
 @given(WORDS, WORDS, st.lists(st.tuples(st.integers(0, 399), st.integers(1, 9), st.floats(-2, 2)), max_size=5))
 def test_an_excerpt_has_parts_of_the_text_and_what_is_highlighted_is_the_evidence(title, body, marks):
     spans = [(("body", start, min(start + n, len(body))), value) for start, n, value in marks if start < len(body)]
-    parts = contents._excerpt({"title": title, "body": body}, spans)
+    parts = contents.excerpt_of({"title": title, "body": body}, spans)
     zones = [re.sub(r"\s", " ", zone) for zone in (title, body) if zone]
     whole, place = "\n".join(zones), 0
     for piece in "".join(part if isinstance(part, str) else part[1] for part in parts).split(" … "):
@@ -146,7 +146,7 @@ def test_an_excerpt_cuts_no_word_in_two_and_highlights_by_strength():
     body = "filler words " * 60 + "wheat exports rose " + "more words " * 60
     start = body.index("wheat")
     marks = [(("body", start, start + 5), 2.0), (("body", start + 6, start + 13), -1.0)]
-    parts = contents._excerpt({"title": "A title", "body": body}, marks)
+    parts = contents.excerpt_of({"title": "A title", "body": body}, marks)
     assert [part for part in parts if not isinstance(part, str)] == [(3, "wheat"), (-2, "exports")]
     shown = "".join(part if isinstance(part, str) else part[1] for part in parts)
     assert set(shown.split()) <= {*body.split(), "A", "title", "…"}
@@ -185,8 +185,8 @@ def file(model, tmp_path_factory):
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=30) | st.sampled_from(HOSTILE))
 def test_any_text_is_in_the_file_as_it_is_and_ends_no_element(text):
     html5lib = pytest.importorskip("html5lib")
-    table = page._table("t", text, [f"{text}x", "y"], [[page._text(text), text]])
-    written = page._page(text, [("s", text, table)], {text: [text], "text": text})
+    table = page.html_table("t", text, [f"{text}x", "y"], [[page.html_text(text), text]])
+    written = page.report_page(text, [("s", text, table)], {text: [text], "text": text})
     written.encode()
     tree = html5lib.HTMLParser(namespaceHTMLElements=False).parse(written)
     assert len(list(tree.iter("script"))) == 2
@@ -266,7 +266,7 @@ def test_without_test_documents_those_of_training_are_shown_by_cross_validation(
     path = write_report(tmp_path / "r.html", tagger, corpus, resamples=0)
     assert "measured on 36 training documents, by cross-validation" in path.read_text(encoding="utf-8")
     assert data_of(path)["documents"] == 36
-    kept = _train_and_evaluate(corpus, textcat.read_recipe("paum")).evaluation
+    kept = train_and_evaluate(corpus, textcat.read_recipe("paum")).evaluation
     assert [topic["ap"] for topic in data_of(path)["topics"]] == [row.average_precision for row in kept.topics]
     with pytest.raises(TextcatError, match=r"letters has no test documents, .*: give some the split .test."):
         write_report(tmp_path / "r.html", tagger, corpus, folds=0)
@@ -429,4 +429,4 @@ def test_axe_finds_nothing_that_shuts_anybody_out(opened, look, model, file, tmp
 def test_the_narrow_page_does_not_scroll_sideways(opened):
     shown = opened(viewport={"width": 360, "height": 700})
     assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    assert page._hash("") == "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+    assert page.content_hash("") == "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="

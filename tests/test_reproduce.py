@@ -84,7 +84,7 @@ def printed(rows):
     """The table of an experiment's figures, as `textcat reproduce` prints it."""
     console = Console(file=io.StringIO(), width=200)
     experiment = Experiment("toy", "Toy", (), 1, ())
-    result = Result(experiment, tuple(rows), 1.0, experiments._now(), 0, "textcat reproduce toy", ())
+    result = Result(experiment, tuple(rows), 1.0, experiments.now(), 0, "textcat reproduce toy", ())
     tables.reproductions(console, [result], None, as_json=False)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     return list(itertools.takewhile(lambda line: line and not line.startswith("("), lines[2:]))
@@ -110,9 +110,9 @@ def test_the_list_says_when_an_experiment_was_run_and_with_how_many_tasks(reprod
     assert "1 of 2 tasks" in reproduce().stdout
     tasks.failure = None
     reproduce("toy-table-1")
-    today = f"{experiments._now():%Y-%m-%d}"
+    today = f"{experiments.now():%Y-%m-%d}"
     assert f"last run: {today}\n    Toys, Table 1" in reproduce().stdout
-    monkeypatch.setattr(experiments, "_code", lambda: "other")
+    monkeypatch.setattr(experiments, "code_checksum", lambda: "other")
     assert f"last run: {today}, changed since\n" in reproduce().stdout
 
 
@@ -168,7 +168,9 @@ def test_a_result_holds_only_with_the_same_code_machine_and_jobs(reproduce, task
         for path in (tmp_path / "results").rglob("*.jsonl"):
             path.write_text("{")
     elif change != "jobs":
-        monkeypatch.setattr(experiments, *{"code": ("_code", lambda: "other"), "machine": ("machine", dict)}[change])
+        monkeypatch.setattr(
+            experiments, *{"code": ("code_checksum", lambda: "other"), "machine": ("machine", dict)}[change]
+        )
     reproduce("toy-table-1", *(["--jobs", 1] if change == "jobs" else []))
     assert tasks.ran == ["first", "second"] * 2
 
@@ -379,10 +381,10 @@ def test_the_digest_of_the_code_changes_with_any_source(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
     monkeypatch.setattr(experiments, "_PACKAGE", tmp_path)
-    digests = [experiments._code.__wrapped__()]
+    digests = [experiments.code_checksum.__wrapped__()]
     for name in ("cli/app.py", "margin/rules.pyx", "papers/figures.toml", "evaluation/ranking.py"):
         (tmp_path / name).write_text("2")
-        digests.append(experiments._code.__wrapped__())
+        digests.append(experiments.code_checksum.__wrapped__())
     assert digests[0] == digests[1]
     assert len(set(digests)) == 4
 
@@ -396,15 +398,15 @@ def test_the_published_figures_are_there_for_every_table():
 
 def test_libsvm_finds_the_margin_of_two_points():
     rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0]])), np.array([-1, 1])
-    margin, seconds = micra._libsvm_margin(rows, labels)
+    margin, seconds = micra.libsvm_margin(rows, labels)
     assert margin == pytest.approx(2.5)
     assert seconds > 0
     # The private coordinates stand at right angles to all others: the points move apart by Δ√2.
-    assert micra._libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
+    assert micra.libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
 
 
 def test_a_large_svm_is_trained_apart_with_the_same_answer(monkeypatch):
     rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0], [0.0, 1.0]])), np.array([-1, 1, -1])
-    here = micra._libsvm_margin(rows, labels, 1.0)[0]
+    here = micra.libsvm_margin(rows, labels, 1.0)[0]
     monkeypatch.setattr(micra, "_LARGE", 2)
-    assert micra._libsvm_margin(rows, labels, 1.0)[0] == here
+    assert micra.libsvm_margin(rows, labels, 1.0)[0] == here

@@ -13,11 +13,11 @@ pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
-from textcat.errors import TextcatError  # noqa: E402
-from textcat.serving._front import Limits, Log  # noqa: E402
-from textcat.serving.app import Service  # noqa: E402
-from textcat.serving.keys import Keys, new_key  # noqa: E402
-from textcat.serving.store import Store, named_folders  # noqa: E402
+from textcat.errors import TextcatError
+from textcat.serving._front import Limits, Log
+from textcat.serving.app import Service
+from textcat.serving.keys import Keys, new_key
+from textcat.serving.store import Store, named_folders
 
 STORY = "Wheat exports rose to 12 mln tonnes, the ministry said."
 TAG = "/api/v1/models/news/tag"

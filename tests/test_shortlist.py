@@ -17,9 +17,9 @@ from textcat.margin.learners import PAUM, Micra
 from textcat.model import MODEL, ModelError
 from textcat.model._shortlist import nearest, products_at, rows_by_topic
 from textcat.model.shortlist import NOT_LISTED, Shortlist
-from textcat.tagging._job import _restricted
-from textcat.training.shortlist import _columns_in_rows, train_shortlist
-from textcat.training.train import _hold_out, _train_and_evaluate
+from textcat.tagging._job import restrict_topics
+from textcat.training.shortlist import columns_in_rows, train_shortlist
+from textcat.training.train import hold_out_sample, train_and_evaluate
 
 
 def matrix(random, n_rows, n_columns, density=0.4, values=(-1, -0.5, 0.25, 0.5, 1)):
@@ -142,7 +142,7 @@ def test_progress_counts_every_topic_once(many_topics):
 
 def test_columns_columns_in_rows_make_the_matrix():
     columns = [(np.array([0, 2]), np.array([1.0, 2.0])), (np.array([], int), np.array([])), (np.array([2]), [3.0])]
-    assert _columns_in_rows(columns, 3).toarray().tolist() == [[1, 0, 0], [0, 0, 0], [2, 0, 3]]
+    assert columns_in_rows(columns, 3).toarray().tolist() == [[1, 0, 0], [0, 0, 0], [2, 0, 3]]
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_the_first_topics_are_those_of_the_highest_scores(tagger):
 def test_a_tagger_of_some_topics_scores_them_as_the_whole_one_does(tagger):
     texts = [document.zones["body"] for document in textcat.open_corpus("newswire").test[:20]]
     columns = [3, 5, 11]
-    some = _restricted(tagger, tuple(tagger.topics[j] for j in columns))
+    some = restrict_topics(tagger, tuple(tagger.topics[j] for j in columns))
     assert (some.scores(texts) == tagger.scores(texts)[:, columns]).all()
 
 
@@ -214,14 +214,14 @@ SUBJECTS = textcat.read_recipe("subjects").with_settings(["topics.shortlist=8"])
 def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one_was_trained_without(
     untested, tagger, tmp_path
 ):
-    trained = _train_and_evaluate(untested, SUBJECTS, bands="ALL", n_jobs=3, store=tmp_path / "rows")
+    trained = train_and_evaluate(untested, SUBJECTS, bands="ALL", n_jobs=3, store=tmp_path / "rows")
     assert (trained.weights != tagger.weights).nnz == 0  # on all documents
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
-    part = _hold_out(untested, seed=0)
+    part = hold_out_sample(untested, seed=0)
     assert len(part.held_out) == len(untested.train) // 10
     assert sorted([*part.trained, *part.held_out]) == list(range(len(untested.train)))
     train, test = ([untested.train[i] for i in positions] for positions in part)
-    first = _train_and_evaluate(textcat.Corpus("first", train, test, untested.topics), SUBJECTS, bands="ALL")
+    first = train_and_evaluate(textcat.Corpus("first", train, test, untested.topics), SUBJECTS, bands="ALL")
     measured = trained.evaluation
     assert measured.measured_on == "training documents, held out as a sample"
     assert (measured.scores == first.evaluation.scores).all()
@@ -232,7 +232,7 @@ def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one
 def test_with_many_topics_the_sample_is_measured_by_its_first_topics(untested, monkeypatch):
     monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", 50)
     monkeypatch.setattr("textcat.model.tagger._CELLS", 500)  # blocks of 10 documents
-    measured = _train_and_evaluate(untested, SUBJECTS).evaluation
+    measured = train_and_evaluate(untested, SUBJECTS).evaluation
     assert (measured.test_documents, measured.overall.topics) == (72, 33)
     assert measured.overall.ndcg[10] > 0.9
 
@@ -246,7 +246,7 @@ def test_weights_that_overflow_are_told_in_a_sentence(untested):
 def test_too_few_documents_to_hold_some_out_are_told_in_a_sentence(untested):
     few = textcat.Corpus("few", untested.train[:9], [], untested.topics)
     with pytest.raises(TextcatError, match="few has 9 training documents, too few to hold one of 10 out"):
-        _train_and_evaluate(few, SUBJECTS)
+        train_and_evaluate(few, SUBJECTS)
 
 
 def test_rows_of_float64_are_scored_too():
@@ -275,7 +275,7 @@ def test_a_recipe_without_a_shortlist_is_not_read_with_centroids(tagger, tmp_pat
     folder = textcat.save(tagger, tmp_path / "model")
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["recipe"]["topics"]["shortlist"] = 0
-    MODEL._write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", "sha256")})
+    MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", "sha256")})
     with pytest.raises(ModelError, match="do not fit together"):
         textcat.load(folder)
 

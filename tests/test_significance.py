@@ -10,7 +10,7 @@ from scipy import sparse
 
 from textcat.evaluation import significance
 from textcat.evaluation.ranking import Band, evaluate
-from textcat.evaluation.significance import MEASURES, _interval, _resampled, _with_intervals
+from textcat.evaluation.significance import MEASURES, add_intervals, centred_interval, resampled_measures
 
 TOPICS = ["acq", "corn", "rye"]
 SIZES = [9, 5, 1]
@@ -46,7 +46,7 @@ def naive_average_precision(labels, scores, drawn):
 def test_resamples_are_measured_as_the_documents_drawn(decimals):
     scores, labels = sample(decimals=decimals)
     chosen, threshold = [Band("ALL", (0, 1, 2)), Band("LAST1", (2,))], [0.5, 0.0, 0.2]
-    measured = _resampled(evaluated(scores, sparse.csc_matrix(labels), ["ALL", "LAST1"], threshold), 20, seed=3)
+    measured = resampled_measures(evaluated(scores, sparse.csc_matrix(labels), ["ALL", "LAST1"], threshold), 20, seed=3)
     for resample, drawn in enumerate(naive_resamples(len(labels), 20, seed=3)):
         precision = [naive_average_precision(labels[:, t], scores[:, t], drawn.tolist()) for t in range(3)]
         # What is drawn twice counts twice in F1, as in an evaluation of these documents.
@@ -65,7 +65,7 @@ def test_with_every_document_drawn_once_a_resample_is_the_evaluation(seed):
     scores, labels = sample(seed)
     ones = np.ones((len(labels), 1), np.int32)
     for t in range(3):
-        ranking = significance._Ranking.of(scores[:, t], np.flatnonzero(labels[:, t]))
+        ranking = significance.RankingSteps.of(scores[:, t], np.flatnonzero(labels[:, t]))
         expected = evaluate(scores[:, [t]], labels[:, [t]], ["t"], [1], 1).topics[0].average_precision
         value = ranking.average_precision(ones)[0]
         assert value == pytest.approx(math.nan if expected is None else expected, nan_ok=True)
@@ -74,9 +74,9 @@ def test_with_every_document_drawn_once_a_resample_is_the_evaluation(seed):
 def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
     scores, labels = sample()
     evaluation = evaluated(scores, labels, ["ALL", "TOP1"])
-    whole = _resampled(evaluation, n_resamples=10)
-    monkeypatch.setattr(significance, "_BLOCK", 3 * len(labels))
-    for name, values in _resampled(evaluation, n_resamples=10).items():
+    whole = resampled_measures(evaluation, n_resamples=10)
+    monkeypatch.setattr(significance, "NUMBERS_AT_ONCE", 3 * len(labels))
+    for name, values in resampled_measures(evaluation, n_resamples=10).items():
         assert values.shape == (2, 10)
         np.testing.assert_allclose(values, whole[name], rtol=1e-12)
 
@@ -84,7 +84,8 @@ def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
 def test_the_seed_draws_the_documents():
     scores, labels = sample()
     first, again, other = (
-        _resampled(evaluated(scores, labels, "TOP2"), n_resamples=10, seed=seed)["micro_f1"] for seed in (0, 0, 1)
+        resampled_measures(evaluated(scores, labels, "TOP2"), n_resamples=10, seed=seed)["micro_f1"]
+        for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
@@ -92,10 +93,10 @@ def test_the_seed_draws_the_documents():
 
 def test_an_interval_holds_the_middle_of_the_resamples_around_the_measured_value():
     values = np.arange(101.0)
-    assert _interval(50, values) == pytest.approx((2.5, 97.5))
-    assert _interval(10, values, level=0.5) == pytest.approx((-15, 35))
-    assert _interval(50, [*values, math.nan]) == _interval(50, values)
-    assert all(map(math.isnan, _interval(50, [math.nan])))
+    assert centred_interval(50, values) == pytest.approx((2.5, 97.5))
+    assert centred_interval(10, values, level=0.5) == pytest.approx((-15, 35))
+    assert centred_interval(50, [*values, math.nan]) == centred_interval(50, values)
+    assert all(map(math.isnan, centred_interval(50, [math.nan])))
 
 
 def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
@@ -104,7 +105,7 @@ def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
         return evaluate(scores, labels, TOPICS, SIZES, 20, spec="ALL").bands[0].micro_f1
 
     scores, labels = sample(n_documents=200, decimals=6)
-    low, high = _interval(0, _resampled(evaluated(scores, labels, "ALL"))["micro_f1"][0])
+    low, high = centred_interval(0, resampled_measures(evaluated(scores, labels, "ALL"))["micro_f1"][0])
     spread = np.std([micro_f1(seed) for seed in range(300)])
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.2)
 
@@ -113,7 +114,7 @@ def test_an_evaluation_gets_the_intervals_of_its_bands():
     scores, labels = sample()
     labels[:, 2] = False
     evaluation = evaluate(scores, labels, TOPICS, SIZES, 20, spec=["ALL", "LAST1"])
-    everything, smallest = _with_intervals(evaluation, n_resamples=100).bands
+    everything, smallest = add_intervals(evaluation, n_resamples=100).bands
     for name, (low, high) in everything.intervals.items():
         assert 0 <= low <= getattr(everything, name) <= high <= 1
     assert smallest.intervals == dict.fromkeys(MEASURES)

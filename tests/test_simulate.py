@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 from test_cli import Run
 
-from textcat.cli.simulate import _exact_interval
+from textcat.cli.simulate import exact_interval
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
@@ -129,7 +129,7 @@ def test_the_interval_is_student_s(values):
 @pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (3, 20), (190, 200)])
 def test_the_interval_of_a_coverage_is_exact(hits, n):
     known = stats.binomtest(hits, n).proportion_ci(0.95, method="exact")
-    assert _exact_interval(hits, n) == pytest.approx(known)
+    assert exact_interval(hits, n) == pytest.approx(known)
 
 
 # --- the loop --------------------------------------------------------------------------------------------------------
@@ -198,14 +198,14 @@ def test_the_ranker_is_trained_after_as_many_answers_as_the_steps_say():
     done = simulate.simulate(ranker, labels, steps="1:5,4:20,10", whole=True)
     assert ranker.trained == [2, 3, 4, 5, 9, 13, 17, 21, 31]
     assert (done.n_trained, done.n_asked) == (9, 40)
-    sizes = simulate._batch_sizes()
+    sizes = simulate.batch_sizes()
     assert [sizes(n) for n in (0, 99, 100, 499, 500, 10**6)] == [1, 1, 5, 5, 10, 10]
 
 
 @pytest.mark.parametrize("steps", ["", "0", "1:5", "1:5,2:5,3", "1:9,2:5,3", "a", "1:5,2,3"])
 def test_steps_that_mean_nothing_are_told(steps):
     with pytest.raises(TextcatError, match="are not of the form '1:100,5:500,10'"):
-        simulate._batch_sizes(steps)
+        simulate.batch_sizes(steps)
 
 
 def test_a_run_ends_with_the_last_relevant_document_unless_something_watches():
@@ -308,15 +308,15 @@ def test_a_run_of_other_labels_or_settings_is_another_run(grain):
     labels[np.flatnonzero(labels)[0]] = False
     way = Way("ours")
     keys = {
-        simulate._key(grain, way, 0),
-        simulate._key(grain, way, 1),
-        simulate._key(grain, way._replace(settings=RankerSettings(C=2.0)), 0),
-        simulate._key(grain, way._replace(strategy="uncertain"), 0),
-        simulate._key(Case("newswire", "grain", grain.rows, labels), way, 0),
-        simulate._key(Case("newswire", "grain", grain.rows * 2, grain.labels), way, 0),
+        simulate.run_key(grain, way, 0),
+        simulate.run_key(grain, way, 1),
+        simulate.run_key(grain, way._replace(settings=RankerSettings(C=2.0)), 0),
+        simulate.run_key(grain, way._replace(strategy="uncertain"), 0),
+        simulate.run_key(Case("newswire", "grain", grain.rows, labels), way, 0),
+        simulate.run_key(Case("newswire", "grain", grain.rows * 2, grain.labels), way, 0),
     }
     assert len(keys) == 6
-    assert simulate._key(grain, way._replace(name="called otherwise"), 0) in keys
+    assert simulate.run_key(grain, way._replace(name="called otherwise"), 0) in keys
 
 
 def test_a_review_s_own_figures_do_not_choose_its_setting():

@@ -19,7 +19,7 @@ from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_back
 
 from textcat.margin import learners
 from textcat.margin._primal import N_LANES, Block
-from textcat.margin.primal import _arrange, read_rows
+from textcat.margin.primal import arrange_rows, read_rows
 from textcat.margin.problems import PackedWeights, Problem, Solution
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, LMargitron, TMargitron
 from textcat.margin.solve import nothing, solve
@@ -249,7 +249,7 @@ def test_hundreds_of_problems_are_dealt_into_small_blocks_and_come_back_in_order
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_solution_does_not_depend_on_the_instruction_set_or_on_where_the_run_pauses(alone, level, budget):
     X, problems, expected = alone
-    block = Block(_arrange(read_rows(X)), level=level)
+    block = Block(arrange_rows(read_rows(X)), level=level)
     for lane, problem in enumerate(problems[:N_LANES]):
         block.load(
             lane, problem.rule, problem.rho, problem.lambda_, *problem.limits, problem.positives, problem.left_out
@@ -345,7 +345,7 @@ def test_rows_that_may_be_written_over_are_trained_on_in_place(narrow, dtype, mo
     if not narrow:
         monkeypatch.setattr("textcat.margin.primal._NARROW", 0)
     csr = read_rows(X.copy())
-    arranged = _arrange(csr, in_place=True).arrays
+    arranged = arrange_rows(csr, in_place=True).arrays
     assert np.shares_memory(arranged["data"], csr.data)
     assert narrow or np.shares_memory(arranged["wide"], csr.indices)
     assert bits(solve(X.copy(), problems, overwrite_X=True)) == expected

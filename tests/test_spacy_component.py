@@ -75,7 +75,7 @@ def test_every_topic_has_its_probability(nlp, tagger):
 
 def test_without_probabilities_topics_have_their_scores(tagger):
     plain = textcat.Tagger(**{**vars(tagger), "calibration": None})
-    doc = spacy_component._TopicTagger(plain)(spacy.blank("en")(TEXTS[0]))
+    doc = spacy_component.TopicTagger(plain)(spacy.blank("en")(TEXTS[0]))
     assert list(doc.cats.values()) == tagger.scores([TEXTS[0]])[0].tolist()
 
 
@@ -143,7 +143,7 @@ def test_topics_are_measured_as_spacy_does_it(nlp, tagger):
 
 
 def test_a_document_that_fails_goes_to_the_error_handler(nlp, monkeypatch):
-    component, failed = spacy_component._TopicTagger(nlp.get_pipe("textcat_paum").tagger), []
+    component, failed = spacy_component.TopicTagger(nlp.get_pipe("textcat_paum").tagger), []
     monkeypatch.setattr(component.tagger, "scores", lambda texts: 1 / 0)
     component.set_error_handler(lambda name, proc, docs, error: failed.append((name, len(docs), type(error))))
     assert list(component.pipe(map(nlp.make_doc, TEXTS), batch_size=3)) == []
@@ -171,7 +171,7 @@ def test_a_threshold_that_is_no_probability_is_refused(model, tagger, threshold)
     ):
         _pipeline(model, threshold=threshold)
     plain = textcat.Tagger(**{**vars(tagger), "calibration": None})
-    assert spacy_component._TopicTagger(plain, threshold=threshold).labels == tagger.topics
+    assert spacy_component.TopicTagger(plain, threshold=threshold).labels == tagger.topics
 
 
 def test_spacy_tells_by_a_private_name_that_it_loads_a_pipeline(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import textcat
-from textcat.margin.problems import PackedWeights, Solution, _in_rows, _side_by_side
+from textcat.margin.problems import PackedWeights, Solution, in_rows, side_by_side
 from textcat.model import tagger as module
 from textcat.model._product import are_rows, highest, product, sparse_product, top
 from textcat.reading.records import Record
@@ -32,7 +32,7 @@ def numbers(odd):
 def problems(draw, odd=True):
     """Rows, weights and a bias; of the weights about half are 0, of either sign."""
     n_rows, n_features, n_topics = draw(st.tuples(st.integers(0, 4), st.integers(1, 5), st.integers(1, 9)))
-    array = lambda n: np.array(draw(st.lists(numbers(odd), min_size=n, max_size=n)), np.float32)  # noqa: E731
+    array = lambda n: np.array(draw(st.lists(numbers(odd), min_size=n, max_size=n)), np.float32)
     X = sparse.csr_matrix(array(n_rows * n_features).reshape(n_rows, n_features))
     W = array(n_features * n_topics).reshape(n_features, n_topics)
     W[np.array(draw(st.lists(st.booleans(), min_size=W.size, max_size=W.size)), bool).reshape(W.shape)] = 0
@@ -124,13 +124,13 @@ def test_packed_solutions_side_by_side_are_the_rows_of_the_dense_array(problem):
     _, W, _ = problem
     empty = np.empty(0, np.int32)
     solutions = [Solution(PackedWeights.of(w.copy()), 0.0, empty, empty, 0, 0, True, "", empty) for w in W.T]
-    starts, topics, values = _in_rows(solutions, len(W))
+    starts, topics, values = in_rows(solutions, len(W))
     assert are_rows(starts, topics, W.shape[1])
     stored = np.repeat(np.arange(len(W)), np.diff(starts)), topics
     rebuilt, given = np.zeros_like(W), np.zeros(W.shape, bool)
     rebuilt[stored], given[stored] = values, True
     np.testing.assert_array_equal(bits(rebuilt), bits(W))
-    np.testing.assert_array_equal(bits(rebuilt), bits(_side_by_side(solutions, len(W))))
+    np.testing.assert_array_equal(bits(rebuilt), bits(side_by_side(solutions, len(W))))
     other = W.view(np.int32) != 0
     np.testing.assert_array_equal(given, other | (2 * other.sum(axis=1) > W.shape[1])[:, None])
 
@@ -193,7 +193,7 @@ def test_sparse_weights_give_what_dense_ones_give(corpus, dense, thin, monkeypat
         expected = [tags[:k] for tags in dense.tags_of(scores, everything=True)]
         for tagger in (dense, thin):
             assert tagger.tag(documents, top=k) == tagger.tags_of(scores, top=k) == expected
-    monkeypatch.setattr(module, "_SCORE_BYTES", 8 * len(dense.topics) * 7)  # seven documents at a time, or fourteen
+    monkeypatch.setattr(module, "SCORE_BYTES", 8 * len(dense.topics) * 7)  # seven documents at a time, or fourteen
     assert list(thin.tag_stream(documents, top=2)) == dense.tags_of(scores, top=2)
     assert list(thin.tag_stream(documents)) == dense.tags_of(scores)
 
@@ -209,7 +209,7 @@ def test_a_saved_and_loaded_tagger_with_sparse_weights_is_the_one_in_memory(corp
     for again in (textcat.load(folder), module.Tagger(**vars(textcat.load(folder)))):
         assert isinstance(again.weights, sparse.csr_array)
         assert (again.weights.indptr.dtype, again.weights.indices.dtype) == (np.int64, np.int32)
-        assert all(isinstance(part, np.memmap) for part in again._parts)
+        assert all(isinstance(part, np.memmap) for part in again.sparse_parts)
         np.testing.assert_array_equal(again.scores(corpus.test), dense.scores(corpus.test), strict=True)
         assert again.tag(corpus.test, top=4) == dense.tag(corpus.test, top=4)
     textcat.save(textcat.load(folder), tmp_path / "copy")
@@ -229,16 +229,16 @@ def test_weights_of_any_sparse_form_are_taken(dense, thin):
 
 def test_an_archive_is_tagged_the_same_and_topics_can_be_left_out(dense, thin):
     chosen = dense.topics[1:9:3]
-    restricted = [_job._restricted(tagger, chosen) for tagger in (dense, thin)]
+    restricted = [_job.restrict_topics(tagger, chosen) for tagger in (dense, thin)]
     texts = ["wheat harvest and grain exports", "gold and silver"]
     np.testing.assert_array_equal(*(tagger.scores(texts) for tagger in restricted), strict=True)
     assert restricted[0].tag(texts) == restricted[1].tag(texts)
-    assert _job._restricted(thin, chosen).topics == chosen
+    assert _job.restrict_topics(thin, chosen).topics == chosen
     records = [Record(text, "a.jsonl", line, {"body": text}) for line, text in enumerate(texts)]
     tagged = [_job.TaggedBatch([], [], _job.Counts(), "") for _ in range(2)]
     for tagger, batch in zip((dense, thin), tagged, strict=True):
-        _job._tag(tagger, OutputSettings(top=3), [], batch)
-        _job._tag(tagger, OutputSettings(top=3), records, batch)
+        _job.tag_records(tagger, OutputSettings(top=3), [], batch)
+        _job.tag_records(tagger, OutputSettings(top=3), records, batch)
     assert tagged[0] == tagged[1]
 
 
@@ -253,8 +253,8 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
         calibration=None,
         recipe={},
     )
-    assert many._n_held == module._SCORE_BYTES // (many.bias.itemsize * n_topics) <= 209
-    assert dense._n_held == 4096
+    assert many.n_held == module.SCORE_BYTES // (many.bias.itemsize * n_topics) <= 209
+    assert dense.n_held == 4096
     texts = [f"wheat {i}" for i in range(2000)]
     many.tag(texts[:1])
     for how, least in (({}, 0), ({"top": 3}, 3)):
@@ -262,7 +262,7 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
         assert [len(tags) for tags in many.tag(texts, **how)] == [least] * len(texts)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 4 * module._SCORE_BYTES < 4 * len(texts) * n_topics
+        assert peak < 4 * module.SCORE_BYTES < 4 * len(texts) * n_topics
 
 
 @pytest.mark.parametrize("rule", ["paum", "micra"])
@@ -273,7 +273,7 @@ def test_training_keeps_weights_without_zeros_where_topics_are_many(corpus, rule
     assert isinstance(dense.weights, np.ndarray)
     monkeypatch.setattr(train, "MANY_TOPICS", 50)
     monkeypatch.setattr(train, "_SMALL_SHARE", 10)
-    monkeypatch.setattr(train, "_side_by_side", None)  # the dense array is never made
+    monkeypatch.setattr(train, "side_by_side", None)  # the dense array is never made
     thin = textcat.train(corpus, recipe)
     assert isinstance(thin.weights, sparse.csr_array)
     whole = np.diff(thin.weights.indptr) == len(corpus.topics)
@@ -294,4 +294,4 @@ def test_weights_are_kept_sparse_by_the_number_of_topics_and_the_share_of_memory
     one = [PackedWeights((200,), np.arange(n, dtype=np.int32), np.ones(n, np.float32)) for n in (n_entries // 1000, 0)]
     packed = [one[0]] * 1000 if n_entries else [one[1]] * n_topics
     solutions = [Solution(weights, 0.0, empty, empty, 0, 0, True, "", empty) for weights in packed]
-    assert train._are_sparse(solutions, 200) == kept
+    assert train.are_sparse(solutions, 200) == kept

@@ -14,7 +14,7 @@ from textcat.teaching import stopping
 from textcat.teaching._ranking import hypergeometric_tail
 from textcat.teaching.stopping import RULES, History, estimate, may_stop
 
-BOUNDS = sorted(stopping._SURE)
+BOUNDS = sorted(stopping.SURE)
 
 
 @st.composite
@@ -29,7 +29,7 @@ def histories(draw, most=400):
 
 def course_of(answers, n_documents, **others):
     answers = np.asarray(answers, bool)
-    return stopping._course_of(History(answers, np.zeros(len(answers), bool), n_documents, **others))
+    return stopping.course_of_history(History(answers, np.zeros(len(answers), bool), n_documents, **others))
 
 
 def p_of_buscarpy(answers, n_documents, target):
@@ -70,7 +70,11 @@ def test_one_may_stop_where_the_lower_bound_is_at_the_target(history, rule):
 @settings(max_examples=100, deadline=None)
 @given(histories(), st.sampled_from(BOUNDS))
 def test_more_is_less_sure_of_more_documents_and_surer_with_less_confidence(history, rule):
-    sure = stopping._SURE[rule](stopping._course_of(history)) if history.answers.any() else stopping._never
+    sure = (
+        stopping.SURE[rule](stopping.course_of_history(history))
+        if history.answers.any()
+        else stopping.probability_of_none
+    )
     values = [sure(m) for m in range(8)]
     assert all(0 <= value <= 1 for value in values)
     assert all(after >= before - 1e-9 for before, after in itertools.pairwise(values))
@@ -79,7 +83,7 @@ def test_more_is_less_sure_of_more_documents_and_surer_with_less_confidence(hist
 
 
 @settings(max_examples=100, deadline=None)
-@given(histories(), st.sampled_from(sorted(set(RULES) - stopping._DRAWN)))
+@given(histories(), st.sampled_from(sorted(set(RULES) - stopping.DRAWN)))
 def test_after_as_many_answers_no_as_it_says_one_may_stop_and_not_one_sooner(history, rule):
     more = estimate(history, rule).more
     for n, expected in ((more, True), (more - 1, False)):
@@ -103,9 +107,9 @@ def test_the_hypergeometric_tail_is_that_of_scipy(numbers):
 @settings(max_examples=60, deadline=None)
 @given(histories(), st.sampled_from([0.8, 0.95]))
 def test_the_hypergeometric_rule_is_the_p_value_of_the_paper(history, target):
-    course = stopping._course_of(history)
-    if 0 < course.r <= stopping._STRETCHES - 1 and course.n < course.N:
-        p = 1 - stopping._SURE["hypergeometric"](course)(course.r / target - course.r)
+    course = stopping.course_of_history(history)
+    if 0 < course.r <= stopping.STRETCHES - 1 and course.n < course.N:
+        p = 1 - stopping.SURE["hypergeometric"](course)(course.r / target - course.r)
         assert p == pytest.approx(p_of_buscarpy(history.answers, history.n_documents, target), abs=1e-9)
 
 
@@ -120,7 +124,7 @@ def test_of_many_finds_only_promising_stretches_are_looked_at_and_the_p_value_st
     for fall in (3, 10, 20, 30):
         answers = rng.random(1500) < np.exp(-np.arange(1500) / 3000 * fall)
         course = course_of(answers, 3000)
-        ours = 1 - stopping._SURE["hypergeometric"](course)(course.r / 0.95 - course.r)
+        ours = 1 - stopping.SURE["hypergeometric"](course)(course.r / 0.95 - course.r)
         expected = p_of_buscarpy(answers, 3000, 0.95)
         assert expected - 1e-9 <= ours <= 1.05 * expected + 1e-9
 
@@ -131,7 +135,7 @@ def test_the_hypergeometric_rule_is_that_of_buscarpy():
     for fall in (5, 15, 25):
         answers = rng.random(200) < np.exp(-np.arange(200) / 400 * fall) / 10
         course = course_of(answers, 400)
-        ours = 1 - stopping._SURE["hypergeometric"](course)(course.r / 0.95 - course.r)
+        ours = 1 - stopping.SURE["hypergeometric"](course)(course.r / 0.95 - course.r)
         assert ours == pytest.approx(buscarpy.calculate_h0(answers.astype(int), 400), abs=1e-9)
 
 
@@ -149,7 +153,7 @@ def test_the_rule_of_the_sample_is_the_binomial_bound():
     answers, at_random = np.zeros(300, bool), np.ones(300, bool)
     answers[:3] = True
     at_random[:3] = False
-    sure = stopping._SURE["sample"](stopping._course_of(History(answers, at_random, 1003)))
+    sure = stopping.SURE["sample"](stopping.course_of_history(History(answers, at_random, 1003)))
     assert sure(9) == pytest.approx(1 - (1 - 10 / 1000) ** 297)
 
 
@@ -195,8 +199,8 @@ def test_the_poisson_rule_finds_the_law_that_finds_follow(b):
 
     of = (np.arange(400) + 0.5) / 400 * integral(0.5, 2000.5)
     t = 0.5 * np.exp(of) if b == 1 else (of * (1 - b) + 0.5 ** (1 - b)) ** (1 / (1 - b))
-    course = stopping._Course(t, 2000, 10_000, (0.0, float(np.log(t).sum())), 2000)
-    assert stopping._poisson(course) == pytest.approx(
+    course = stopping.Course(t, 2000, 10_000, (0.0, float(np.log(t).sum())), 2000)
+    assert stopping.expected_missing(course) == pytest.approx(
         400 * integral(2000.5, 10_000.5) / integral(0.5, 2000.5), rel=0.02
     )
 
@@ -204,12 +208,12 @@ def test_the_poisson_rule_finds_the_law_that_finds_follow(b):
 def test_the_learned_rule_is_its_formula():
     answers = np.zeros(200, bool)
     answers[[0, 3, 4, 9, 30, 90, 150]] = True
-    a, odds = stopping._learned(course_of(answers, 1000))
-    t, (c, p, spread) = np.flatnonzero(answers) + 1, stopping._CONSTANTS
+    a, odds = stopping.fit_missing(course_of(answers, 1000))
+    t, (c, p, spread) = np.flatnonzero(answers) + 1, stopping.CONSTANTS
     recent = 1 + sum((at / 200) ** 8 for at in t)
     assert a == pytest.approx(spread * recent)
     assert odds == pytest.approx(c * (100 * recent / 200) ** p * 800.5 / 1000)
-    sure = stopping._SURE["learned"](course_of(answers, 1000))
+    sure = stopping.SURE["learned"](course_of(answers, 1000))
     assert sure(3) == pytest.approx(stats.nbinom.cdf(3, a, 1 / (1 + odds)))
     of = estimate(History(answers, np.zeros(200, bool), 1000))
     assert of.relevant == pytest.approx(np.clip(7 + stats.nbinom.mean(a, 1 / (1 + odds)), 7 / of.high, 7 / of.low))
@@ -218,9 +222,9 @@ def test_the_learned_rule_is_its_formula():
 @settings(max_examples=100, deadline=None)
 @given(histories())
 def test_a_no_makes_the_learned_rule_surer(history):
-    course = stopping._course_of(history)
+    course = stopping.course_of_history(history)
     if course.r > 0 and course.n < course.N:
-        before, after = (stopping._sure_learned(course._replace(n=course.n + k)) for k in (0, 1))
+        before, after = (stopping.sure_missing(course._replace(n=course.n + k)) for k in (0, 1))
         assert all(after(m) >= before(m) - 1e-12 for m in range(20))
 
 
@@ -228,7 +232,7 @@ def test_the_knee_is_where_the_curve_lies_farthest_above_the_line():
     # 20 finds in 20 answers, and one more in the next 380: 20/20 before the knee, (1 + 1)/380 behind it.
     answers = np.zeros(400, bool)
     answers[:20] = answers[200] = True
-    assert stopping._steepness(course_of(answers, 5000)) == pytest.approx(1 / (2 / 380))
+    assert stopping.steepness(course_of(answers, 5000)) == pytest.approx(1 / (2 / 380))
 
 
 def test_nothing_found_is_no_reason_to_stop():

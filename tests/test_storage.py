@@ -411,7 +411,7 @@ def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small
         load(model)
 
 
-@pytest.mark.parametrize("step", ["textcat.files._identity", "textcat.model.storage._check_entries"])
+@pytest.mark.parametrize("step", ["textcat.files._identity", "textcat.model.storage.check_entries"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""
     twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})

@@ -23,7 +23,7 @@ from textcat import cli
 from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.margin import primal, rules
-from textcat.margin.primal import _remapped, allocator
+from textcat.margin.primal import allocator, remap_rows
 from textcat.margin.problems import Problem
 from textcat.margin.solve import solve
 
@@ -276,7 +276,7 @@ def test_however_rows_are_arranged_the_solution_is_the_same(monkeypatch, X, limi
     expected = solve(X, problems, seed=seed, margins=True)
     for name, value in limits.items():
         monkeypatch.setattr(primal, name, value)
-    kinds = primal._arrange(primal.read_rows(X)).arrays
+    kinds = primal.arrange_rows(primal.read_rows(X)).arrays
     assert ("cold" in kinds, "wide" in kinds) == ("N_WARM" in limits, "_NARROW" in limits)
     for lanes in (1, 16):
         found = solve(X, problems, seed=seed, margins=True, lanes=lanes)
@@ -406,10 +406,10 @@ def test_advice_that_the_system_may_not_take_changes_nothing(tmp_path, monkeypat
     monkeypatch.setattr("platform.release", lambda: release)
     monkeypatch.setattr("textcat.margin.primal._LARGE", 0)
     rows = write_rows(tmp_path / "rows", [X])
-    again = _remapped(rows.data)
+    again = remap_rows(rows.data)
     assert again is not rows.data
     assert again.tolist() == X.data.tolist()
-    assert _remapped(X.data) is X.data
+    assert remap_rows(X.data) is X.data
     array = allocator(str(tmp_path))(70_000, np.float32)
     array[:] = 1
     assert array.sum() == 70_000

@@ -93,7 +93,7 @@ def test_a_corpus_page_shows_the_ends_of_a_long_list_of_topics(n_topics):
 
 
 def test_the_band_table_has_a_column_per_band_like_the_papers():
-    assert shown(tables._band_rows(EVALUATION)) == [
+    assert shown(tables.band_rows(EVALUATION)) == [
         "                             ALL  TOP1",
         "macro-averaged precision    .875  .750",
         "average sparsity              30    20",
@@ -106,17 +106,17 @@ def test_the_band_table_has_a_column_per_band_like_the_papers():
 
 def test_the_band_table_leaves_out_lines_that_say_nothing():
     evaluation = evaluate(SCORES[:, :2], LABELS[:, :2], ["mid", "big"], [4, 8], 16, spec="ALL")
-    titles = [line.split("  ")[0] for line in shown(tables._band_rows(evaluation))]
+    titles = [line.split("  ")[0] for line in shown(tables.band_rows(evaluation))]
     assert titles[1:] == ["macro-averaged precision", "macro F1", "micro F1", "topics"]
 
 
 def test_a_band_without_a_topic_to_count_says_so():
     evaluation = evaluate(SCORES, LABELS, ["mid", "big", "none"], [4, 8, 2], 16, spec="LAST1")
-    assert shown(tables._band_rows(evaluation))[1].split("  ")[-1] == "no topic"
+    assert shown(tables.band_rows(evaluation))[1].split("  ")[-1] == "no topic"
 
 
 def test_every_measure_can_have_a_line():
-    titles = [line.split("  ")[0] for line in shown(tables._band_rows(EVALUATION, every_measure=True))]
+    titles = [line.split("  ")[0] for line in shown(tables.band_rows(EVALUATION, every_measure=True))]
     assert titles[1:] == [
         "macro-averaged precision",
         "macro R-precision",
@@ -135,7 +135,7 @@ def test_every_measure_can_have_a_line():
 def test_an_interval_stands_under_its_measure():
     band = replace(EVALUATION.bands[0], intervals={"micro_f1": (0.5, 0.75)})
     other = replace(EVALUATION.bands[1], intervals={"micro_f1": None})
-    lines = shown(tables._band_rows(replace(EVALUATION, bands=(band, other))))
+    lines = shown(tables.band_rows(replace(EVALUATION, bands=(band, other))))
     place = next(place for place, line in enumerate(lines) if line.startswith("micro F1"))
     assert re.split("  +", lines[place + 1].strip()) == ["95 % interval", ".500 to .750", "-"]
     assert sum("interval" in line for line in lines) == 1
@@ -151,16 +151,16 @@ def test_models_stand_side_by_side_with_what_the_tests_say():
 
 
 def test_topics_that_differ_most_stand_first():
-    assert shown(tables._difference_rows(COMPARISON, ["A", "B"])) == [
+    assert shown(tables.difference_rows(COMPARISON, ["A", "B"])) == [
         "topic  train  test      A      B  B - A",
         "[b]        3     2   .500  1.000  +.500",
         "a          1     1  1.000   .750  -.250",
     ]
-    assert len(shown(tables._difference_rows(COMPARISON, ["A", "B"], 1))) == 2
+    assert len(shown(tables.difference_rows(COMPARISON, ["A", "B"], 1))) == 2
 
 
 def test_the_topic_table_goes_from_the_largest_topic_down_and_marks_topics_without_a_positive():
-    assert shown(tables._topic_rows(EVALUATION)) == [
+    assert shown(tables.topic_rows(EVALUATION)) == [
         "topic   train  test  precision  recall     F1           AP  prevalence  tau_pos  support  shuffled  stopped",
         "big[0]      8     2       .500    .500   .500         .750       .5000        -       20        no  converged",
         "mid         4     2      1.000   1.000  1.000        1.000       .2500      1.5       10       yes  converged",
@@ -169,17 +169,17 @@ def test_the_topic_table_goes_from_the_largest_topic_down_and_marks_topics_witho
 
 
 def test_facts_are_printed_as_far_as_a_line_has_room_and_the_others_named():
-    lines = shown(tables._topic_rows(EVALUATION), needed=7, width=80)
+    lines = shown(tables.topic_rows(EVALUATION), needed=7, width=80)
     assert lines[0].split()[-3:] == ["AP", "prevalence", "tau_pos"]
     assert max(map(len, lines[:-1])) <= 80
     assert lines[-1] == "(no room for support, shuffled, stopped: widen the terminal, or see --json)"
-    assert shown(tables._topic_rows(EVALUATION), needed=7, width=20)[0].split()[-1] == "AP"
-    assert shown(tables._topic_rows(EVALUATION), needed=7, width=200) == shown(tables._topic_rows(EVALUATION))
+    assert shown(tables.topic_rows(EVALUATION), needed=7, width=20)[0].split()[-1] == "AP"
+    assert shown(tables.topic_rows(EVALUATION), needed=7, width=200) == shown(tables.topic_rows(EVALUATION))
 
 
 @given(st.integers(1, 60))
 def test_a_narrow_terminal_cuts_nothing_off(width):
-    rows = [{name: row[name] for name in ("topic", "precision", "AP")} for row in tables._topic_rows(EVALUATION)]
+    rows = [{name: row[name] for name in ("topic", "precision", "AP")} for row in tables.topic_rows(EVALUATION)]
     assert shown(rows, width=width, force_terminal=True, color_system=None) == shown(rows)
 
 
@@ -205,12 +205,12 @@ def test_of_single_labels_the_accuracy_is_printed_and_the_topics_that_are_mistak
 
 
 def test_colour_and_bold_type_are_for_terminals_only():
-    assert "\x1b[" in "".join(shown(tables._band_rows(EVALUATION), force_terminal=True, color_system="standard"))
-    assert "\x1b[" not in "".join(shown(tables._band_rows(EVALUATION)))
+    assert "\x1b[" in "".join(shown(tables.band_rows(EVALUATION), force_terminal=True, color_system="standard"))
+    assert "\x1b[" not in "".join(shown(tables.band_rows(EVALUATION)))
 
 
 def test_the_stage_table_adds_up_the_seconds_and_has_the_peak_memory():
-    table = tables._stage_rows({"read": 0.5, "train": 1.25}, peak_memory=412_300_000)
+    table = tables.stage_rows({"read": 0.5, "train": 1.25}, peak_memory=412_300_000)
     assert shown(table) == [
         "stage        seconds",
         "read            0.50",
@@ -218,4 +218,4 @@ def test_the_stage_table_adds_up_the_seconds_and_has_the_peak_memory():
         "total           1.75",
         "peak memory   412 MB",
     ]
-    assert shown(tables._stage_rows({"read": 1.0}))[-1].startswith("total")
+    assert shown(tables.stage_rows({"read": 1.0}))[-1].startswith("total")

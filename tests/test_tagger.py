@@ -268,7 +268,7 @@ def test_what_cannot_be_learnt_from_is_told_of(corpus):
 def test_documents_are_counted_as_they_are_scored_for_many_topics(corpus, tagger, monkeypatch):
     monkeypatch.setattr("textcat.model.tagger._CELLS", 100 * len(tagger.topics))
     rows, counted = tagger.features.transform(corpus.test), []
-    blocks = list(tagger._row_scores(rows, counted.append))
+    blocks = list(tagger.row_scores(rows, counted.append))
     assert counted == [100, 100, 100, 50]
     assert np.array_equal(np.concatenate(blocks), tagger.scores(corpus.test))
 

@@ -70,8 +70,8 @@ def weights():
 
 @pytest.fixture
 def model(weights, monkeypatch):
-    made = embeddings._MiniLM(weights, Tokens())
-    monkeypatch.setattr(embeddings, "_model", lambda: made)
+    made = embeddings.MiniLM(weights, Tokens())
+    monkeypatch.setattr(embeddings, "read_minilm", lambda: made)
     return made
 
 
@@ -116,7 +116,7 @@ def test_sentences_are_those_of_the_naive_twin(model, weights):
 def test_layers_are_activated_by_the_normal_distribution():
     x = np.linspace(-9, 9, 1801, dtype=np.float32)
     naive = [each * (1 + erf(each / sqrt(2))) / 2 for each in x.tolist()]
-    assert embeddings._activated(x) == pytest.approx(naive, abs=1e-6)
+    assert embeddings.gelu(x) == pytest.approx(naive, abs=1e-6)
 
 
 def test_bags_count_pieces_by_tf_and_idf(model, weights):
@@ -134,8 +134,8 @@ def test_a_document_has_a_part_of_its_title_and_one_of_its_text(model):
     found = embeddings.embeddings_of(documents)
     assert found.shape == (40, embeddings.N_TITLE + embeddings.N_TEXT)
     assert found.dtype == np.float32
-    assert (found[:, : embeddings.N_TITLE] ** 2).sum(1) == pytest.approx(embeddings._TITLE, rel=1e-4)
-    assert (found[:, embeddings.N_TITLE :] ** 2).sum(1) == pytest.approx(embeddings._TEXT, rel=1e-4)
+    assert (found[:, : embeddings.N_TITLE] ** 2).sum(1) == pytest.approx(embeddings.TITLE_PIECES, rel=1e-4)
+    assert (found[:, embeddings.N_TITLE :] ** 2).sum(1) == pytest.approx(embeddings.TEXT_PIECES, rel=1e-4)
     assert np.array_equal(found, embeddings.embeddings_of(iter(documents)))
     without = embeddings.embeddings_of([{"title": "", "body": text} for text in TEXTS])  # then the text's beginning
     assert np.array_equal(
@@ -218,14 +218,14 @@ def files(tmp_path, monkeypatch, weights):
 
 def test_the_model_is_read_from_a_named_folder_and_checked(files, monkeypatch, weights):
     monkeypatch.setenv("TEXTCAT_MINILM", str(files))
-    table = embeddings._model.__wrapped__().table
+    table = embeddings.read_minilm.__wrapped__().table
     assert np.array_equal(table, weights["embeddings.word_embeddings.weight"])
     (files / "tokenizer.json").write_bytes(b"{ }")
     with pytest.raises(TextcatError, match=r"tokenizer.json has a wrong checksum .* TEXTCAT_MINILM"):
-        embeddings._model.__wrapped__()
+        embeddings.read_minilm.__wrapped__()
     (files / "model.safetensors").unlink()
     with pytest.raises(TextcatError, match=r"model.safetensors cannot be read \(No such file"):
-        embeddings._model.__wrapped__()
+        embeddings.read_minilm.__wrapped__()
 
 
 def test_the_model_is_fetched_once_and_what_cannot_be_fetched_is_told(files, tmp_path_factory, monkeypatch, weights):
@@ -240,16 +240,16 @@ def test_the_model_is_fetched_once_and_what_cannot_be_fetched_is_told(files, tmp
 
     monkeypatch.setattr(pooch.core, "choose_downloader", lambda *args, **kwargs: download)
     for _ in range(2):
-        table = embeddings._model.__wrapped__().table
+        table = embeddings.read_minilm.__wrapped__().table
         assert np.array_equal(table, weights["embeddings.word_embeddings.weight"])
     assert [url.rpartition("/")[2] for url in fetched] == ["model.safetensors", "tokenizer.json"]
     (cache / "all-MiniLM-L6-v2" / "model.safetensors").unlink()
     (files / "model.safetensors").write_bytes(b"of somebody else")
     with pytest.raises(TextcatError, match=r"Cannot download https://hugg.*/model.safetensors \(ValueError\)"):
-        embeddings._model.__wrapped__()
+        embeddings.read_minilm.__wrapped__()
 
 
 def test_without_the_tokenizer_it_is_said_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(TextcatError, match=r"pip install 'textcat-margin\[embeddings\]'"):
-        embeddings._model.__wrapped__()
+        embeddings.read_minilm.__wrapped__()

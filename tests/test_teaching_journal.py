@@ -46,7 +46,7 @@ def test_nothing_acknowledged_is_lost_however_often_the_process_is_killed(tmp_pa
             # What was told before the kill is in the pipe.
             acknowledged = int([first, *told.read().splitlines()][-1])
         with Session.open(folder, pool) as session:
-            lines = [*session._journal.lines]
+            lines = [*session.journal.lines]
             assert len(lines) in (acknowledged, acknowledged + 1)  # one may have been written, and not yet told
             assert lines[: len(known)] == known
             before = scores_of(session)
@@ -78,16 +78,16 @@ def test_a_torn_last_line_is_dropped_and_told(tmp_path, kept, caplog):
     with Session.create(tmp_path, pool) as session:
         session.add_topic("strike")
         teach(session, "strike", 3)
-        n = len(session._journal.lines)
+        n = len(session.journal.lines)
     path = tmp_path / JOURNAL
     *whole, last, _ = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([*whole, last[:kept]]))
     with Session.open(tmp_path, pool) as session:
-        assert len(session._journal.lines) == n - 1
+        assert len(session.journal.lines) == n - 1
         assert "an incomplete line" in caplog.text
         teach(session, "strike", 1)
     with Session.open(tmp_path, pool) as session:
-        assert len(session._journal.lines) == n
+        assert len(session.journal.lines) == n
 
 
 def test_a_damaged_or_missing_line_in_the_middle_is_refused(tmp_path):
@@ -148,25 +148,25 @@ def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_
     with Session.create(tmp_path, pool) as session:
         session.add_topic("strike")
         teach(session, "strike", 2)
-        n = len(session._journal.lines)
+        n = len(session.journal.lines)
 
         def full(file, data):
             file.write(data[:7])
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         with monkeypatch.context() as patch:
-            patch.setattr(files, "_write", full)
+            patch.setattr(files, "write_all", full)
             with pytest.raises(TextcatError, match="No space left"):
                 session.answer("strike", 50, "yes", source="list")
         assert 50 not in session.labels("strike")
         session.answer("strike", 60, "yes", source="list")
     with Session.open(tmp_path, pool) as session:
-        assert len(session._journal.lines) == n + 1
+        assert len(session.journal.lines) == n + 1
         assert session.labels("strike")[60]
         assert 50 not in session.labels("strike")
 
 
-@pytest.mark.parametrize("where", ["_write", "sync"])
+@pytest.mark.parametrize("where", ["write_all", "sync"])
 def test_an_answer_that_ctrl_c_breaks_off_is_there_whole_or_not_at_all(tmp_path, monkeypatch, where):
     pool = small_pool()
     with Session.create(tmp_path, pool) as session:

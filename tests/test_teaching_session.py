@@ -12,7 +12,7 @@ from teaching_work import SUBJECTS, documents, small_pool, subject_of, teach
 
 import textcat
 from textcat import Document, TextcatError
-from textcat.teaching.judgements import _cohens_kappa
+from textcat.teaching.judgements import cohens_kappa
 from textcat.teaching.pool import Pool
 from textcat.teaching.session import Session
 
@@ -383,7 +383,7 @@ def test_a_disagreement_counts_as_yes_until_it_is_settled(session):
 def test_kappa_is_that_of_scikit_learn(pairs):
     from sklearn.metrics import cohen_kappa_score
 
-    kappa = _cohens_kappa(pairs)
+    kappa = cohens_kappa(pairs)
     if kappa is None:
         assert len({answer for pair in pairs for answer in pair}) == 1
     else:
@@ -412,7 +412,7 @@ def test_several_threads_may_answer(pool):
         15,
         15,
     ]
-    assert [line["step"] for line in session._journal.lines] == list(range(1, len(session._journal.lines) + 1))
+    assert [line["step"] for line in session.journal.lines] == list(range(1, len(session.journal.lines) + 1))
 
 
 def test_the_history_has_each_group_once_in_the_order_of_the_first_answers(session):
@@ -465,7 +465,7 @@ def test_an_exported_corpus_trains_and_an_exported_model_is_what_that_gives(sess
     corpus = textcat.open_corpus(str(path))
     assert corpus.topics == ("strike",)
     assert {each.id: dict(each.zones) for each in corpus.train} == {
-        pool.ids[i]: {"title": "", **pool.document(i)} for i in sorted(session._topic("strike").labels)
+        pool.ids[i]: {"title": "", **pool.document(i)} for i in sorted(session.topic_state("strike").labels)
     }
     tagger = textcat.load(session.export_model(tmp_path / "model"))
     assert tagger.topics == ("strike",)
@@ -478,7 +478,7 @@ def test_what_was_not_judged_for_a_topic_is_no_example_of_it(session, tmp_path):
     teach(session, "strike", 45)
     teach(session, "gold", 45, subject="gold")
     corpus = textcat.open_corpus(str(session.export_corpus(tmp_path / "corpus.jsonl")))
-    of_both = {topic: {f"d{i}" for i in session._topic(topic).labels} for topic in ("strike", "gold")}
+    of_both = {topic: {f"d{i}" for i in session.topic_state(topic).labels} for topic in ("strike", "gold")}
     assert {each.id for each in corpus.train} == of_both["strike"] | of_both["gold"]
     for document in corpus.train:
         assert set(document.judged) == {topic for topic, ids in of_both.items() if document.id in ids}

@@ -23,8 +23,8 @@ from sklearn.utils import get_tags
 from textcat.errors import TextcatError
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, Tokens
-from textcat.features.vectorizer import Vectorizer, _row_bytes
-from textcat.features.zones import _hashes_of, _ngram_names, _vocabulary_of
+from textcat.features.vectorizer import Vectorizer, row_bytes
+from textcat.features.zones import ngram_names, space_hashes, vocabulary_of
 
 Zones = namedtuple("Zones", "zones")
 TOKENS = Tokens()
@@ -151,7 +151,7 @@ def test_characters_of_a_term_have_a_space_at_either_end():
 
 def test_a_term_that_reads_like_an_ngram_is_one_column_with_it():
     class Written:
-        def _count_terms(self, texts, **how):
+        def count_terms(self, texts, **how):
             assert list(texts) == ["", ""]
             # The first text has the term "oil wheat", the second one the terms "oil" and "wheat" in a row.
             ids, counts = np.array([1, 0, 2, ~0], np.int32), np.ones(4, np.int32)
@@ -175,7 +175,7 @@ def test_columns_by_hash_are_bounded_and_have_numbers_for_names():
 
 def test_the_hash_is_murmurhash3_to_the_published_values():
     # Of the reference implementation, seed 0.
-    assert _hashes_of(["", "hello"]).tolist() == [0, 0x248BFA47]
+    assert space_hashes(["", "hello"]).tolist() == [0, 0x248BFA47]
 
 
 def test_bm25_saturates_and_feels_length():
@@ -189,7 +189,7 @@ def test_bm25_saturates_and_feels_length():
 def test_the_bytes_of_the_rows_are_told(caplog):
     with caplog.at_level(logging.INFO, "textcat"):
         X = TfIdf(TOKENS).fit_transform(TRAIN)
-    assert _row_bytes(X) == 8 * X.nnz + X.indptr.itemsize * (len(TRAIN) + 1)
+    assert row_bytes(X) == 8 * X.nnz + X.indptr.itemsize * (len(TRAIN) + 1)
     assert f"{len(TRAIN)} rows of {X.shape[1]} columns take 0.0 MB" in caplog.text
 
 
@@ -239,7 +239,7 @@ def test_learning_from_some_of_the_counted_documents_is_learning_from_those_alon
     chosen = data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=1, unique=True))
     transformer = TfIdf(TOKENS, **how)
     counted = transformer.count(texts)
-    rows = transformer._fit_counted(counted, chosen)._rows_of(counted)
+    rows = transformer.fit_counted(counted, chosen).rows_of(counted)
     alone = TfIdf(TOKENS, **how).fit([texts[i] for i in chosen])
     assert transformer.vocabulary_ == alone.vocabulary_
     assert np.array_equal(transformer.idf_, alone.idf_)
@@ -250,7 +250,7 @@ def test_learning_from_some_of_the_counted_documents_is_learning_from_those_alon
 def test_what_was_counted_holds_no_ngram_that_is_too_rare():
     texts = ["oil price falls", "oil price rises", "oil price falls", "wheat price"]
     counted = TfIdf(TOKENS, ngrams=3, ngram_min_df=2).count(texts)
-    assert _ngram_names(counted.counts, np.arange(len(counted.counts.ngrams))) == [
+    assert ngram_names(counted.counts, np.arange(len(counted.counts.ngrams))) == [
         "oil price",
         "price falls",
         "oil price falls",
@@ -261,7 +261,7 @@ def test_what_was_counted_holds_no_ngram_that_is_too_rare():
 def test_no_row_is_given_before_anything_was_learnt():
     transformer = TfIdf(TOKENS)
     with pytest.raises(NotFittedError):
-        transformer._rows_of(transformer.count(TRAIN))
+        transformer.rows_of(transformer.count(TRAIN))
 
 
 def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():
@@ -292,24 +292,24 @@ def test_terms_that_can_have_no_column_take_no_counter():
     transformer = TfIdf(Tokens(), ngrams=2, ngram_min_df=1).fit(TRAIN)
     expected = transformer.transform(TRAIN)
     transformer.transform([f"new{'x' * i} words traders{'y' * i}" for i in range(200)])
-    counter = transformer.tokens_._counter
+    counter = transformer.tokens_.counter
     assert set(counter.terms) == {*transformer.vocabulary_, OTHER}
     np.testing.assert_array_equal(transformer.transform(TRAIN).toarray(), expected.toarray())
 
 
 def test_names_are_read_in_every_way_there_is():
-    known = _vocabulary_of(["a:b c d", "x", " "], 3, apart=True)
+    known = vocabulary_of(["a:b c d", "x", " "], 3, apart=True)
     assert set(known.terms) == {"a:b", "c", "d", "a:b c", "c d", "a:b c d", "b", "b c", "b c d", "x", " "}
     assert known.terms[-1] == " "
     counts = TermCounts(*[np.zeros(0, np.int32)] * 3, known.terms, known.ngrams, np.zeros(0, np.int32))
-    names = _ngram_names(counts, np.arange(len(known.ngrams)))
+    names = ngram_names(counts, np.arange(len(known.ngrams)))
     assert {"a:b c", "a:b c d", "b c d", "b c", "c d", "   "} >= set(names) >= {"a:b c", "a:b c d", "b c d", "   "}
-    assert _vocabulary_of(["a:b"], 1, apart=False).terms == ["a:b", " "]
+    assert vocabulary_of(["a:b"], 1, apart=False).terms == ["a:b", " "]
 
 
 def test_pairs_of_words_are_read_as_other_names_are():
     names = ["a", "b c", "c", "c d", "b e", "a:b f"]
-    pairs, also = (_vocabulary_of([*names, *more], 2, apart=False) for more in ([], ["x y z"]))
+    pairs, also = (vocabulary_of([*names, *more], 2, apart=False) for more in ([], ["x y z"]))
     assert pairs.terms == [*also.terms[:-6], OTHER]
     np.testing.assert_array_equal(pairs.ngrams[:-1], also.ngrams[: len(pairs.ngrams) - 1])
     read = [[pairs.terms[i] for i in pair] for pair in pairs.ngrams]
@@ -320,7 +320,7 @@ def test_pairs_of_words_are_read_as_other_names_are():
 
 
 def test_names_that_cannot_be_encoded_are_read_as_others_are():
-    assert _vocabulary_of(["\ud800", "a \ud800"], 2, apart=False).terms == ["\ud800", "a \ud800", "a", OTHER]
+    assert vocabulary_of(["\ud800", "a \ud800"], 2, apart=False).terms == ["\ud800", "a \ud800", "a", OTHER]
 
 
 def test_a_zone_counts_sublinearly_before_it_is_weighted():
@@ -347,7 +347,7 @@ def test_a_restored_transformer_gives_the_same_rows(more):
     how = {"zones": {"title": 2, "body": 1}, "apart": True, **more}
     fitted = TfIdf(TOKENS, **how).fit(TRAIN)
     learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
-    restored = TfIdf._restore(*learnt, **how)
+    restored = TfIdf.restore(*learnt, **how)
     assert restored.get_params(deep=False) | {"tokens": 0} == fitted.get_params(deep=False) | {"tokens": 0}
     assert (restored.transform(NEW) != fitted.transform(NEW)).nnz == 0
     assert restored.n_documents_ == len(TRAIN)
@@ -358,13 +358,13 @@ def test_a_restored_transformer_gives_the_same_rows(more):
 )
 def test_what_does_not_fit_together_is_not_restored(terms, more):
     with pytest.raises(TextcatError, match="2 idf do not fit the"):
-        TfIdf._restore(terms, np.ones(2), 9, **more)
+        TfIdf.restore(terms, np.ones(2), 9, **more)
 
 
 def test_what_a_transformer_has_learnt_gives_the_same_rows_without_it():
     fitted = TfIdf(TOKENS, ngrams=2, sublinear_tf=True).fit(TRAIN)
     learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
-    alone = Vectorizer._restore(*learnt, **fitted.get_params(deep=False))
+    alone = Vectorizer.restore(*learnt, **fitted.get_params(deep=False))
     for each in (alone, pickle.loads(pickle.dumps(alone)), copy.deepcopy(alone)):
         assert (each.transform(NEW) != fitted.transform(NEW)).nnz == 0
         assert each.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()

@@ -12,7 +12,7 @@ from sklearn.calibration import _SigmoidCalibration
 from sklearn.metrics import f1_score
 
 from textcat.evaluation._sigmoid import expit, fit_curve
-from textcat.evaluation.thresholds import Calibration, _expected_f1_cut, _p_cut, _s_cut
+from textcat.evaluation.thresholds import Calibration, expected_f1_cut, p_cut, s_cut
 
 TIED = st.sampled_from([-1.5, 0.0, 0.1, 2.0])
 WIDE = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -44,7 +44,7 @@ def random_sample(n_documents=400, n_topics=6, seed=0):
 @given(LABELS_AND_SCORES)
 def test_s_cut_has_the_largest_f1_of_all_cuts_and_the_highest_of_equals(pairs):
     labels, scores = columns(pairs)
-    decision = passed(scores, _s_cut(scores, labels))
+    decision = passed(scores, s_cut(scores, labels))
     if not labels.any():
         assert not decision.any()
         return
@@ -57,30 +57,30 @@ def test_s_cut_has_the_largest_f1_of_all_cuts_and_the_highest_of_equals(pairs):
 def test_p_cut_lets_as_many_pass_as_have_the_topic_and_never_parts_equals(pairs):
     labels, scores = columns(pairs)
     k = labels.sum()
-    decision = passed(scores, _p_cut(scores, labels))
+    decision = passed(scores, p_cut(scores, labels))
     ranked = np.sort(scores.ravel())[::-1]
     together = 0 < k < len(scores) and ranked[k - 1] == ranked[k]
     assert decision.sum() == (np.count_nonzero(ranked > ranked[k]) if together else k)
 
 
 def test_a_threshold_lies_in_the_middle_and_between_neighbouring_numbers_on_the_lower():
-    assert _s_cut([[3.0], [1.0], [0.0]], [[1], [0], [0]]) == [2.0]
+    assert s_cut([[3.0], [1.0], [0.0]], [[1], [0], [0]]) == [2.0]
     above = np.nextafter(np.float32(1), np.float32(2))
-    assert _s_cut(np.array([[above], [1]], np.float32), [[1], [0]]) == [1.0]
+    assert s_cut(np.array([[above], [1]], np.float32), [[1], [0]]) == [1.0]
     largest = np.finfo(np.float32).max
     with np.errstate(over="ignore"):
-        threshold = _s_cut(np.array([[largest], [-largest]], np.float32), [[1], [0]])
+        threshold = s_cut(np.array([[largest], [-largest]], np.float32), [[1], [0]])
     assert -largest <= threshold[0] < largest
 
 
 def test_a_topic_that_every_document_has_gets_a_finite_threshold_that_all_pass():
     scores = np.array([[1.0], [2.0]], np.float32)
-    threshold = _s_cut(scores, [[1], [1]])
+    threshold = s_cut(scores, [[1], [1]])
     assert np.isfinite(threshold).all()
     assert (scores > threshold).all()
 
 
-@pytest.mark.parametrize("cut", [_s_cut, partial(_s_cut, fbr=0.1)])
+@pytest.mark.parametrize("cut", [s_cut, partial(s_cut, fbr=0.1)])
 def test_a_topic_without_a_positive_gets_an_infinite_threshold(cut):
     assert cut([[1.0, 1.0], [2.0, 2.0]], [[0, 0], [1, 0]]).tolist() == [1.5, np.inf]
 
@@ -88,9 +88,9 @@ def test_a_topic_without_a_positive_gets_an_infinite_threshold(cut):
 def test_s_cut_falls_back_to_the_highest_score_where_f1_is_low():
     scores = np.arange(40.0)[:, np.newaxis]
     labels = scores == 0  # the only positive comes last: F1 = 2/41
-    assert _s_cut(scores, labels) < 0
-    assert _s_cut(scores, labels, fbr=0.1).tolist() == [39.0]
-    assert _s_cut(scores, labels, fbr=2 / 41) == _s_cut(scores, labels)
+    assert s_cut(scores, labels) < 0
+    assert s_cut(scores, labels, fbr=0.1).tolist() == [39.0]
+    assert s_cut(scores, labels, fbr=2 / 41) == s_cut(scores, labels)
 
 
 @given(st.lists(st.tuples(st.one_of(TIED, WIDE), st.floats(0, 1)), min_size=1, max_size=12))
@@ -101,14 +101,14 @@ def test_expected_f1_cut_has_the_largest_expected_f1_of_all_cuts(pairs):
     def expected_f1(cut):
         return 2 * probabilities[cut].sum() / (cut.sum() + probabilities.sum()) if cut.any() else 0
 
-    decision = passed(scores, _expected_f1_cut(scores, probabilities))
+    decision = passed(scores, expected_f1_cut(scores, probabilities))
     assert expected_f1(decision) == pytest.approx(max(map(expected_f1, all_cuts(scores))))
 
 
 def test_at_the_cut_of_largest_expected_f1_the_probability_is_half_of_it():
     scores = np.linspace(-5, 5, 10_001)[:, np.newaxis]
     p = Calibration(np.array([2.0]), np.array([-1.0]))
-    threshold = _expected_f1_cut(scores, p.probabilities(scores))
+    threshold = expected_f1_cut(scores, p.probabilities(scores))
     above = p.probabilities(scores)[scores > threshold]
     best = 2 * above.sum() / (above.size + p.probabilities(scores).sum())
     assert p.probabilities(threshold) == pytest.approx(best / 2, abs=1e-3)
@@ -118,7 +118,7 @@ def test_at_the_cut_of_largest_expected_f1_the_probability_is_half_of_it():
 
 
 def naive_calibration(scores, labels, shrinkage):
-    """The same as `Calibration._fit`, written down plainly, with a general solver."""
+    """The same as `Calibration.fit_scores`, written down plainly, with a general solver."""
     n, n_topics = scores.shape
     z = (scores - scores.mean(axis=0)) / scores.std(axis=0)
 
@@ -150,7 +150,7 @@ def naive_calibration(scores, labels, shrinkage):
 @pytest.mark.parametrize("shrinkage", [3, 50])
 def test_calibration_is_that_of_its_naive_twin(shrinkage):
     scores, labels = random_sample(n_documents=100)
-    fitted = Calibration._fit(scores, sparse.csc_array(labels), shrinkage)
+    fitted = Calibration.fit_scores(scores, sparse.csc_array(labels), shrinkage)
     np.testing.assert_allclose(
         fitted.probabilities(scores), naive_calibration(scores.astype(float), labels, shrinkage), rtol=1e-4, atol=1e-6
     )
@@ -158,7 +158,7 @@ def test_calibration_is_that_of_its_naive_twin(shrinkage):
 
 def test_without_shrinkage_every_topic_has_platts_own_curve():
     scores, labels = random_sample()
-    fitted = Calibration._fit(scores, labels, shrinkage=0)
+    fitted = Calibration.fit_scores(scores, labels, shrinkage=0)
     for t in range(labels.shape[1]):
         theirs = _SigmoidCalibration().fit(scores[:, t].astype(float), labels[:, t])
         assert (fitted.a[t], fitted.b[t]) == pytest.approx((-theirs.a_, -theirs.b_), rel=1e-3)
@@ -179,21 +179,21 @@ def test_a_curve_is_fitted_where_the_loss_is_level_whatever_the_start(seed, a, b
 def test_a_probability_never_falls_where_the_score_rises(seed, shrinkage):
     random = np.random.default_rng(seed)
     scores, labels = random.normal(size=(20, 3)), random.random((20, 3)) < 0.2
-    fitted = Calibration._fit(scores, labels, shrinkage)
+    fitted = Calibration.fit_scores(scores, labels, shrinkage)
     assert (fitted.a >= 0).all()
     assert np.isfinite(fitted.b).all()
 
 
 def test_scores_that_rank_backwards_give_the_prior_at_every_score():
     scores = np.arange(20.0)[:, np.newaxis]
-    fitted = Calibration._fit(scores, scores < 10, shrinkage=0)
+    fitted = Calibration.fit_scores(scores, scores < 10, shrinkage=0)
     assert fitted.a == [0]
     np.testing.assert_allclose(fitted.probabilities(scores), 0.5)
 
 
 def test_scores_that_separate_all_positives_give_no_certainty():
     scores = np.arange(20.0)[:, np.newaxis]
-    probabilities = Calibration._fit(scores, scores >= 10).probabilities(scores)
+    probabilities = Calibration.fit_scores(scores, scores >= 10).probabilities(scores)
     assert 0 < probabilities.min() < 0.1
     assert 0.9 < probabilities.max() < 1
 
@@ -201,7 +201,7 @@ def test_scores_that_separate_all_positives_give_no_certainty():
 def test_a_topic_without_a_positive_has_the_shared_curve_at_its_prior():
     scores, labels = random_sample()
     none = np.zeros((len(labels), 1), bool)
-    fitted = Calibration._fit(np.hstack([scores, scores[:, :1]]), np.hstack([labels, none]))
+    fitted = Calibration.fit_scores(np.hstack([scores, scores[:, :1]]), np.hstack([labels, none]))
     mean = fitted.probabilities(np.hstack([scores, scores[:, :1]]))[:, -1].mean()
     assert 0 < mean < 5 / len(labels)
     assert fitted.a[-1] > 0
@@ -209,14 +209,14 @@ def test_a_topic_without_a_positive_has_the_shared_curve_at_its_prior():
 
 def test_topics_whose_scores_are_all_equal_get_their_prior():
     labels = np.arange(10)[:, np.newaxis] < 3
-    fitted = Calibration._fit(np.ones((10, 1)), labels, shrinkage=0)
+    fitted = Calibration.fit_scores(np.ones((10, 1)), labels, shrinkage=0)
     np.testing.assert_allclose(fitted.probabilities([[1.0]]), (3 * 4 / 5 + 7 / 9) / 10)
 
 
 def test_probabilities_come_true_as_often_as_they_say():
     scores, labels = random_sample(20_000, 4)
     unseen, came_true = random_sample(20_000, 4, seed=1)
-    probabilities = Calibration._fit(scores, labels).probabilities(unseen)
+    probabilities = Calibration.fit_scores(scores, labels).probabilities(unseen)
     for low in np.arange(0.1, 0.9, 0.2):
         inside = (probabilities >= low) & (probabilities < low + 0.2)
         assert came_true[inside].mean() == pytest.approx(probabilities[inside].mean(), abs=0.03)
@@ -224,7 +224,7 @@ def test_probabilities_come_true_as_often_as_they_say():
 
 def test_calibration_needs_a_document():
     with pytest.raises(ValueError, match="without a document"):
-        Calibration._fit(np.empty((0, 2)), np.empty((0, 2)))
+        Calibration.fit_scores(np.empty((0, 2)), np.empty((0, 2)))
 
 
 def test_the_logistic_function_is_that_of_scipy_to_the_bit():

@@ -20,20 +20,20 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from textcat.errors import TextcatError
-from textcat.features.language import MissingPackageError, _open_language, _read_language
-from textcat.features.tables import LanguageTables, _kept_tables
+from textcat.features.language import MissingPackageError, open_language, read_language
+from textcat.features.tables import LanguageTables, kept_tables
 from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import OTHER, Tokens, _Vocabulary
+from textcat.features.tokens import OTHER, Tokens, Vocabulary
 
 LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
 TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
-KNOWN = _Vocabulary(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
+KNOWN = Vocabulary(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
 PIECES = r"""
 :) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ (o: =) o.O O.o (╯°□°）╯︵┻━┻ ' '' 's n't don't can't
 I'm we'll 'Cause a.m. 10a.m. 5pm p.m. . .. ... U.S. U.K. Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14
 1,000 1/4 -5 + +7 7+ °C. ° C. 10°C. " “ ” ‘ ’ ’s – — -- - _ * & # @ a@b.com http://x.org/y?z=1 www.example.com x.y
 z. B. d.h. aujourd'hui l'an and/or C++ <RD> <SC> \n \t word Word WORD über naïve Привет т.е. 東京 ｅ ſ İ
-""".split()  # noqa: SIM905
+""".split()
 PIECES += ["\u00a0", "\t", "\n", "\n\n", "\r\n", "\x1c", "\x85", "\u2028", "\u3000"]
 gaps = st.sampled_from(["", " ", "  ", "\n", " \n", "\t"])
 pieces = st.lists(st.tuples(st.sampled_from(PIECES), gaps).map("".join), max_size=12).map("".join)
@@ -93,7 +93,7 @@ WORDS = """
 don't can't, company's "It's" Calif., (N.J.), long-term two-for-one 1-1/4 ... x...y a.m. U.S.-based http://x.org,
 www.x.org a@b.com S/P :) (:) x:) '' 'tis o'clock l'an aujourd'hui, z.B. d.h., 10°C 😀 👍, naïve ,- -,- .) [a](b)
 $5.50 5km/h, _x_ the Wheat, exports 350.25), x-350.25
-""".split()  # noqa: SIM905
+""".split()
 sentences = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="ab'.,-/():%$5s", max_size=8)), max_size=8)
 
 
@@ -108,19 +108,19 @@ def test_tokens_by_tables_from_a_file_are_those_of_spacy(lang, text):
 def languages(tmp_path, monkeypatch):
     """Returns the folder that tables are kept in, which is not there yet."""
     monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path)
-    for function in (_read_language, _kept_tables):
+    for function in (read_language, kept_tables):
         function.cache_clear()
     yield tmp_path / "languages"
-    _kept_tables.cache_clear()
+    kept_tables.cache_clear()
 
 
 def test_the_tables_of_a_language_are_kept_for_the_next_process(languages):
     expected = Tokens("de").tables()
     (file,) = languages.iterdir()
     assert file.name == f"de-{version('spacy')}-1.json"
-    _kept_tables.cache_clear()
-    assert _kept_tables("de") == expected
-    assert _kept_tables("../de") is None
+    kept_tables.cache_clear()
+    assert kept_tables("de") == expected
+    assert kept_tables("../de") is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"abc", None])
@@ -129,7 +129,7 @@ def test_tables_that_are_damaged_are_read_from_spacy_again(languages, damage):
     (file,) = languages.iterdir()
     content = file.read_bytes()
     file.write_bytes(content.replace(b"z.B.", b"z.C.") if damage is None else damage)
-    for function in (_read_language, _kept_tables):
+    for function in (read_language, kept_tables):
         function.cache_clear()
     assert Tokens("de").tables() == expected
     assert file.read_bytes() == content
@@ -161,7 +161,7 @@ plain = st.lists(st.tuples(before, core, behind, gaps).map("".join), max_size=8)
 @settings(max_examples=50, deadline=None)
 @example(text="The word, (word) 'Word' word. Of:) (x) co. 12km")
 def test_tokens_of_plain_chunks_are_those_of_spacy_where_only_known_terms_count(lang, text):
-    found = TOKENS[lang]._count_terms([text], vocabulary=KNOWN)
+    found = TOKENS[lang].count_terms([text], vocabulary=KNOWN)
     assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
     terms = [term if term in KNOWN.terms else OTHER for term in naive.terms(text, lang)]
     entries = zip([KNOWN.terms[i] for i in found.ids.tolist()], found.counts.tolist(), strict=True)
@@ -194,8 +194,8 @@ ways = st.fixed_dictionaries(
 @example(["Prices price 1980s -- x_ _ ½"], {"alphabetic": False, "alphanumeric": True, "fold_plurals": True}, 2, 0)
 def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams, chars):
     counts = Tokens(**how)
-    counts._counter = _counter_for(counts)
-    found = counts._count_terms(documents, ngrams=ngrams, chars=chars)
+    counts.counter = _counter_for(counts)
+    found = counts.count_terms(documents, ngrams=ngrams, chars=chars)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         words = naive.terms(text, **how)
@@ -209,7 +209,7 @@ def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams
 
 
 def test_a_plural_counts_as_its_singular_and_joins_it_in_pairs():
-    found = Tokens(fold_plurals=True)._count_terms(["Oil prices, oil price"], ngrams=2)
+    found = Tokens(fold_plurals=True).count_terms(["Oil prices, oil price"], ngrams=2)
     assert dict(zip([_name(found, i) for i in found.ids.tolist()], found.counts.tolist(), strict=True)) == {
         ("oil",): 2,
         ("price",): 2,
@@ -219,7 +219,7 @@ def test_a_plural_counts_as_its_singular_and_joins_it_in_pairs():
 
 
 def test_plurals_of_other_languages_are_left_alone():
-    assert Tokens("de", fold_plurals=True)._count_terms(["Autos"]).terms == ["autos"]
+    assert Tokens("de", fold_plurals=True).count_terms(["Autos"]).terms == ["autos"]
 
 
 _COUNTERS = {}
@@ -229,7 +229,7 @@ def _counter_for(tokens):
     """One counter per settings: loading a language takes longer than the examples."""
     key = tuple(sorted(tokens.get_params().items()))
     if key not in _COUNTERS:
-        _COUNTERS[key] = tokens._prepared()
+        _COUNTERS[key] = tokens.prepared()
     return _COUNTERS[key]
 
 
@@ -247,7 +247,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     if "TEXTCAT_LONG" not in os.environ:
         documents = list(_with_all_chunks(documents))
     ours = Tokens()
-    ours._count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
+    ours.count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
     by_tables = _with_tables("en")
     totals = ours.count(documents)
     nlp = spacy.blank("en")
@@ -269,11 +269,11 @@ def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
 
 def test_results_do_not_depend_on_batches_or_on_what_the_token_cache_holds(monkeypatch):
     documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
-    whole = Tokens()._count_terms(documents, ngrams=3, chars=3)
+    whole = Tokens().count_terms(documents, ngrams=3, chars=3)
     monkeypatch.setattr("textcat.features.tokens._BATCH_CHARACTERS", 100)
     small = Tokens(memo_bytes=0)
     for _ in range(2):
-        found = small._count_terms(documents, ngrams=3, chars=3)
+        found = small.count_terms(documents, ngrams=3, chars=3)
         assert [_name(found, i) for i in found.ids] == [_name(whole, i) for i in whole.ids]
         assert found.counts.tolist() == whole.counts.tolist()
         assert found.ends.tolist() == whole.ends.tolist()
@@ -291,8 +291,8 @@ def test_what_is_not_known_counts_as_the_last_term_and_the_last_ngram(learnt, do
     words = list(dict.fromkeys(gram for text in learnt for gram in naive.grams(naive.terms(text, **how), ngrams)))
     known = _known(words[::2])
     counts = Tokens(**how)
-    counts._counter = _counter_for(counts)
-    found = counts._count_terms(documents, ngrams=ngrams, vocabulary=known)
+    counts.counter = _counter_for(counts)
+    found = counts.count_terms(documents, ngrams=ngrams, vocabulary=known)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         grams = [tuple(gram) for gram in naive.grams(naive.terms(text, **how), ngrams)]
@@ -314,24 +314,24 @@ def _known(grams):
         left = places[gram[0]]
         for word in gram[1:]:
             left = ~numbers.setdefault((left, places[word]), len(numbers))
-    return _Vocabulary(list(terms), np.array(list(numbers), np.int32))
+    return Vocabulary(list(terms), np.array(list(numbers), np.int32))
 
 
 def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
     documents = ["Word by word, said Mr. X :) )", "nothing new"]
     tokens, known = Tokens(), _known([("word", "word"), ("said",)])
-    tokens._count_terms(documents)
+    tokens.count_terms(documents)
     asked = _asked(tokens, monkeypatch)
-    found = tokens._count_terms(documents, vocabulary=known)
-    fresh = Tokens()._count_terms(documents, vocabulary=known)
+    found = tokens.count_terms(documents, vocabulary=known)
+    fresh = Tokens().count_terms(documents, vocabulary=known)
     assert asked == []
     assert all(np.array_equal(*each) for each in zip(found[:3], fresh[:3], strict=True))
-    assert tokens._count_terms(documents).terms == Tokens()._count_terms(documents).terms
+    assert tokens.count_terms(documents).terms == Tokens().count_terms(documents).terms
 
 
 def _asked(tokens, monkeypatch):
     """The spans that the language is asked about from now on."""
-    language, asked = tokens._prepared()._language, []
+    language, asked = tokens.prepared().language, []
     cut_spans = language.cut_spans
     monkeypatch.setattr(language, "cut_spans", lambda spans: (asked.extend(spans), cut_spans(spans))[1])
     return asked
@@ -341,9 +341,9 @@ def test_a_full_token_cache_is_emptied(monkeypatch):
     monkeypatch.setattr("textcat.features.tokens._BATCH_TEXTS", 100)
     tokens = Tokens(memo_bytes=100_000)
     for start in range(0, 20_000, 2_000):
-        tokens._count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
-    assert tokens._counter.cache.span_bytes < 250_000
-    assert len(tokens._counter.terms) < 10_000
+        tokens.count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
+    assert tokens.counter.cache.span_bytes < 250_000
+    assert len(tokens.counter.terms) < 10_000
 
 
 @pytest.mark.parametrize("memo_bytes", [0, 50_000, 200_000])
@@ -352,10 +352,10 @@ def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
     # Chunks that are not of ASCII letters, so that the language is asked about them.
     documents = [f"öfter {'lóng' * 20} Word{i} isn't, éternel{i} saïd" for i in range(2_000)]
     known = _known([("öfter", "word1"), ("saïd",)])
-    expected = Tokens()._count_terms(documents, ngrams=2, vocabulary=known)
+    expected = Tokens().count_terms(documents, ngrams=2, vocabulary=known)
     tokens = Tokens(memo_bytes=memo_bytes)
     asked = _asked(tokens, monkeypatch)
-    found = tokens._count_terms(documents, ngrams=2, vocabulary=known)
+    found = tokens.count_terms(documents, ngrams=2, vocabulary=known)
     assert all(np.array_equal(*each) for each in zip(found[:3], expected[:3], strict=True))
     for span in ("öfter", "lóng" * 20, "isn't,", "saïd"):
         assert asked.count(span) == (1 if memo_bytes else 100)
@@ -366,8 +366,8 @@ def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
     monkeypatch.setattr("textcat.features.language._MAX_LEXEMES", 3_000)
     tokens, sizes = Tokens("zh"), []
     for start in range(0, 6_000, 500):
-        tokens._count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], vocabulary=KNOWN)
-        sizes.append(len(tokens._counter._language._nlp.vocab))
+        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], vocabulary=KNOWN)
+        sizes.append(len(tokens.counter.language.nlp.vocab))
     assert max(sizes) < 3_000 + 500 * 20  # and what a batch brings
     for text in ("nové1-x, don't stop :) )", "Mr. X said 5km. Word"):
         assert tokens.tokenize(text) == naive.tokens(text, "zh")
@@ -376,11 +376,11 @@ def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
 def test_endless_new_words_take_no_more_memory_than_allowed():
     tokens, known = Tokens(memo_bytes=500_000), _known([("known", "word")])
     for start in range(0, 50_000, 1_000):
-        found = tokens._count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], vocabulary=known)
+        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], vocabulary=known)
         assert found.terms is known.terms
-    counter = tokens._counter
+    counter = tokens.counter
     assert counter.terms == ["known", "word", OTHER]
-    assert len(counter._ids) == 3
+    assert len(counter.ids) == 3
     assert counter.cache.nbytes < 500_000 + 2_000 * 200  # and what a batch brings
 
 
@@ -392,7 +392,7 @@ def test_counts_of_tokens_are_those_of_spacy():
 
 
 def test_no_texts_have_no_counts():
-    found = Tokens()._count_terms([])
+    found = Tokens().count_terms([])
     assert (len(found.ends), len(found.ids), len(found.counts)) == (0, 0, 0)
 
 
@@ -412,7 +412,7 @@ def test_tokenizers_of_another_kind_are_asked_for_whole_texts(lang):
     tokens = Tokens(lang)
     for _ in range(2):
         assert tokens.tokenize(text) == naive.tokens(text, lang)
-    found = tokens._count_terms([text, "", text])
+    found = tokens.count_terms([text, "", text])
     assert np.diff(found.ends, prepend=0).tolist()[1] == 0
     assert sorted(found.terms) == sorted(set(naive.terms(text, lang)))
 
@@ -426,7 +426,7 @@ def test_a_tokenizer_that_is_not_made_of_regexes_is_asked_for_whole_texts(monkey
         return Words
 
     monkeypatch.setattr("textcat.features.language.blank", lambda lang: words(lang)())
-    _read_language.cache_clear()
+    read_language.cache_clear()
     tokens = Tokens("words")
     assert tokens.tables() is None
     assert tokens.tokenize("this (and) that (or)") == ["this", "(and)", "that", "(", "or", ")"]
@@ -446,14 +446,14 @@ def test_a_missing_package_is_named(monkeypatch):
 
     monkeypatch.setattr("spacy.util.get_lang_class", missing)
     with pytest.raises(MissingPackageError, match=r"pip install 'spacy\[ja\]'"):
-        _open_language("ja")
+        open_language("ja")
 
 
 def test_an_error_half_way_leaves_no_trace(monkeypatch):
     tokens = Tokens()
     tokens.tokenize("a")
     with monkeypatch.context() as patch:
-        patch.setattr(tokens._counter._language, "cut_spans", lambda spans: 1 / 0)
+        patch.setattr(tokens.counter.language, "cut_spans", lambda spans: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             tokens.tokenize("never-seen, chunks.")
     assert tokens.tokenize("never-seen, chunks.") == naive.tokens("never-seen, chunks.")
@@ -461,7 +461,7 @@ def test_an_error_half_way_leaves_no_trace(monkeypatch):
 
 def test_a_text_that_is_no_string_is_refused():
     with pytest.raises(TypeError):
-        Tokens()._count_terms([b"bytes"])
+        Tokens().count_terms([b"bytes"])
 
 
 def test_copies_share_settings_and_not_the_token_cache():
@@ -469,15 +469,15 @@ def test_copies_share_settings_and_not_the_token_cache():
     tokens.tokenize("Guten Tag")
     for copied in (clone(tokens), pickle.loads(pickle.dumps(tokens)), copy.deepcopy(tokens)):
         assert copied.get_params() == tokens.get_params()
-        assert not hasattr(copied, "_counter")
+        assert not hasattr(copied, "counter")
         assert copied.tokenize("Guten Tag, z.B.") == naive.tokens("Guten Tag, z.B.", "de")
 
 
 def test_changed_settings_take_effect():
     tokens = Tokens()
-    assert tokens._count_terms(["The Word"]).terms == ["word"]
+    assert tokens.count_terms(["The Word"]).terms == ["word"]
     tokens.set_params(lowercase=False, remove_stop_words=False)
-    assert tokens._count_terms(["The Word"]).terms == ["The", "Word"]
+    assert tokens.count_terms(["The Word"]).terms == ["The", "Word"]
 
 
 def test_parameters_are_those_that_scikit_learn_would_see():
@@ -513,24 +513,24 @@ def test_threads_may_share_the_token_cache():
 
 def test_spacy_computes_what_a_term_needs_by_functions_that_methods_of_strings_stand_for():
     # Not promised: the getters of `Vocab.lex_attr_getters`, and that stop words are a `functools.partial` over a set.
-    counter = Tokens()._prepared()
-    assert counter._term is str.lower
-    assert counter._required == [str.isalpha]
-    assert counter._excluded[0] is str.isspace
-    assert counter._stops == spacy.blank("en").Defaults.stop_words
+    counter = Tokens().prepared()
+    assert counter.term is str.lower
+    assert counter.required == [str.isalpha]
+    assert counter.excluded[0] is str.isspace
+    assert counter.stops == spacy.blank("en").Defaults.stop_words
 
 
 def test_spacy_looks_only_for_the_rules_with_affixes_among_tokens():
     # Not promised: `Tokenizer.rules`, `faster_heuristics`, and that `dont`, which has no affix, stays whole here.
-    tables, _ = _read_language("en")
+    tables, _ = read_language("en")
     assert set(tables.tokens) == set(spacy.blank("en").tokenizer.rules)
     assert "Mont." in tables.cuts
     assert "dont" not in tables.cuts
     text = "x-dont D-Mont. x-:)"
-    assert TOKENS["en"].tokenize(text) == naive.tokens(text) == "x - dont D - Mont. x- :)".split()  # noqa: SIM905
+    assert TOKENS["en"].tokenize(text) == naive.tokens(text) == "x - dont D - Mont. x- :)".split()
 
 
 def test_spacys_tokenizer_is_the_one_that_works_on_spans_between_white_space():
     # Not promised: languages with this very class (not one derived from it) tokenize each span for itself.
-    assert all(_open_language(lang).splits_at_space for lang in LANGUAGES)
-    assert not _open_language("zh").splits_at_space
+    assert all(open_language(lang).splits_at_space for lang in LANGUAGES)
+    assert not open_language("zh").splits_at_space

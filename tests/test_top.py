@@ -166,12 +166,12 @@ def test_a_perfect_ranking_has_one_everywhere_but_where_k_is_more_than_there_is(
 
 def test_propensities_worked_by_hand():
     # N = e³ would give ln N - 1 = 2; with A = 1, B = 1: C = 2·2 = 4, and 1/p = 1 + 4 / (N_l + 1).
-    weights = top_module._inverse_propensities(np.array([0, 1, 3]), math.exp(3), 1.0, 1.0)
+    weights = top_module.inverse_propensities(np.array([0, 1, 3]), math.exp(3), 1.0, 1.0)
     np.testing.assert_allclose(weights, [5, 3, 2], rtol=1e-15)
     # The defaults, of 100 documents: C = (4.60517 - 1)·2.5^0.55 = 5.96733; 1 + C·(1 + 1.5)^-0.55 = 4.60517.
-    [weight] = top_module._inverse_propensities(np.array([1]), 100, 0.55, 1.5)
+    [weight] = top_module.inverse_propensities(np.array([1]), 100, 0.55, 1.5)
     assert weight == pytest.approx(math.log(100), rel=1e-12)
-    assert top_module._inverse_propensities(np.array([0, 2]), 2, 0.55, 1.5).tolist() == [1, 1], "C is not negative"
+    assert top_module.inverse_propensities(np.array([0, 2]), 2, 0.55, 1.5).tolist() == [1, 1], "C is not negative"
 
 
 def test_propensity_scored_precision_worked_by_hand():
@@ -247,7 +247,7 @@ def test_intervals_hold_what_was_measured_and_are_those_of_documents_drawn():
     assert list(evaluation.overall.intervals) == ["precision@1", "precision@3", "precision@5", "ndcg@10"]
     for row in (evaluation.overall, *evaluation.bands):
         for name, (low, high) in row.intervals.items():
-            assert 0 <= low <= top_module._at(row, name) <= high <= 1
+            assert 0 <= low <= top_module.measure_at(row, name) <= high <= 1
     # The mean of n documents varies by its standard error.
     values = evaluation.values[0, 0]
     low, high = evaluation.overall.intervals["precision@1"]
@@ -262,8 +262,8 @@ def test_a_resample_is_measured_as_the_documents_drawn(monkeypatch):
 
     evaluation = example(n_documents=30)
     drawn = np.random.default_rng(0).integers(0, 3, (30, 5)).astype(np.int32)
-    monkeypatch.setattr(significance, "_draws", lambda *_: iter([drawn[:, :2], drawn[:, 2:]]))
-    resampled = top_module._resampled(evaluation, 5, 0)
+    monkeypatch.setattr(significance, "bootstrap_draws", lambda *_: iter([drawn[:, :2], drawn[:, 2:]]))
+    resampled = top_module.resampled_means(evaluation, 5, 0)
     for j in range(5):
         repeated = np.repeat(evaluation.values, drawn[:, j], axis=2)
         np.testing.assert_allclose(resampled[:, :, j], np.nanmean(repeated, axis=2), rtol=1e-12)

@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import _average_precisions
+from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.progress import Stages
 from textcat.recipe import Recipe
-from textcat.training.selection import _folds
-from textcat.training.train import _train_and_evaluate, unevaluated_topics
+from textcat.training.selection import assign_folds
+from textcat.training.train import train_and_evaluate, unevaluated_topics
 
 PLAIN = Recipe("plain")
 DESCRIBED = Recipe("described", topics={"descriptions": 1})
@@ -34,7 +34,7 @@ def test_many_topics_are_measured_by_the_first_of_each_document_in_blocks_of_sco
     seen = tuple(sorted({topic for document in corpus.train[:100] for topic in document.topics}))
     tested = Corpus("tested", corpus.train[:100], corpus.train[100:], seen)
     monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", len(tested.topics))
-    whole = _train_and_evaluate(tested, PLAIN)
+    whole = train_and_evaluate(tested, PLAIN)
     unknown = [len(set(document.topics) - set(tested.topics)) for document in tested.test]
     assert sum(unknown) > 0
     top = np.argsort(-whole.scores(tested.test), axis=1, kind="stable")[:, : max(KS)]
@@ -42,12 +42,12 @@ def test_many_topics_are_measured_by_the_first_of_each_document_in_blocks_of_sco
     assert whole.evaluation == evaluate_top(top, whole.relevant(tested), *known, n_unknown=unknown)
     monkeypatch.setattr("textcat.model.tagger._CELLS", 7 * len(tested.topics))
     assert whole.evaluate(tested) == whole.evaluation
-    assert _train_and_evaluate(tested, PLAIN).evaluation == whole.evaluation
+    assert train_and_evaluate(tested, PLAIN).evaluation == whole.evaluation
 
 
 def test_many_topics_without_test_documents_are_measured_by_cross_validation(corpus, monkeypatch):
     monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", 5)
-    tagger = _train_and_evaluate(corpus, PLAIN)
+    tagger = train_and_evaluate(corpus, PLAIN)
     assert tagger.evaluation.measured_on == "training documents, by cross-validation"
     assert 0.4 < tagger.evaluation.overall.precision[1] < 1
     assert tagger.evaluate(corpus, bands=["ALL", "1-5", "6-20", "21-100", "101-"]) is tagger.evaluation
@@ -58,13 +58,13 @@ def test_many_topics_without_test_documents_are_measured_by_cross_validation(cor
 @pytest.mark.parametrize("recipe", [PLAIN, DESCRIBED], ids=lambda recipe: recipe.name)
 def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus, recipe):
     labels = corpus.labels(corpus.train)
-    of, scores = _folds(labels, 5, 0), np.empty(labels.shape)
+    of, scores = assign_folds(labels, 5, 0), np.empty(labels.shape)
     for fold in range(5):
         part = replace(corpus, train=[d for d, f in zip(corpus.train, of, strict=True) if f != fold])
         held_out = [d for d, f in zip(corpus.train, of, strict=True) if f == fold]
         scores[of == fold] = textcat.Tagger.fit(part, recipe).scores(held_out)
-    evaluation = _train_and_evaluate(corpus, recipe).evaluation
-    expected = _average_precisions(labels, scores)
+    evaluation = train_and_evaluate(corpus, recipe).evaluation
+    expected = average_precisions(labels, scores)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     assert evaluation.test_documents == len(corpus.train)
     for topic, size, quality in zip(evaluation.topics, sizes, expected, strict=True):
@@ -87,24 +87,24 @@ def test_without_a_recipe_the_corpus_decides(corpus):
 
 
 def test_one_job_and_many_give_the_same(corpus):
-    one, many = (_train_and_evaluate(corpus, PLAIN, n_jobs=n_jobs).evaluation for n_jobs in (1, 3))
+    one, many = (train_and_evaluate(corpus, PLAIN, n_jobs=n_jobs).evaluation for n_jobs in (1, 3))
     assert one == many
 
 
 def test_bands_are_those_asked_for(corpus):
-    evaluation = _train_and_evaluate(corpus, PLAIN, bands=["TOP5"]).evaluation
+    evaluation = train_and_evaluate(corpus, PLAIN, bands=["TOP5"]).evaluation
     assert [band.band for band in evaluation.bands] == ["TOP5"]
 
 
 def test_the_terms_of_a_document_are_counted_once(corpus, monkeypatch):
-    texts, count_terms = [], Tokens._count_terms
+    texts, count_terms = [], Tokens.count_terms
 
     def counting(tokens, new, **options):
         texts.extend(new := list(new))
         return count_terms(tokens, new, **options)
 
-    monkeypatch.setattr(Tokens, "_count_terms", counting)
-    _train_and_evaluate(corpus, PLAIN)
+    monkeypatch.setattr(Tokens, "count_terms", counting)
+    train_and_evaluate(corpus, PLAIN)
     assert len(texts) == sum(len(document.zones) for document in corpus.train)
 
 
@@ -113,7 +113,7 @@ def test_texts_that_are_not_kept_change_nothing(corpus, n_test):
     def of(texts_kept):
         copies = [replace(d, zones=dict(d.zones)) for d in corpus.train]
         own = replace(corpus, train=copies[n_test:], test=copies[:n_test])
-        return _train_and_evaluate(own, DESCRIBED, keep_texts=texts_kept), own
+        return train_and_evaluate(own, DESCRIBED, keep_texts=texts_kept), own
 
     (kept, whole), (dropped, emptied) = of(texts_kept=True), of(texts_kept=False)
     np.testing.assert_array_equal(dropped.weights, kept.weights)
@@ -128,9 +128,9 @@ def test_few_documents_are_measured_as_far_as_they_can_be(texts):
     documents = [Document(str(k), {"body": text}, (f"about {text}",)) for k, text in enumerate(texts)]
     few = Corpus.from_documents("few", [*documents, Document("other", {"body": "wind"})])
     for recipe in (PLAIN, DESCRIBED):
-        assert _train_and_evaluate(few, recipe).evaluation.test_documents == len(few.train)
+        assert train_and_evaluate(few, recipe).evaluation.test_documents == len(few.train)
     alone = Corpus.from_documents("alone", [Document("1", {"body": "rain sun"}, ("weather",))])
-    assert _train_and_evaluate(alone, PLAIN).evaluation.topics[0].average_precision is None
+    assert train_and_evaluate(alone, PLAIN).evaluation.topics[0].average_precision is None
 
 
 @pytest.mark.parametrize("learner", ["micra", "romma", "paum"])
@@ -189,7 +189,7 @@ def test_a_test_part_that_shares_no_topic_is_told_as_what_it_is(test, theirs):
     ):
         textcat.train(Corpus.from_documents("c", apart, "both"), PLAIN)
     corpus = Corpus.from_documents("c", apart, "train")
-    tagger = _train_and_evaluate(corpus, DESCRIBED)
+    tagger = train_and_evaluate(corpus, DESCRIBED)
     assert tagger.evaluation.measured_on == "training documents, by cross-validation"
     with pytest.raises(
         TextcatError, match=f"No test document of corpus c has a topic of the model .*: they have {theirs}"
@@ -252,5 +252,5 @@ def test_a_language_with_spaces_is_not_warned_of(corpus):
 def test_a_band_that_cannot_be_understood_is_refused_before_training(corpus):
     stages = Stages()
     with pytest.raises(TextcatError, match="No band 'FIRST3'"):
-        _train_and_evaluate(corpus, PLAIN, bands=["FIRST3"], stages=stages)
+        train_and_evaluate(corpus, PLAIN, bands=["FIRST3"], stages=stages)
     assert stages.seconds == {}

@@ -12,9 +12,9 @@ from textcat.errors import TextcatError
 from textcat.evaluation.top import evaluate_top
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
-from textcat.training.selection import _best
-from textcat.training.train import _hold_out
-from textcat.training.tune import _measure_held_out, _Range, _read_space, _sample, _study, to_toml
+from textcat.training.selection import best_trial
+from textcat.training.train import hold_out_sample
+from textcat.training.tune import ParameterRange, measure_held_out, read_space, run_trials, sample_corpus, to_toml
 
 SPACE = """
 [features]
@@ -40,22 +40,22 @@ def space_file(tmp_path):
     return write
 
 
-def run(corpus, folder, space=None, sampler="grid", n_trials=4, stages=None, start=Recipe("mine"), **more):  # noqa: B008
+def run(corpus, folder, space=None, sampler="grid", n_trials=4, stages=None, start=Recipe("mine"), **more):
     options = {"n_folds": 2, "n_repeats": 1, "seed": 0, "n_jobs": 1} | more
-    return _study(corpus, start, space, sampler, n_trials, folder, stages or Stages(), **options)
+    return run_trials(corpus, start, space, sampler, n_trials, folder, stages or Stages(), **options)
 
 
 def test_a_space_is_read_as_lists_and_ranges(space_file):
-    varied = _read_space(space_file(SPACE)).varied
+    varied = read_space(space_file(SPACE)).varied
     assert varied == {
         ("features", "sublinear_tf"): [True, False],
-        ("learner", "tau_neg"): _Range(-1.0, 1.0),
-        ("learner", "tau_pos"): _Range(1, 64, log=True),
+        ("learner", "tau_neg"): ParameterRange(-1.0, 1.0),
+        ("learner", "tau_pos"): ParameterRange(1, 64, log=True),
     }
 
 
 def test_a_grid_has_every_combination_and_its_recipes_work(space_file):
-    space = _read_space(space_file("[features]\nmin_df = [1, 2]\n[learner]\ntau_pos = [1.0, 5.0, 'prevalence']\n"))
+    space = read_space(space_file("[features]\nmin_df = [1, 2]\n[learner]\ntau_pos = [1.0, 5.0, 'prevalence']\n"))
     found = space.grid(Recipe("mine", learner={"name": "paum"}))
     assert len(found) == 6
     assert len({json.dumps([recipe.features, recipe.learner]) for recipe in found}) == 6
@@ -65,7 +65,7 @@ def test_a_grid_has_every_combination_and_its_recipes_work(space_file):
 
 
 def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space_file):
-    space = _read_space(space_file(SPACE))
+    space = read_space(space_file(SPACE))
     drawn = space.sample(Recipe("mine"), 50, seed=1)
     assert drawn == space.sample(Recipe("mine"), 50, seed=1) != space.sample(Recipe("mine"), 50, seed=2)
     for recipe in drawn:
@@ -91,7 +91,7 @@ def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space
 )
 def test_a_file_that_is_no_space_is_told_in_a_sentence(space_file, text, said):
     with pytest.raises(TextcatError) as told:
-        _read_space(space_file(text))
+        read_space(space_file(text))
     assert said in str(told.value)
 
 
@@ -131,7 +131,7 @@ def test_equal_recipes_are_tried_once(corpus, tmp_path, space_file):
 
     class Counting(Stages):
         @contextmanager
-        def _stage(self, name, total=None):
+        def stage(self, name, total=None):
             assert (name, total) == ("cross-validate", 4)
             yield calls.append
 
@@ -175,7 +175,7 @@ def test_recipes_with_a_shortlist_are_measured_on_documents_that_are_held_out(co
     assert journal.read_text(encoding="utf-8") == before, "kept trials are not run again"
     other = run(corpus, tmp_path, space, start=SHORT, seed=1, **WITHOUT_FOLDS)
     assert repr(figures_of(other)) != repr(figures_of(first)), "the seed draws what is held out"
-    assert _best(first).goal >= first[0].goal - 0.0005
+    assert best_trial(first).goal >= first[0].goal - 0.0005
     alone = run(
         corpus, None, space_file("[topics]\nshortlist = [8]\n[features]\nmin_df = [2]\n"), start=SHORT, **WITHOUT_FOLDS
     )
@@ -183,12 +183,12 @@ def test_recipes_with_a_shortlist_are_measured_on_documents_that_are_held_out(co
 
 
 def test_a_study_with_shortlists_gives_what_training_without_the_held_out_documents_gives(corpus):
-    (trial,) = _measure_held_out(corpus, [SHORT], seed=3)
-    part = _hold_out(corpus, seed=3)
+    (trial,) = measure_held_out(corpus, [SHORT], seed=3)
+    part = hold_out_sample(corpus, seed=3)
     train, test = ([corpus.train[i] for i in positions] for positions in part)
     split = textcat.Corpus("split", train, test, corpus.topics)
     tagger = textcat.train(split, SHORT)
-    top = tagger._first(tagger.scores(test), 10)
+    top = tagger.first_topics(tagger.scores(test), 10)
     measured = evaluate_top(top, split.labels(test), tagger.topics, tagger.train_sizes, len(train))
     for name, k in (("ndcg", 10), ("precision", 1), ("recall", 10), ("psp", 5)):
         expected = {row.band: getattr(row, name)[k] for row in measured.bands}
@@ -202,15 +202,15 @@ def test_a_study_with_shortlists_gives_what_training_without_the_held_out_docume
 def test_of_a_large_corpus_a_sample_is_trained_on_and_no_other_text_is_read(corpus, monkeypatch):
     monkeypatch.setattr("textcat.training.tune._MOST_TRAINED", 60)
     monkeypatch.setattr("textcat.training.train._N_HELD_OUT", 10)
-    sample, part = _sample(corpus, seed=0)
+    sample, part = sample_corpus(corpus, seed=0)
     assert (len(sample.train), len(part.trained), len(part.held_out)) == (70, 60, 10)
     assert sorted([*part.trained, *part.held_out]) == list(range(70))
-    held_out = _hold_out(corpus, seed=0).held_out
+    held_out = hold_out_sample(corpus, seed=0).held_out
     assert [sample.train[i] for i in part.held_out] == [corpus.train[i] for i in held_out]
     chosen = {document.id for document in sample.train}
     others = [Document(d.id, d.zones if d.id in chosen else {}, d.topics) for d in corpus.train]
     (trial,), (same,) = (
-        _measure_held_out(each, [SHORT]) for each in (corpus, textcat.Corpus("x", others, [], corpus.topics))
+        measure_held_out(each, [SHORT]) for each in (corpus, textcat.Corpus("x", others, [], corpus.topics))
     )
     assert trial.measured_on == "10 training documents held out, trained on 60 others"
     assert repr(trial) == repr(same)
@@ -230,7 +230,7 @@ def test_what_does_not_go_with_shortlists_is_refused(corpus, space_file):
     assert "cannot be -1; give 0 or more" in refused("[topics]\nshortlist = [-1, 5]")
     without_topics = [Document(d.id, d.zones) for d in corpus.train[:-1]] + [corpus.train[-1]]
     with pytest.raises(TextcatError, match="None of the 15 training documents of corpus part that are held out has a"):
-        next(_measure_held_out(textcat.Corpus("part", without_topics, [], corpus.topics), [SHORT], seed=1))
+        next(measure_held_out(textcat.Corpus("part", without_topics, [], corpus.topics), [SHORT], seed=1))
 
 
 @pytest.mark.parametrize("name", recipes())

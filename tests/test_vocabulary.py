@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from textcat.corpus.catalogue import _fetch, _reopen_corpus, card, open_corpus
+from textcat.corpus.catalogue import card, fetch_corpus, open_corpus, reopen_corpus
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
@@ -122,7 +122,7 @@ def test_a_corpus_has_the_names_of_its_topics(tmp_path):
     assert corpus.topics == ("p1", "p2")
     assert open_corpus(news).names == {}
     assert [d.zones["title"] for d in corpus.described()] == ["tin. stannum", "p2"]
-    assert _reopen_corpus(corpus.origin) == corpus
+    assert reopen_corpus(corpus.origin) == corpus
 
 
 def test_a_description_stands_behind_the_names():
@@ -175,8 +175,8 @@ def test_the_sum_of_a_vocabulary_is_compared(tmp_path):
     written(tmp_path, "news.jsonl", NEWS)
     written(tmp_path, "v.tsv.gz", gzip.compress(b"p1\ttin\n"))
     assert open_corpus(described).names == {"p1": ("tin",)}
-    assert _fetch(card(described)) == tmp_path / "news.jsonl"
+    assert fetch_corpus(card(described)) == tmp_path / "news.jsonl"
     written(tmp_path, "v.tsv.gz", gzip.compress(b"p1\tTin\n"))
-    for read in (open_corpus, lambda path: _fetch(card(path))):
+    for read in (open_corpus, lambda path: fetch_corpus(card(path))):
         with pytest.raises(TextcatError, match=r"v\.tsv has not the checksum the card of c gives"):
             read(described)

@@ -32,15 +32,15 @@ _NAMES_IN = {
     "training.learn": "Learnt learn undo_learn",
     "training.train": "train",
 }
-_HOMES = dict(sorted((name, module) for module, names in _NAMES_IN.items() for name in names.split()))
-__all__ = [*_HOMES]
+HOMES = dict(sorted((name, module) for module, names in _NAMES_IN.items() for name in names.split()))
+__all__ = [*HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'textcat' has no attribute {name!r}; it has {', '.join(_HOMES)}")
-    return getattr(import_module(f"textcat.{_HOMES[name]}"), name)
+    if name not in HOMES:
+        raise AttributeError(f"module 'textcat' has no attribute {name!r}; it has {', '.join(HOMES)}")
+    return getattr(import_module(f"textcat.{HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *HOMES])

@@ -22,7 +22,7 @@ PARTS = ("train", "test", "unused")
 
 _TOPICS_SHOWN = 20
 _MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for none
-_SEPARATORS = re.compile(r"[\W_]+")
+SEPARATORS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Corpus:
         counts = topic_counts(self.train)
         largest = sorted(self.topics, key=lambda topic: (-counts[topic], topic))
         rows = [(topic, f"{counts[topic]:,}") for topic in largest]
-        return _html_table(f"{self.name}: {self._sizes()}", ("topic", "training documents"), rows, len(rows))
+        return html_table(f"{self.name}: {self._sizes()}", ("topic", "training documents"), rows, len(rows))
 
     def _sizes(self) -> str:
         parts = {"training": self.train, "test": self.test, "unused": self.unused}
@@ -219,7 +219,7 @@ class Corpus:
             If a record lacks a field that was named, a field is of another type, two records have the same id, or no
             record is for training.
         """
-        documents = _documents_of(records, text, id, topics, topics_separator, split)
+        documents = as_documents(records, text, id, topics, topics_separator, split)
         return cls.from_documents(name, documents, topic_rule, descriptions)
 
     @classmethod
@@ -293,7 +293,7 @@ class Corpus:
         the topic's description, if it has one.
         """
         # As words: the tokenizer would take rec.sport.hockey for the address of a site.
-        called = [". ".join(self.names.get(topic, ())) or _SEPARATORS.sub(" ", topic) for topic in self.topics]
+        called = [". ".join(self.names.get(topic, ())) or SEPARATORS.sub(" ", topic) for topic in self.topics]
         about = (self.descriptions.get(topic, "") for topic in self.topics)
         texts = [f"{name} {text}".strip() for name, text in zip(called, about, strict=True)]
         return [
@@ -301,7 +301,7 @@ class Corpus:
             for topic, text in zip(self.topics, texts, strict=True)
         ]
 
-    def _sample(self, n: int) -> list[Document]:
+    def sample_train(self, n: int) -> list[Document]:
         """Return fewer than 2n training documents, at equal distances: all of them, if there are so few."""
         return self.train[:: max(1, len(self.train) // n)]
 
@@ -358,13 +358,13 @@ def topic_counts(documents: Iterable[Document]) -> Counter[str]:
     return Counter(topic for document in documents for topic in document.topics)
 
 
-def _shortened(text: str, most: int) -> str:
+def shortened_text(text: str, most: int) -> str:
     """Return the beginning of a text on one line, of so many characters at most."""
     words = " ".join(text[: 4 * most].split())
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def _html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int) -> str:
+def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int) -> str:
     """Return a table of topics in HTML, its first rows only: a caption, the columns' names, a topic a row, how many."""
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]
     columns = "".join(f"<th>{escape(name)}</th>" for name in head)
@@ -373,7 +373,7 @@ def _html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]
     return f"<p>{escape(caption)}</p><table><tr>{columns}</tr>{''.join(lines)}</table>{below}"
 
 
-def _stream_of(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
+def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
     """Return a stream of documents, in which those that are dicts have been read by fields as `from_records` does.
 
     A single text, a record or a table is a TextcatError.
@@ -395,7 +395,7 @@ def _stream_of(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
     )
 
 
-def _documents_of(
+def as_documents(
     records: Iterable[Mapping[str, Any]],
     text: str | Sequence[str] = "text",
     id: str = "id",

@@ -16,7 +16,7 @@ def install_hint(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def _did_you_mean(wrong: str, known: Iterable[str]) -> str:
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` with the nearest known name, or an empty string if none is near."""
     from difflib import get_close_matches
 
@@ -28,4 +28,4 @@ def similar_files(path: Path) -> str:
     """Return `` Did you mean 'folder/x'?`` with the name most like that of a missing path, or an empty string."""
     if path.exists() or not path.parent.is_dir():
         return ""
-    return _did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])
+    return did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])

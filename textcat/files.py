@@ -43,7 +43,7 @@ def shipped(folder: str) -> Path:
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
-def _read_toml(path: Path, what: str) -> dict[str, Any]:
+def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Read a TOML file; raise a TextcatError if that cannot be done, which says `what` it is: "recipe", "card"."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -54,17 +54,17 @@ def _read_toml(path: Path, what: str) -> dict[str, Any]:
         raise TextcatError(f"The {what} {path} is not valid TOML: {error}.") from error
 
 
-def _parse_value(text: str, annotation: Any) -> Any:
+def parse_value(text: str, annotation: Any) -> Any:
     """Return the value that a text such as ``5``, ``true`` or ``{ title = 2 }`` has as TOML; else the text itself.
 
-    If neither is of the type, as for `_has_type`, it is a ValueError.
+    If neither is of the type, as for `has_type`, it is a ValueError.
     """
     candidates: list[Any] = [text]
     for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too
         with suppress(ValueError, RecursionError):
             candidates.insert(0, parse(text))
     for value in candidates:
-        if _has_type(value, annotation):
+        if has_type(value, annotation):
             return value
     raise ValueError(f"give {describe_type(annotation)}")
 
@@ -83,7 +83,7 @@ def format_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _has_type(value: Any, annotation: Any) -> bool:
+def has_type(value: Any, annotation: Any) -> bool:
     """Return whether a value of a TOML file has a type; whole numbers pass for floats, true and false for no number.
 
     A type is such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
@@ -92,7 +92,7 @@ def _has_type(value: Any, annotation: Any) -> bool:
         plain = {"a table": dict, "a list": list}.get(words, kind)
         if kind is Any or type(value) is plain or (kind is float and type(value) is int):
             entries = value.values() if plain is dict else value if plain is list else ()
-            if all(_has_type(entry, entry_type) for entry in entries):
+            if all(has_type(entry, entry_type) for entry in entries):
                 return True
     return False
 
@@ -117,7 +117,7 @@ def _kinds(annotation: Any) -> Iterator[tuple[Any, str, Any]]:
 # --- a file that is replaced whole -----------------------------------------------------------------------------------
 
 
-def _write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
+def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
     """Write a temporary sibling of a text file, and rename it to the file, which is replaced whole or stays as it was.
 
     What is there but is no regular file (a pipe, ``/dev/stdout``) cannot be renamed over and is written directly. A
@@ -133,7 +133,7 @@ def _write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -
     target = path if direct else _sibling(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = open(target, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115
+        file = open(target, "w" if direct else "x", encoding="utf-8", newline="\n")
     except OSError as error:
         raise TextcatError(_cannot_write_in(path.parent, error)) from error
     try:
@@ -152,7 +152,7 @@ def _cannot_write_in(folder: Path, error: OSError) -> str:
 
 
 @contextmanager
-def _write_errors(place: object, remedy: str) -> Iterator[None]:
+def raise_write_errors(place: object, remedy: str) -> Iterator[None]:
     """Raise a TextcatError, with its remedy, where a file at a place cannot be written."""
     try:
         yield
@@ -160,7 +160,7 @@ def _write_errors(place: object, remedy: str) -> Iterator[None]:
         raise TextcatError(f"Cannot write to {place} ({error.strerror or error}): {remedy}.") from error
 
 
-def _acquired_lock(path: Path, refusal: str, **options: Any) -> Any:
+def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
     """Return the lock at a path, held; raise a TextcatError of that sentence if another process holds it.
 
     The system lets go of it when the process ends, however it ends. Options are those of `filelock.FileLock`.
@@ -239,7 +239,7 @@ class FolderFormat:
         except OSError as error:
             raise self.error(_cannot_write_in(above, error)) from error
 
-    def _write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
+    def write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
         """Write the manifest, sealed; the entries are what it says besides the format and the checksum."""
         manifest = {"format": self.version, **entries}
         manifest[self.checksum] = self.sum_of_entries(manifest)
@@ -338,7 +338,7 @@ def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[
     files: dict[str, BinaryIO] = {}
     for name in names:
         with suppress(FileNotFoundError, NotADirectoryError):
-            files[name] = stack.enter_context(open(folder / name, "rb"))  # noqa: SIM115
+            files[name] = stack.enter_context(open(folder / name, "rb"))
     return files if _identity(folder) == before else None
 
 
@@ -376,7 +376,7 @@ rename = os.replace  # an older file of the new name is replaced in the same ste
 
 
 def create(path: Path) -> BinaryIO:
-    """Open an empty file for writing, without a buffer: what `_write` has written is the system's."""
+    """Open an empty file for writing, without a buffer: what `write_all` has written is the system's."""
     return open(path, "wb", buffering=0)
 
 
@@ -385,7 +385,7 @@ def reopen(path: Path) -> BinaryIO:
     return open(path, "ab", buffering=0)
 
 
-def _write(file: BinaryIO, data: bytes) -> None:
+def write_all(file: BinaryIO, data: bytes) -> None:
     """Write all of the data to a file without a buffer."""
     left = memoryview(data)
     while left:
@@ -402,7 +402,7 @@ def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def _cut(path: Path, length: int) -> None:
+def truncate_file(path: Path, length: int) -> None:
     """Shorten a file to its first bytes; it must not have less."""
     with open(path, "rb+") as file:
         file.truncate(length)
@@ -480,8 +480,8 @@ class KeptResults(dict[str, dict[str, Any]]):
             return
         with open(self._path, "ab+", buffering=0) as file:
             if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
-                _write(file, b"\n")  # after a line that a killed process has left unfinished
-            _write(file, journal_line(line))
+                write_all(file, b"\n")  # after a line that a killed process has left unfinished
+            write_all(file, journal_line(line))
             sync(file)
 
 

@@ -58,7 +58,7 @@ class Bar:
 
 
 @contextmanager
-def _bar_on(
+def download_bar(
     console: "Console | None",
     name: str = "",
     total: int | None = None,
@@ -98,17 +98,17 @@ class Stages:
         self._console = console
 
     @contextmanager
-    def _stage(
+    def stage(
         self, name: str, total: int | None = None, *, shows: Literal["items", "bytes"] = "items"
     ) -> Iterator[Bar]:
         """Time a stage, and draw its bar, behind its name, of the number of items, if that is known, or of bytes."""
         started = time.perf_counter()
-        with _bar_on(self._console, name, total, shows=shows) as bar:
+        with download_bar(self._console, name, total, shows=shows) as bar:
             yield bar
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
 
-def _counted(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
+def advance_over(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
     """Yield items, and advance a bar while they go by: it is called with the number since its last call."""
     done = 0
     for done, item in enumerate(items, 1):

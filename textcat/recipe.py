@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
-from textcat.errors import TextcatError, _did_you_mean
+from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.evaluation.top import MANY_TOPICS
-from textcat.files import _has_type, _parse_value, _read_toml, describe_type, shipped
+from textcat.files import describe_type, has_type, parse_value, read_toml, shipped
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -148,7 +148,7 @@ class Recipe:
         """
         if learner is not None and learner != self.learner.get("name", "paum"):
             new = _learner_class(learner)
-            shared = _parameters_of(new).keys() - {parameter.name for parameter in new._rule.PARAMETERS}
+            shared = _parameters_of(new).keys() - {parameter.name for parameter in new.rule.PARAMETERS}
             settings = {"name": learner} | {name: value for name, value in self.learner.items() if name in shared}
             name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
             short = self.short and self.short.changed(learner)
@@ -173,10 +173,10 @@ class Recipe:
             known = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
             if path not in known:
                 same_name = [field for field in known if field.endswith(f".{path}")]
-                hint = f" Did you mean {same_name[0]!r}?" if same_name else _did_you_mean(path, known)
+                hint = f" Did you mean {same_name[0]!r}?" if same_name else did_you_mean(path, known)
                 raise TextcatError(f"A recipe has no field {path!r}: write SECTION.FIELD=VALUE.{hint}")
             try:
-                value = _parse_value(text, known[path])
+                value = parse_value(text, known[path])
             except ValueError as error:
                 raise TextcatError(f"The recipe's field {path} cannot be {text!r}; {error}.") from None
             section, name = path.split(".")
@@ -252,7 +252,7 @@ class Recipe:
         """Return `many` for 1,000 topics or more, else `short` for short texts, else the recipe itself; and why."""
         if self.many is not None and len(corpus.topics) >= MANY_TOPICS:
             return self.many, f"{len(corpus.topics):,} topics"
-        sample = corpus._sample(_N_SAMPLED)
+        sample = corpus.sample_train(_N_SAMPLED)
         if self.short is None or not sample:
             return self, ""
         length = sum(len(text) for document in sample for text in document.zones.values()) / len(sample)
@@ -293,7 +293,7 @@ class Recipe:
                 hint = _known("parameters", key, known)
                 raise TextcatError(f"Recipe {self.name}: [{section}] has no parameter {key!r}. {hint}")
             keyword, kind = known[key]
-            if not _has_type(value, kind):
+            if not has_type(value, kind):
                 kinds = describe_type(kind)
                 raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {kinds}.")
             keywords[keyword] = value
@@ -342,7 +342,7 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     path = known.get(str(name_or_path), Path(name_or_path).expanduser())
     if path.suffix != ".toml":
         raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
-    entries = _read_toml(path, "recipe")
+    entries = read_toml(path, "recipe")
     for key, value in entries.items():
         if key not in (*_SECTIONS, "title"):
             raise TextcatError(f"The recipe {path} has an unknown entry {key!r}. {_known('entries', key, _SECTIONS)}")
@@ -352,4 +352,4 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
 
 
 def _known(what: str, wrong: str, known: Iterable[str]) -> str:
-    return f"Known {what}: {', '.join(sorted(known))}.{_did_you_mean(wrong, known)}"
+    return f"Known {what}: {', '.join(sorted(known))}.{did_you_mean(wrong, known)}"

@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.files import _write_atomically
+from textcat.files import write_atomically
 
 PARTS: dict[str, Callable[[Corpus, int], str]] = {
     "a": training.measured,
@@ -62,7 +62,7 @@ def main() -> None:
     text = "\n".join(page)
     print(text, end="")
     if options.out:
-        _write_atomically(options.out, text)
+        write_atomically(options.out, text)
 
 
 def _options() -> argparse.Namespace:

@@ -29,7 +29,7 @@ from machine import described
 from workspace import HERE, JOBS, TRAINED_ON, Run, Workspace, environment, interleaved, measured, run, tag
 
 from textcat.evaluation.export import markdown_table
-from textcat.files import _write_atomically
+from textcat.files import write_atomically
 
 SLOWER = 5  # of how many parts of the archive the peers get one
 
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
         text = "\n".join([_head(space, arguments), *parts])
         print(text, end="")
         if options.out:
-            _write_atomically(options.out, text)
+            write_atomically(options.out, text)
             _draw(space, options.out.with_suffix(".svg"))
 
 
@@ -274,12 +274,12 @@ def _draw(space: Workspace, path: Path) -> None:
     if not (space.folder / "course.json").exists():
         return
     from textcat.errors import TextcatError
-    from textcat.papers.experiments import _drawing
+    from textcat.papers.experiments import draw_axes
 
     points = _course(space)
     documents = [each["documents"] for each in points]
     try:
-        with _drawing(path) as drawn:
+        with draw_axes(path) as drawn:
             drawn.plot(documents, [each["so_far"] for each in points], marker="o", label="on average so far")
             drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
             drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")

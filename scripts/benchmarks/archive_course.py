@@ -13,9 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from textcat.model import SUM, read_manifest
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.records import Batch, InputSettings
-from textcat.reading.sources import _find
+from textcat.reading.sources import find_sources
 from textcat.tagging._job import Job, tag_batch
 
 PAGE = resource.getpagesize()
@@ -25,7 +25,7 @@ def main(model: str, archive: str, out: str) -> None:
     settings = InputSettings()
     job = Job(model, read_manifest(model)[SUM], version("spacy"), input=settings)
     tag_batch(job, _small(settings, Path(out).with_name("small.jsonl")))  # loads the model
-    batches = _read_batches(_find([archive], settings), settings)
+    batches = read_batches(find_sources([archive], settings), settings)
     documents, wanted, before = 0, 10_000, (0, 0.0)
     points: list[dict[str, float]] = []
     started = time.process_time()
@@ -42,7 +42,7 @@ def main(model: str, archive: str, out: str) -> None:
 
 def _small(settings: InputSettings, path: Path) -> Batch:
     path.write_text('{"text": "one"}\n')
-    return next(_read_batches(_find([str(path)], settings), settings))
+    return next(read_batches(find_sources([str(path)], settings), settings))
 
 
 def _point(documents: int, taken: float, documents_before: int, taken_before: float) -> dict[str, float]:

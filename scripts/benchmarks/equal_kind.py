@@ -49,17 +49,17 @@ class ZonedRows(TransformerMixin, BaseEstimator):
     def fit_transform(self, documents: Sequence[Document], y: Any = None) -> sparse.csr_matrix:
         """Learn words, weights and lengths, and return the rows."""
         s = self.settings
-        self._words = CountVectorizer(ngram_range=(1, s["ngrams"]), stop_words=self.stop_words, dtype=np.float64)
-        counts = self._words.fit_transform(self._texts(documents))
-        terms = self._words.get_feature_names_out()
+        self.words = CountVectorizer(ngram_range=(1, s["ngrams"]), stop_words=self.stop_words, dtype=np.float64)
+        counts = self.words.fit_transform(self._texts(documents))
+        terms = self.words.get_feature_names_out()
         is_ngram = np.array([" " in term for term in terms])
         df = np.asarray((sum(self._by_zone(counts)) > 0).sum(axis=0)).ravel()
         kept = np.flatnonzero(df >= np.where(is_ngram, s["ngram_min_df"], s["min_df"]))
-        self._words.vocabulary_ = dict(zip(terms[kept], range(len(kept)), strict=True))
+        self.words.vocabulary_ = dict(zip(terms[kept], range(len(kept)), strict=True))
         self._weights = np.where(is_ngram, s["ngram_weight"], 1)[kept] * np.log(len(documents) / df[kept])
         zones = self._by_zone(counts[:, kept])
         self._average_lengths = [zone.sum() / zone.shape[0] for zone in zones]
-        return self._rows(zones)
+        return self.rows_of_counts(zones)
 
     def fit(self, documents: Sequence[Document], y: Any = None) -> ZonedRows:
         """Learn words, weights and lengths."""
@@ -68,7 +68,7 @@ class ZonedRows(TransformerMixin, BaseEstimator):
 
     def transform(self, documents: Sequence[Document]) -> sparse.csr_matrix:
         """Return the rows; the length of a zone is that of its known words."""
-        return self._rows(self._by_zone(self._words.transform(self._texts(documents))))
+        return self.rows_of_counts(self._by_zone(self.words.transform(self._texts(documents))))
 
     def _texts(self, documents: Sequence[Document]) -> list[str]:
         """Return the texts zone by zone."""
@@ -78,7 +78,7 @@ class ZonedRows(TransformerMixin, BaseEstimator):
         n = counts.shape[0] // len(self.settings["zones"])
         return [counts[start : start + n] for start in range(0, counts.shape[0], n)]
 
-    def _rows(self, zones: Sequence[sparse.csr_matrix]) -> sparse.csr_matrix:
+    def rows_of_counts(self, zones: Sequence[sparse.csr_matrix]) -> sparse.csr_matrix:
         k1, b = self.settings["k1"], self.settings["b"]
         weighted = []
         for counts, average, weight in zip(zones, self._average_lengths, self.settings["zones"].values(), strict=True):

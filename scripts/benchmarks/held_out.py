@@ -13,10 +13,10 @@ import whole_way
 from machine import Conditions
 
 from textcat.documents import Corpus
-from textcat.evaluation.thresholds import _choose
+from textcat.evaluation.thresholds import choose_thresholds
 from textcat.recipe import read_recipe
-from textcat.training.examples import _CountedCorpus
-from textcat.training.selection import _folds, _held_out_scores, _out_of_fold_scores
+from textcat.training.examples import CountedCorpus
+from textcat.training.selection import assign_folds, held_out_scores, out_of_fold_scores
 
 JUDGED, SEED, BINS = 4, 0, 20
 
@@ -41,25 +41,25 @@ thresholds and curves.
 
 def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:
     recipe = read_recipe(name)
-    counts, n = _CountedCorpus(corpus, recipe), len(corpus.train)
+    counts, n = CountedCorpus(corpus, recipe), len(corpus.train)
     drawn = np.random.default_rng(SEED).permutation(n)
     judged, trained = np.sort(drawn[: n // JUDGED]), np.sort(drawn[n // JUDGED :])
     features = counts.fit(recipe.make_features(), trained)
     examples, labels = counts.examples(features, trained), counts.labels[trained].tocsc()
-    new, truth = counts._rows(features, judged), counts.labels[judged].toarray() > 0
-    learner, fold_of = recipe.make_learner(n_jobs=1), _folds(labels, 5, seed=0)
+    new, truth = counts.rows_of_counts(features, judged), counts.labels[judged].toarray() > 0
+    learner, fold_of = recipe.make_learner(n_jobs=1), assign_folds(labels, 5, seed=0)
     start = time.process_time()
     learner.fit(examples.rows, examples.labels, left_out=examples.left_out)
     training = time.process_time() - start
     ways = {
-        "as shipped": lambda: _held_out_scores(examples, learner, fold_of),
-        "five full folds": lambda: _out_of_fold_scores(examples, learner, fold_of),
+        "as shipped": lambda: held_out_scores(examples, learner, fold_of),
+        "five full folds": lambda: out_of_fold_scores(examples, learner, fold_of),
         "no folds": lambda: learner.decision_function(examples.rows[: len(trained)]),
     }
     scores, rows = learner.decision_function(new), []
     for way, score in ways.items():
         start = time.process_time()
-        thresholds, calibration = _choose("probability", score(), labels, recipe.make_tags().probability)
+        thresholds, calibration = choose_thresholds("probability", score(), labels, recipe.make_tags().probability)
         spent = time.process_time() - start
         figures = _figures(scores > thresholds, calibration.probabilities(scores), truth)
         rows.append(

@@ -38,8 +38,8 @@ from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.export import markdown_table
 from textcat.evaluation.top import TopEvaluation, compare_tops, evaluate_top
-from textcat.files import _write_atomically
-from textcat.papers.experiments import _drawing
+from textcat.files import write_atomically
+from textcat.papers.experiments import draw_axes
 
 OURS: dict[str, list[str]] = {"textcat": [], "textcat without names": ["topics.descriptions=0"]}
 PEERS = {"Omikuji, default": "default", "Omikuji, Bonsai-like": "bonsai"}
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
         text = "\n".join([head, *parts])
         print(text, end="")
         if options.out:
-            _write_atomically(options.out, text)
+            write_atomically(options.out, text)
             if "c" in options.only:
                 _draw(_costs(space), options.out.with_suffix(".svg"))
 
@@ -113,7 +113,7 @@ class Space:
     def test(self) -> Path:
         """Return a file of the texts of test documents."""
         path = self.folder / "test.json"
-        _write_atomically(path, json.dumps([{"zones": each.zones} for each in self.corpus.test]))
+        write_atomically(path, json.dumps([{"zones": each.zones} for each in self.corpus.test]))
         return path
 
     def path(self, name: str, suffix: str = "") -> Path:
@@ -126,7 +126,7 @@ class Space:
         if not path.exists():
             before = _load()
             facts = {**measure(), "commit": commit(), "date": str(date.today()), "load": [before, _load()]}
-            _write_atomically(path, json.dumps(facts))
+            write_atomically(path, json.dumps(facts))
         facts: Facts = json.loads(path.read_text())
         return facts
 
@@ -141,10 +141,10 @@ def sample(documents: int, folder: Path) -> Path:
     source, n_test = titles.located(), min(documents // 10, TESTED)
     assert source is not None
     with titles.opened(source) as file:
-        _write_atomically(folder / "titles.tsv", "".join(islice(file, documents + n_test)))
+        write_atomically(folder / "titles.tsv", "".join(islice(file, documents + n_test)))
     shutil.copy(source.with_name(f"{titles.SUBJECTS}.tsv.xz"), folder)
     card = folder / "titles.toml"
-    _write_atomically(
+    write_atomically(
         card,
         f"""title = "Titles of {titles.NAME}"
 files = ["titles.tsv"]
@@ -521,7 +521,7 @@ def _nanoseconds(facts: Facts) -> float:
 
 def _draw(all_facts: Sequence[Facts], path: Path) -> None:
     try:
-        with _drawing(path, 6.0, 3.4) as drawn:
+        with draw_axes(path, 6.0, 3.4) as drawn:
             drawn.plot([facts["topics"] for facts in all_facts], list(map(_nanoseconds, all_facts)), "o-")
             drawn.set(xscale="log", yscale="log", xlabel="topics", ylabel="ns per non-zero and topic")
     except TextcatError as error:

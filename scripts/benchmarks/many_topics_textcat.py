@@ -63,7 +63,7 @@ def unseen(corpus_name: str, n: str, least: str, *rest: str) -> None:
     hidden = hidden_topics(corpus, int(n), int(least))
     tagger = textcat.train(without(corpus, hidden), textcat.read_recipe(RECIPE).with_settings(settings), n_jobs=JOBS)
     known, top = (tagger.topics, tagger.train_sizes, tagger.train_documents), _tops(tagger, corpus.test)
-    options: dict[str, Any] = {"spec": ["ALL", "0-0"], "n_unknown": tagger._unknown(corpus)}
+    options: dict[str, Any] = {"spec": ["ALL", "0-0"], "n_unknown": tagger.unknown_topics(corpus)}
     measured = textcat.evaluate_top(top, tagger.relevant(corpus), *known, **options)
     facts = {row["band"]: row for row in measured.flat_rows()}
     assert facts["0-0"]["topics"] == len(hidden)
@@ -96,9 +96,9 @@ class _Stages(Stages):
         self.cpu_seconds: dict[str, float] = {}
 
     @contextmanager
-    def _stage(self, name: str, total: int | None = None) -> Iterator[Bar]:
+    def stage(self, name: str, total: int | None = None) -> Iterator[Bar]:
         started = time.process_time()
-        with super()._stage(name, total) as bar:
+        with super().stage(name, total) as bar:
             yield bar
         self.cpu_seconds[name] = self.cpu_seconds.get(name, 0.0) + time.process_time() - started
 
@@ -124,7 +124,7 @@ class _Steps:
     """
 
     def __init__(self) -> None:
-        self.seconds, self.counts, self._lock, self._weighing = Counter[str](), Counter[str](), threading.Lock(), False
+        self.seconds, self.counts, self.lock, self._weighing = Counter[str](), Counter[str](), threading.Lock(), False
         for name in ("_centroids", "_list_block", "rows_by_topic", "_weigh", "_train_block"):
             setattr(shortlist, name, self._timed(name, getattr(shortlist, name)))
         whole = self._timed("", shortlist.train_shortlist)
@@ -151,7 +151,7 @@ class _Steps:
             started = time.thread_time()
             result = function(*arguments, **options)
             seconds = time.thread_time() - started
-            with self._lock:
+            with self.lock:
                 if step == name or not is_main:  # else a part of what `_weigh` takes
                     self.seconds[step] += seconds
                 if is_main and name in ("_centroids", "rows_by_topic", "_weigh") and step == name:

@@ -17,11 +17,11 @@ from measuring import Task, interleaved
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from textcat.corpus.catalogue import _locate, card, open_corpus
+from textcat.corpus.catalogue import card, locate_corpus, open_corpus
 from textcat.documents import Corpus
-from textcat.evaluation.metrics import _average_precisions
+from textcat.evaluation.metrics import average_precisions
 from textcat.recipe import read_recipe
-from textcat.training.examples import _CountedCorpus
+from textcat.training.examples import CountedCorpus
 
 NEWSGROUPS = "20newsgroups"
 JOBS = 2
@@ -63,7 +63,7 @@ chooses thresholds.
 
 def open_others(folder: Path, *, quick: bool) -> Iterator[Corpus]:
     """Open those that are here; for a quick look only a few titles."""
-    if not quick and _locate(card(NEWSGROUPS)):
+    if not quick and locate_corpus(card(NEWSGROUPS)):
         yield open_corpus(NEWSGROUPS, download=False)
     elif not quick:
         print(f"Corpus {NEWSGROUPS} is not here: measuring without it.", file=sys.stderr)
@@ -108,7 +108,7 @@ def training_rows(corpus: Corpus, rounds: int) -> list[dict[str, Any]]:
     """Train on the rows of the default recipe by textcat and by LinearSVC, and return the rows of the table."""
     name = whole_way.recipes_for(corpus)[0]
     recipe, ours = read_recipe(name), f"textcat, recipe {name}"
-    counted = _CountedCorpus(corpus, recipe)
+    counted = CountedCorpus(corpus, recipe)
     features = counted.fit(recipe.make_features())
     X, Y, left_out = counted.examples(features)
     X_test, Y_test = features.transform(corpus.test), corpus.labels(corpus.test)
@@ -132,7 +132,7 @@ def training_rows(corpus: Corpus, rounds: int) -> list[dict[str, Any]]:
             "what": name,
             "seconds": timing,
             "times LinearSVC's": timing.ratio(timings[PEER]),
-            "MAP": f"{np.nanmean(_average_precisions(Y_test, timing.result.decision_function(X_test))):.3f}",
+            "MAP": f"{np.nanmean(average_precisions(Y_test, timing.result.decision_function(X_test))):.3f}",
         }
         for name, timing in timings.items()
     ]

@@ -35,7 +35,7 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.evaluation.export import markdown_table
-from textcat.files import _write_atomically
+from textcat.files import write_atomically
 
 LUA = """
 local bodies = {}
@@ -101,7 +101,7 @@ Written by `{shlex.join(["scripts/benchmark", "serving", *arguments])}` on {date
         page = head + _measured(Path(folder), corpus, seconds, options.annif)
     print(page, end="")
     if options.out:
-        _write_atomically(options.out, page)
+        write_atomically(options.out, page)
 
 
 def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | None) -> str:

@@ -46,7 +46,7 @@ def main(name: str, folder: Path, backend: str, learner: str = "") -> None:
     print(evaluation)
     folder.mkdir(exist_ok=True)
     joblib.dump(model, folder / "model.joblib")
-    (folder / "evaluation.json").write_text(export._to_json(evaluation))
+    (folder / "evaluation.json").write_text(export.json_text(evaluation))
 
 
 if __name__ == "__main__":

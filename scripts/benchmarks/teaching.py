@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
-from textcat.files import _write_atomically
+from textcat.files import write_atomically
 from textcat.recipe import Recipe, read_recipe
 from textcat.teaching.measures import mean_of
 from textcat.teaching.ranker import WITH_EMBEDDINGS, RankerSettings
@@ -46,18 +46,18 @@ class Elas:
     """ASReview 3's default model, ELAS u4, for `simulate`: see `elas_rows` for its rows."""
 
     def __init__(self, rows: Any, *, settings: RankerSettings | None = None, seed: int = 0):
-        self._rows = rows
+        self.rows_of_counts = rows
 
     def train(self, positions: Any, labels: Any, examples: None = None) -> LinearSVC:
         """Train on the judged rows, weighed as asreview.models.balancers.Balanced(ratio=9.8) does."""
         y = np.asarray(labels) > 0
         weights = np.where(y, 1.0, y.sum() / (9.8 * (~y).sum()))
         weights *= len(y) / weights.sum()
-        return LinearSVC(C=0.11, loss="squared_hinge", random_state=0).fit(self._rows[positions], y, weights)
+        return LinearSVC(C=0.11, loss="squared_hinge", random_state=0).fit(self.rows_of_counts[positions], y, weights)
 
     def scores(self, weights: LinearSVC) -> Any:
         """Score all rows."""
-        return weights.decision_function(self._rows)
+        return weights.decision_function(self.rows_of_counts)
 
 
 def elas_rows(corpus: Corpus) -> Any:
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str]) -> None:
         page = "\n".join([_head(arguments), *(PARTS[part](space) for part in PARTS if part in options.only.split(","))])
     print(page, end="")
     if options.out:
-        _write_atomically(options.out, page)
+        write_atomically(options.out, page)
 
 
 def _head(arguments: Sequence[str]) -> str:

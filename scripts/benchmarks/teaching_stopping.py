@@ -234,7 +234,7 @@ class Looks:
             n, total = looks(len(run.answers)), len(run.answers)
             t = np.flatnonzero(run.answers) + 1.0
             r = np.searchsorted(t, n, side="right")
-            recent = np.r_[0, np.cumsum((t / total) ** stopping._FADE)][r] * (total / n) ** stopping._FADE
+            recent = np.r_[0, np.cumsum((t / total) ** stopping.FADE)][r] * (total / n) ** stopping.FADE
             columns.append(np.vstack([n, r, np.full(len(n), total), np.full(len(n), len(t)), recent]))
             lengths.append(len(n))
         self.n, r, N, R, recent = np.concatenate(columns, axis=1)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from textcat.corpus.catalogue import Card, _locate
+from textcat.corpus.catalogue import Card, locate_corpus
 from textcat.documents import Corpus
 
 NAME, SUBJECTS = "yso-finna-en", "yso-en-topics"
@@ -24,7 +24,7 @@ N_TOPICS, TEST_SIZE, SEED = 100, 0.2, 0
 
 def located() -> Path | None:
     """Return the file of the titles; None if it is not here."""
-    return _locate(Card(NAME, Path(__file__).parent, "tsv", [f"{NAME}.tsv.xz"]))
+    return locate_corpus(Card(NAME, Path(__file__).parent, "tsv", [f"{NAME}.tsv.xz"]))
 
 
 def opened(path: Path) -> TextIO:

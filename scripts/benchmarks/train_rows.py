@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import textcat
-from textcat.evaluation.metrics import _average_precisions
+from textcat.evaluation.metrics import average_precisions
 from textcat.features.store import StoredRows
 
 Rows = sparse.csr_matrix | StoredRows
@@ -153,7 +153,7 @@ def _precisions(learner: Any, asked: argparse.Namespace) -> list[float]:
     X, Y = _in_memory(textcat.open_rows(store, verify=False), None, asked.by), sparse.load_npz(labels).tocsc()
     if asked.topics:
         Y = Y[:, asked.topics]
-    precisions = _average_precisions(Y, np.asarray(learner.decision_function(X)))
+    precisions = average_precisions(Y, np.asarray(learner.decision_function(X)))
     return [None if np.isnan(value) else float(value) for value in precisions]
 
 

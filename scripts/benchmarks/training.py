@@ -20,7 +20,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from textcat.documents import Corpus
-from textcat.evaluation.metrics import _average_precisions
+from textcat.evaluation.metrics import average_precisions
 from textcat.margin import rules
 from textcat.margin.problems import Problem
 from textcat.margin.solve import N_LANES, solve
@@ -72,7 +72,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
         for name in ONE_VS_REST:
             keep_fastest(timings, [_one_vs_rest_name(name, backend) for backend in BACKENDS])
         quality = {
-            name: float(np.nanmean(_average_precisions(vectors.Y_test, contenders[name][1](timing.result))))
+            name: float(np.nanmean(average_precisions(vectors.Y_test, contenders[name][1](timing.result))))
             for name, timing in timings.items()
         }
     return f"""## (a) Training on the same vectors

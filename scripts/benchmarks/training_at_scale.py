@@ -20,8 +20,8 @@ from scipy import sparse
 
 import textcat
 from textcat.evaluation.export import markdown_table
-from textcat.files import _write_atomically
-from textcat.papers.experiments import _drawing
+from textcat.files import write_atomically
+from textcat.papers.experiments import draw_axes
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import make_rows
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
         epochs = _by_epochs(place)
         sizes = _by_size(place, options.runs)
     page = _page(options, contenders, epochs, sizes)
-    _write_atomically(options.out, page)
+    write_atomically(options.out, page)
     print(page, end="")
     _draw(sizes, options.out.with_suffix(".svg"))
 
@@ -168,7 +168,7 @@ def _bytes(facts: Facts) -> int:
 def _draw(sizes: Sequence[Facts], path: Path) -> None:
     documents, costs = [facts["shape"][0] for facts in sizes], [_cost(facts) for facts in sizes]
     middle = (max(costs) + min(costs)) / 2
-    with _drawing(path, 6.0, 3.4) as drawn:
+    with draw_axes(path, 6.0, 3.4) as drawn:
         drawn.axhspan(0.8 * middle, 1.2 * middle, color="0.92", label="± 20 %")
         drawn.plot(documents, costs, "o-", color="C0", label=f"PAUM(1, 50), {TOPICS} topics, {JOBS} jobs")
         drawn.set(xscale="log", ylim=(0, 1.6 * middle), xlabel="documents", ylabel="ns per visited non-zero and topic")

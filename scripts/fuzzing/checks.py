@@ -10,10 +10,10 @@ from itertools import chain
 from typing import Any
 
 from textcat.reading import formats
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, is_like_ascii
-from textcat.reading.sources import Source, _by_name
-from textcat.reading.streams import _exact_encoding, _of_pipe, of_file
+from textcat.reading.sources import Source, format_by_name
+from textcat.reading.streams import exact_encoding, of_file, pipe_stream
 
 Item = Record | Rejection
 _RESUMPTIONS = 4  # places from which reading resumes
@@ -36,7 +36,7 @@ class _Dribbling(io.BytesIO):
 _STREAMS: tuple[tuple[str, Callable[[bytes], Any]], ...] = (
     ("file", lambda data: of_file(io.BytesIO(data))),
     ("file", lambda data: of_file(_Forwards(data))),
-    ("pipe", lambda data: _of_pipe(_Dribbling(data))),
+    ("pipe", lambda data: pipe_stream(_Dribbling(data))),
 )
 
 
@@ -44,16 +44,16 @@ def source(name: str, data: bytes, settings: InputSettings, way: int = 0) -> Sou
     """Make a source of bytes: a file (0), one that cannot be sought in (1), or a pipe (2)."""
     kind, opened = _STREAMS[way]
     size = None if kind == "pipe" else len(data)
-    return Source(name, kind, _by_name(name, settings), size, 0, 1, lambda: opened(data))
+    return Source(name, kind, format_by_name(name, settings), size, 0, 1, lambda: opened(data))
 
 
 def check_sources(sources: Sequence[Source], settings: InputSettings) -> tuple[list[Batch], list[Item]]:
     """Read sources, check what is true of all, and return their batches, and what these hold."""
-    batches = list(_read_batches(sources, settings))
+    batches = list(read_batches(sources, settings))
     _check_chain(batches, sum(source.size or 0 for source in sources))
     if all(source.kind != "pipe" for source in sources):
         _check_resuming(sources, settings, batches)
-    items = [item for batch in batches for item in formats._batch_records(batch, settings)]
+    items = [item for batch in batches for item in formats.batch_records(batch, settings)]
     for item in items:
         _check_item(item)
     _check_rejections_pass(batches, items)
@@ -73,7 +73,7 @@ def _check_resuming(sources: Sequence[Source], settings: InputSettings, batches:
     step = max(len(batches) // _RESUMPTIONS, 1)
     for i in {*range(0, len(batches), step), len(batches) - 1} - {-1}:
         checkpoint = json.loads(json.dumps(batches[i].end))
-        again = list(_read_batches(sources, settings, checkpoint))
+        again = list(read_batches(sources, settings, checkpoint))
         assert again == list(batches[i + 1 :]), f"from {checkpoint} on come {again}, not {batches[i + 1 :]}"
 
 
@@ -117,7 +117,7 @@ def check_file(name: str, form: str, data: bytes, settings: InputSettings, way: 
 
 def _decoded(data: bytes, form: str, settings: InputSettings) -> bytes | None:
     """Return the data as they are cut: in UTF-8 what is in UTF-16, None if it is damaged."""
-    encoding = _exact_encoding(settings.encoding, data[:4])
+    encoding = exact_encoding(settings.encoding, data[:4])
     if form == "parquet" or is_like_ascii(encoding):
         return data
     with suppress(UnicodeError):
@@ -148,8 +148,8 @@ def _check_block_size(name: str, items: Sequence[Item], data: bytes, settings: I
     if len(data) > settings.max_bytes:
         return  # what is skipped may have another reason
     whole = settings._replace(block_bytes=1 << 20)
-    (batch,) = list(_read_batches([source(name, data, whole)], whole)) or [None]
+    (batch,) = list(read_batches([source(name, data, whole)], whole)) or [None]
     if batch is not None:
-        assert list(items) == list(formats._batch_records(batch, whole)), "the size of blocks changes what is read"
+        assert list(items) == list(formats.batch_records(batch, whole)), "the size of blocks changes what is read"
     else:
         assert not items

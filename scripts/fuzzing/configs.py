@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from textcat.corpus.cards import _read_card
-from textcat.corpus.descriptions import _read_descriptions
+from textcat.corpus.cards import read_card
+from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.errors import TextcatError
 from textcat.files import journal_line, read_journal
@@ -22,7 +22,7 @@ _VOCABULARIES = (".tsv", ".csv")
 
 
 def _card(path: Path) -> None:
-    card = _read_card(path)
+    card = read_card(path)
     for name in ("a/1.jsonl", "2286newsML.xml", "19960820/1.xml", "train/tin/1", "reut2-000.sgm"):
         card.wanted(name)
 
@@ -61,7 +61,7 @@ def check(data: bytes) -> None:
             assert all(topic.strip() and called and all(called) for topic, called in names.items())
         else:
             name = f"topics{_ENDINGS[number - len(_READERS)]}"
-            descriptions = _read_descriptions(name, data)
+            descriptions = read_descriptions(name, data)
             assert descriptions
             assert all(isinstance(text, str) for pair in descriptions.items() for text in pair)
 

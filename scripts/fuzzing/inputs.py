@@ -13,10 +13,10 @@ from textcat.corpus.cards import Card
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading import formats
-from textcat.reading.batches import _read_documents
+from textcat.reading.batches import read_documents
 from textcat.reading.formats import annif
 from textcat.reading.records import Block, InputSettings, Record, Rejection, UnreadableError
-from textcat.reading.streams import _exact_encoding
+from textcat.reading.streams import exact_encoding
 
 from .checks import Item, check_file
 from .target import Target
@@ -59,7 +59,7 @@ def documents(reader: str, name: str, data: bytes, **options: str) -> list[Docum
     path.write_bytes(data)
     card = Card("a", path.parent, reader, [name], options=options)
     try:
-        return _read_documents([path], card.settings())
+        return read_documents([path], card.settings())
     except TextcatError:
         return None
 
@@ -75,7 +75,7 @@ def check_jsonl(data: bytes) -> None:
         len(data) <= settings.max_bytes
         and settings.encoding != "utf-16"
         and not is_array
-        and not _exact_encoding("", data[:4])
+        and not exact_encoding("", data[:4])
     ):
         lines = data.removeprefix(b"\xef\xbb\xbf") if settings.encoding in ("", "utf-8") else data
         assert len(items) == sum(bool(line.strip()) for line in lines.split(b"\n"))
@@ -87,7 +87,7 @@ def _check_agreement(data: bytes) -> None:
     """Check that a line which the reader of corpora takes is tagged with the same texts."""
     for line in data.split(b"\n")[:20]:
         (document, *_) = documents("jsonl", "a.jsonl", line) or [None]
-        items = list(formats._block_records(Block("a.jsonl", "jsonl", line), InputSettings()))
+        items = list(formats.block_records(Block("a.jsonl", "jsonl", line), InputSettings()))
         if document is None:
             continue
         if b"\0" in line:
@@ -133,7 +133,7 @@ _JSON = (
 def check_array(data: bytes) -> None:
     settings, way, data = chosen(data)
     items = check_file("a.json", "json", data, settings, way)
-    in_bytes = settings.encoding != "utf-16" and not _exact_encoding("", data[:4])
+    in_bytes = settings.encoding != "utf-16" and not exact_encoding("", data[:4])
     if in_bytes and data.lstrip().startswith(b"[") and not any(isinstance(item, Rejection) for item in items):
         assert data.rstrip(b" \t\r\n[,").endswith(b"]"), "nothing tells that an array is cut off"
     documents("json", "a.json", data)
@@ -181,7 +181,7 @@ def check_annif(data: bytes) -> None:
     documents("annif", "a.tsv", data)
     for name in ("a.tsv", "a.key"):
         with suppress(UnreadableError):
-            assert all(annif._subjects_in(name, data, settings.encoding))
+            assert all(annif.read_subjects(name, data, settings.encoding))
     # Whatever follows a first line of Annif's is lines of its.
     data = data if settings.encoding == "utf-16" else b"x\t<urn:a>\n" + data
     items = check_file("a.tsv", "annif", data, settings._replace(format="annif"), way)

@@ -39,7 +39,7 @@ _KINDS: tuple[dict[str, Any], ...] = (
     {"weighting": "bm25", "apart": True, "ngrams": 2, "ngram_min_df": 1},
     {},
 )
-_SPARSE = len(_KINDS) - 1  # the one of them whose weights are
+SPARSE_SEEDS = len(_KINDS) - 1  # the one of them whose weights are
 _KEEPING = 2  # the one of them that keeps its training documents
 # Of the first byte: the sums are made to fit; the arrays are not mapped.
 _SEALED, _COPIED = 16, 32
@@ -56,7 +56,7 @@ def models() -> tuple[Path, ...]:
         textcat.Tagger.fit(corpus, textcat.Recipe("small", {}, features), keep="documents" if i == _KEEPING else "none")
         for i, features in enumerate(_KINDS)
     ]
-    taggers[_SPARSE] = replace(taggers[_SPARSE], weights=csr_array(taggers[_SPARSE].weights))
+    taggers[SPARSE_SEEDS] = replace(taggers[SPARSE_SEEDS], weights=csr_array(taggers[SPARSE_SEEDS].weights))
     return tuple(save(tagger, Path(_FOLDER.name, f"model-{i}")) for i, tagger in enumerate(taggers))
 
 
@@ -71,12 +71,12 @@ def check(data: bytes) -> None:
     names = sorted(path.name for path in origin.iterdir())
     (folder / names[head[1] % len(names)]).write_bytes(data[2:])
     if head[0] & _SEALED:
-        _seal(folder)
+        seal_manifest(folder)
     with suppress(TextcatError):
         _use(load(folder, mapped=not head[0] & _COPIED))
 
 
-def _seal(folder: Path) -> None:
+def seal_manifest(folder: Path) -> None:
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def _seeds() -> Iterable[bytes]:
         for j, path in enumerate(sorted(folder.iterdir())):
             for sealed in (0, _SEALED):
                 yield bytes([_head(i, sealed), j]) + path.read_bytes()
-    for i in (0, _SPARSE):
+    for i in (0, SPARSE_SEEDS):
         for array in _arrays():
             for j in range(len(list(models()[i].iterdir()))):
                 yield bytes([_head(i, _SEALED), j]) + array

@@ -16,7 +16,7 @@ from unittest import mock
 
 from textcat.errors import TextcatError
 from textcat.reading import streams
-from textcat.reading.batches import _read_documents
+from textcat.reading.batches import read_documents
 from textcat.reading.containers import hidden
 from textcat.reading.records import InputSettings, Rejection
 
@@ -80,12 +80,12 @@ def _check_corpus(name: str, data: bytes) -> None:
     path.write_bytes(data)
     names: list[str] = []
     with suppress(TextcatError):
-        _read_documents([path], InputSettings(), names.append)  # which returns nothing, so that no file is read
+        read_documents([path], InputSettings(), names.append)  # which returns nothing, so that no file is read
         for inside in names:
             assert not hidden(inside)
             assert ".." not in inside.split("/")
     with suppress(TextcatError):
-        _read_documents([path], InputSettings())
+        read_documents([path], InputSettings())
 
 
 def built(name: str, data: bytes, how: int) -> bytes:

@@ -22,7 +22,7 @@ from textcat.evaluation import export
 from textcat.evaluation.export import cell_text, markdown_table
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import SHOWN, TopEvaluation
-from textcat.files import _write_atomically, format_value
+from textcat.files import format_value, write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
 
@@ -63,7 +63,7 @@ _SHORT_TITLES = _MAIN | {f"{measure}@{k}": title for title, measure, k in SHOWN}
 _TUNED = _SHORT_TITLES | {"average_sparsity": "sparsity"}  # what tuning measures
 
 
-class _Figure(str):
+class Figure(str):
     """A cell of a column of numbers, which stands right."""
 
 
@@ -101,7 +101,7 @@ def _show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]]
         for piece in others:
             print_line([""] * len(cells) + [piece])
     if left_out:
-        _say(console, f"(no room for {', '.join(left_out)}: widen the terminal, or see --json)")
+        print_text(console, f"(no room for {', '.join(left_out)}: widen the terminal, or see --json)")
 
 
 class _Column:
@@ -110,7 +110,7 @@ class _Column:
     def __init__(self, title: str, cells: Sequence[Any]):
         self.title, self.header = title, title.split("\n")
         self.cells = [common.harmless(cell_text(cell)) for cell in cells]
-        self.is_words = any(isinstance(cell, (str, os.PathLike)) and type(cell) is not _Figure for cell in cells)
+        self.is_words = any(isinstance(cell, (str, os.PathLike)) and type(cell) is not Figure for cell in cells)
         self.width = max(map(cell_len, [*self.header, *self.cells]))
 
     def aligned(self, text: str) -> str:
@@ -118,20 +118,20 @@ class _Column:
         return text + padding if self.is_words else padding + text
 
 
-def _figure(value: float | None, decimals: int = 3, undefined: str = "-", sign: str = "") -> _Figure:
+def format_figure(value: float | None, decimals: int = 3, undefined: str = "-", sign: str = "") -> Figure:
     """Return .751 for 0.751, as tables of precision have it."""
-    return _Figure(undefined if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{decimals}f}"))
+    return Figure(undefined if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{decimals}f}"))
 
 
-def _interval(bounds: tuple[float, float] | None, sign: str = "") -> _Figure:
-    return _Figure("-" if bounds is None else " to ".join(_figure(bound, sign=sign) for bound in bounds))
+def _interval(bounds: tuple[float, float] | None, sign: str = "") -> Figure:
+    return Figure("-" if bounds is None else " to ".join(format_figure(bound, sign=sign) for bound in bounds))
 
 
-def _say(console: Console, text: str) -> None:
+def print_text(console: Console, text: str) -> None:
     console.print(common.harmless(text), soft_wrap=True, markup=False)
 
 
-def _wrapped(console: Console, text: str, indent: str = "") -> str:
+def wrapped_text(console: Console, text: str, indent: str = "") -> str:
     width = max(40, min(console.width, 100)) - len(indent)
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     return textwrap.indent("\n".join(lines), indent)
@@ -142,16 +142,16 @@ def _facts(console: Console, facts: Mapping[str, Any]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         if value is not None:
-            _say(console, f"{name:{width}}  {value}")
+            print_text(console, f"{name:{width}}  {value}")
 
 
-def _print_json(console: Console, value: Any, indent: int | None = 1) -> None:
+def print_json(console: Console, value: Any, indent: int | None = 1) -> None:
     known = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
     console.file.write(json.dumps(known, ensure_ascii=False, indent=indent) + "\n")
 
 
 def _rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
-    (_print_json if as_json else show)(console, rows)
+    (print_json if as_json else show)(console, rows)
 
 
 def _named(titles: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[dict[str, Any]]:
@@ -168,35 +168,35 @@ def training(
     console: Console, tagger: Tagger, corpus: Corpus, folder: Path, stages: Stages, *, per_topic: bool, as_json: bool
 ) -> None:
     """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
-    from textcat.training.train import _SAMPLED, unevaluated_topics
+    from textcat.training.train import MEASURED_ON_SAMPLE, unevaluated_topics
 
     late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
     assert evaluation is not None
     if as_json:
         run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late}
-        console.file.write(export._to_json(evaluation, **run, **_cost(stages)))
+        console.file.write(export.json_text(evaluation, **run, **cost_of_stages(stages)))
         return
     if evaluation.measured_on != "test documents":
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
         measured = f"by cross-validation on its {tagger.train_documents} training documents"
-        if evaluation.measured_on == _SAMPLED:
+        if evaluation.measured_on == MEASURED_ON_SAMPLE:
             measured = f"on {evaluation.test_documents} of its {tagger.train_documents} {evaluation.measured_on}"
-        _say(console, f"Corpus {tagger.corpus}{why}: {measured},\n")
+        print_text(console, f"Corpus {tagger.corpus}{why}: {measured},\n")
     quality(console, evaluation, per_topic=per_topic)
     console.print()
-    show(console, _stage_rows(stages.seconds, peak_memory()))
+    show(console, stage_rows(stages.seconds, peak_memory()))
     console.print()
     if unevaluated:
-        _say(console, unevaluated)
+        print_text(console, unevaluated)
     if late:
-        _say(console, f"Did not converge: {', '.join(late)}.")
+        print_text(console, f"Did not converge: {', '.join(late)}.")
     if not tagger.single and len(tagger.topics) > 1 and all(len(each.topics) == 1 for each in corpus.train):
-        _say(
+        print_text(
             console,
             "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",
         )
-    _say(console, f"Model: {folder}")
+    print_text(console, f"Model: {folder}")
 
 
 def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool, as_json: bool) -> None:
@@ -204,17 +204,17 @@ def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool,
     rows, evaluation = learnt.rows(), learnt.tagger.evaluation
     if as_json:
         ids = {name: list(getattr(learnt, name)) for name in ("added", "corrected", "unlearnt")}
-        _print_json(console, {"model": str(learnt.folder), **ids, "topics": rows, **_cost(stages)})
+        print_json(console, {"model": str(learnt.folder), **ids, "topics": rows, **cost_of_stages(stages)})
         return
     n_changed = {"added": len(learnt.added), "corrected": len(learnt.corrected), "unlearnt": len(learnt.unlearnt)}
     said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n)
-    _say(console, f"Documents: {said}; {learnt.tagger.train_documents:,} are trained on.\n")
+    print_text(console, f"Documents: {said}; {learnt.tagger.train_documents:,} are trained on.\n")
     shown = [
         {
             "topic": row["topic"],
             **{f"documents\n{when}": row[when] for when in ("before", "after")},
             **{
-                f"{title}\n{when}": _figure(row[f"{measure}_{when}"])
+                f"{title}\n{when}": format_figure(row[f"{measure}_{when}"])
                 for title, measure in (("AP", "ap"), ("F1", "f1"))
                 for when in ("before", "after")
             },
@@ -225,25 +225,25 @@ def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool,
     show(console, shown, needed=3)
     if left := len(rows) - len(shown):
         those = "a topic has" if left == 1 else f"{left:,} topics have"
-        _say(
+        print_text(
             console, f"{chr(10) if shown else ''}{those[0].upper()}{those[1:]} as many documents as before (--topics)."
         )
     if evaluation is not None:
-        _say(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
+        print_text(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
     console.print()
-    show(console, _stage_rows(stages.seconds, peak_memory()))
-    _say(console, f"\nModel: {learnt.folder}")
+    show(console, stage_rows(stages.seconds, peak_memory()))
+    print_text(console, f"\nModel: {learnt.folder}")
 
 
 def undone(console: Console, folder: Path, *, as_json: bool) -> None:
     """Print which model was brought back."""
     if as_json:
-        _print_json(console, {"model": str(folder)})
+        print_json(console, {"model": str(folder)})
     else:
-        _say(console, f"The model {folder} is what it was before.")
+        print_text(console, f"The model {folder} is what it was before.")
 
 
-def _cost(stages: Stages) -> dict[str, Any]:
+def cost_of_stages(stages: Stages) -> dict[str, Any]:
     return {"seconds": stages.seconds, "peak_memory": peak_memory()}
 
 
@@ -260,30 +260,30 @@ def quality(
         if isinstance(evaluation, TopEvaluation):
             tables: list[Any] = [_top_rows(evaluation)]
         else:
-            tables = [_topic_rows(evaluation)] * per_topic + [_band_rows(evaluation, every_measure=every_measure)]
-        console.file.write(export._written_tables(tables, form))  # type: ignore[arg-type]
+            tables = [topic_rows(evaluation)] * per_topic + [band_rows(evaluation, every_measure=every_measure)]
+        console.file.write(export.formatted_tables(tables, form))  # type: ignore[arg-type]
         return
     if form:
-        console.file.write(export._to_json(evaluation) if form == "json" else export._to_csv(evaluation))
+        console.file.write(export.json_text(evaluation) if form == "json" else export.csv_lines(evaluation))
         return
     if isinstance(evaluation, TopEvaluation):
         show(console, _top_rows(evaluation))
         notes = _notes(evaluation) + ["There is no table per topic of a model of many topics."] * per_topic
         if notes:
-            _say(console, "\n" + "\n".join(notes))
+            print_text(console, "\n" + "\n".join(notes))
         return
     if per_topic:
-        show(console, _topic_rows(evaluation), needed=7)
+        show(console, topic_rows(evaluation), needed=7)
         console.print()
-    show(console, _band_rows(evaluation, every_measure=every_measure))
+    show(console, band_rows(evaluation, every_measure=every_measure))
     if evaluation.confusion is not None:
-        accuracy = _figure(evaluation.accuracy, undefined="not defined: no document has a topic")
-        _say(console, f"\naccuracy {accuracy}, over the documents that have a topic")
+        accuracy = format_figure(evaluation.accuracy, undefined="not defined: no document has a topic")
+        print_text(console, f"\naccuracy {accuracy}, over the documents that have a topic")
         wrong = [{"topic": topic, "got": got, "documents": n} for topic, got, n in evaluation.confusion if topic != got]
         show(console, wrong[:_LARGEST])
 
 
-def _band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[dict[str, str]]:
+def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[dict[str, str]]:
     """Return the averages with a column per band, as Table 2 of Li et al. (2002) has them; sparsity only if known.
 
     Under a measure stands its interval, if it has been asked for. A line with the topics left out for lack of a test
@@ -296,30 +296,30 @@ def _band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[d
 
     for title, measure, decimals in (line for line in _BAND_LINES if every_measure or line[1] in _IN_SHORT):
         if measure != "average_sparsity" or any(row.average_sparsity is not None for row in bands):
-            add(title, lambda row: _figure(getattr(row, measure), decimals, undefined="no topic"))  # noqa: B023
+            add(title, lambda row: format_figure(getattr(row, measure), decimals, undefined="no topic"))
         if any(measure in row.intervals for row in bands):
-            add("  95 % interval", lambda row: _interval(row.intervals.get(measure)))  # noqa: B023
-    add("topics", lambda row: _Figure(row.topics))
+            add("  95 % interval", lambda row: _interval(row.intervals.get(measure)))
+    add("topics", lambda row: Figure(row.topics))
     if any(row.left_out for row in bands):
-        add("left out: no test positive", lambda row: _Figure(row.left_out))
+        add("left out: no test positive", lambda row: Figure(row.left_out))
     return rows
 
 
 def _top_rows(evaluation: TopEvaluation) -> list[dict[str, str]]:
-    """Return the measures of documents' first topics with a column per band; intervals stand as in `_band_rows`."""
+    """Return the measures of documents' first topics with a column per band; intervals stand as in `band_rows`."""
     rows: list[dict[str, str]] = []
 
     def add(title: str, cell: Callable[[TopQuality], str]) -> None:
         rows.append({"": title, **{row.band: cell(row) for row in evaluation.bands}})
 
     for title, measure, k in (line for line in SHOWN if line[2] in evaluation.ks):
-        add(title, lambda row: _figure(getattr(row, measure)[k], undefined="no topic"))  # noqa: B023
+        add(title, lambda row: format_figure(getattr(row, measure)[k], undefined="no topic"))
         if any(f"{measure}@{k}" in row.intervals for row in evaluation.bands):
-            add("  95 % interval", lambda row: _interval(row.intervals.get(f"{measure}@{k}")))  # noqa: B023
+            add("  95 % interval", lambda row: _interval(row.intervals.get(f"{measure}@{k}")))
     for title in ("documents", "pairs", "topics"):
-        add(title, lambda row: _Figure(getattr(row, title)))  # noqa: B023
+        add(title, lambda row: Figure(getattr(row, title)))
     if any(row.left_out for row in evaluation.bands):
-        add("left out: no test positive", lambda row: _Figure(row.left_out))
+        add("left out: no test positive", lambda row: Figure(row.left_out))
     return rows
 
 
@@ -334,23 +334,28 @@ def _notes(evaluation: TopEvaluation) -> list[str]:
     return [text.format(n, evaluation.test_documents) for text, n in notes.items() if n]
 
 
-def _topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+def topic_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
     facts, rows = _printed_facts(export.fact_names(evaluation)), []
     for row in evaluation.topics:
-        quality = (*map(_figure, (row.precision, row.recall, row.f1)), _figure(row.average_precision, 3, "no positive"))
+        quality = (
+            *map(format_figure, (row.precision, row.recall, row.f1)),
+            format_figure(row.average_precision, 3, "no positive"),
+        )
         known = [_short(row.facts.get(name)) for name in facts]
-        rows.append((row.topic, row.train_positives, row.test_positives, *quality, _figure(row.prevalence, 4), *known))
+        rows.append(
+            (row.topic, row.train_positives, row.test_positives, *quality, format_figure(row.prevalence, 4), *known)
+        )
     titles = ("topic", "train", "test", "precision", "recall", "F1", "AP", "prevalence", *facts)
     return _largest_first(_named(titles, rows))
 
 
-def _stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
+def stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
     """Return the seconds each stage took, their sum, and the peak memory."""
     cells = {stage: f"{taken:.2f}" for stage, taken in (*seconds.items(), ("total", sum(seconds.values())))}
     if peak_memory is not None:
         cells["peak memory"] = f"{peak_memory / 1e6:.0f} MB"
-    return [{"stage": stage, "seconds": _Figure(cell)} for stage, cell in cells.items()]
+    return [{"stage": stage, "seconds": Figure(cell)} for stage, cell in cells.items()]
 
 
 def _printed_facts(names: Iterable[str]) -> list[str]:
@@ -368,26 +373,26 @@ def comparison(
 ) -> None:
     """Print models side by side, named A, B and so on, and the topics they differ in most; or JSON for programs."""
     if form == "json":
-        console.file.write(export._to_json(compared, models=list(map(str, folders)), corpus=corpus))
+        console.file.write(export.json_text(compared, models=list(map(str, folders)), corpus=corpus))
         return
     names = [string.ascii_uppercase[place] for place in range(len(folders))]
     if form:
         tables: list[Any] = [_named(("model", "folder"), zip(names, folders, strict=True))]
         tables += (measure_rows(compared, names, other) for other in range(1, len(names)))
-        tables.append(_difference_rows(compared, names, None if per_topic else _LARGEST))
-        console.file.write(export._written_tables(tables, form))  # type: ignore[arg-type]
+        tables.append(difference_rows(compared, names, None if per_topic else _LARGEST))
+        console.file.write(export.formatted_tables(tables, form))  # type: ignore[arg-type]
         return
     _facts(console, dict(zip(names, folders, strict=True)))
-    _say(console, f"\n{corpus}, {compared.test_documents} test documents\n")
+    print_text(console, f"\n{corpus}, {compared.test_documents} test documents\n")
     for other in range(1, len(names)):
         show(console, measure_rows(compared, names, other))
         console.print()
     resamples = f"Intervals and p docs: {compared.n_resamples} resamples of the documents,\nthe same for all models."
     if not compared.topics:
-        _say(console, f"{resamples} No p-value is corrected for the number of comparisons.")
+        print_text(console, f"{resamples} No p-value is corrected for the number of comparisons.")
         return
-    show(console, _difference_rows(compared, names, None if per_topic else _LARGEST))
-    _say(
+    show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
+    print_text(
         console,
         f"\nMAP: macro-averaged precision. {resamples} p topics: the signs of the topics' differences drawn by\n"
         "chance, 10000 times. No p-value is corrected for the number of comparisons.",
@@ -401,17 +406,24 @@ def measure_rows(compared: Comparison, names: Sequence[str], other: int = 1) -> 
     for row in compared.measures:
         found = row.differences[other - 1]
         difference, interval, *p_values = astuple(found) if found else [None] * 4
-        values = [_figure(row.values[place], undefined="no topic") for place in (0, other)]
-        differing = (_figure(difference, sign="+"), _interval(interval, "+"), *(_figure(p, 4) for p in p_values))
+        values = [format_figure(row.values[place], undefined="no topic") for place in (0, other)]
+        differing = (
+            format_figure(difference, sign="+"),
+            _interval(interval, "+"),
+            *(format_figure(p, 4) for p in p_values),
+        )
         rows.append((row.band, _SHORT_TITLES[row.measure], *values, *differing))
     return _named(("band", "measure", *titles), rows)
 
 
-def _difference_rows(compared: Comparison, names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
+def difference_rows(compared: Comparison, names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
     """Return the average precision of the n topics (by default all) that differ most between the models."""
     rows = []
     for row in compared.topics[:n]:
-        figures = (*map(_figure, row.average_precision), *(_figure(value, sign="+") for value in row.differences))
+        figures = (
+            *map(format_figure, row.average_precision),
+            *(format_figure(value, sign="+") for value in row.differences),
+        )
         rows.append((row.topic, row.train_positives, row.test_positives, *figures))
     return _named(("topic", "train", "test", *names, *(f"{name} - {names[0]}" for name in names[1:])), rows)
 
@@ -423,10 +435,10 @@ def archive(console: Console, summary: Summary, out: Path | None, *, as_json: bo
     if as_json:
         run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": drifting}
         cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
-        _print_json(console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards})
+        print_json(console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards})
         return
     if before.finished:
-        _say(console, f"{out} is finished: nothing was left to do.\n")
+        print_text(console, f"{out} is finished: nothing was left to do.\n")
     by = {source.format: source.guess.by for source in summary.sources}
     formats = (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
     rate = (counts.records - before.counts.records) / max(summary.seconds, 1e-9)
@@ -461,9 +473,9 @@ def _topics_of_archive(console: Console, summary: Summary, drifting: set[str]) -
     table = _largest_first(_named(("topic", "documents", "rate", "in training", "drift"), rows), "documents")
     show(console, table)
     if len(table) < len(sizes):
-        _say(console, f"\n{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
+        print_text(console, f"\n{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
     if drifting:
-        _say(
+        print_text(
             console,
             f"\n* {len(drifting)} of {len(sizes)} topics have more than three times, or less than a third of, the rate "
             "of training, beyond chance: the archive may be about other things than the training documents were.",
@@ -477,7 +489,7 @@ def topics(console: Console, manifest: Mapping[str, Any], *, as_json: bool) -> N
     columns = zip(manifest["topics"], sizes, prevalence, *facts.values(), strict=True)
     rows = _largest_first(_named(("topic", "train", "prevalence", *facts), columns))
     if as_json:
-        _print_json(console, rows)
+        print_json(console, rows)
         return
     names = _printed_facts(list(rows[0])[1:])
     show(console, [{"topic": row["topic"], **{name: _short(row[name]) for name in names}} for row in rows], needed=3)
@@ -491,7 +503,7 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
     if as_json:
         names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
         known = {name: manifest.get(name) for name in names}
-        _print_json(console, {"model": str(folder), **known, **counts, "bytes": size})
+        print_json(console, {"model": str(folder), **known, **counts, "bytes": size})
         return
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
@@ -503,11 +515,11 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
     }
     _facts(console, facts)
     if (measured := manifest.get("evaluation")) and measured["bands"]:
-        _say(console, f"\nMeasured after training, on {measured['test_documents']} {measured['measured_on']}:\n")
+        print_text(console, f"\nMeasured after training, on {measured['test_documents']} {measured['measured_on']}:\n")
         if "ks" in measured:
             show(console, _top_rows(TopEvaluation.from_dict(measured)))
         else:
-            show(console, _band_rows(Evaluation.from_dict({**measured, "topics": []})))
+            show(console, band_rows(Evaluation.from_dict({**measured, "topics": []})))
 
 
 def _settings(values: Mapping[str, Any], between: str = "=") -> str:
@@ -543,7 +555,7 @@ def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool 
     rows = _named(("topic", "train", "test"), sizes)
     if as_json:
         counts = {"documents": statistics.documents, "without_topic": statistics.without_topic, "tokens": n_tokens}
-        _print_json(console, {"corpus": documents.name, **counts, "topics": rows})
+        print_json(console, {"corpus": documents.name, **counts, "topics": rows})
         return
     parts = ((part, n, statistics.without_topic[part]) for part, n in statistics.documents.items())
     show(console, _named(("part", "documents", "without topic"), parts))
@@ -554,7 +566,7 @@ def corpus(console: Console, documents: Corpus, n_tokens: int, *, as_json: bool 
     rows = _largest_first(row | {"prevalence": rate} for row, rate in zip(rows, rates, strict=True))
     show(console, rows if len(rows) <= 2 * _ENDS else rows[:_ENDS] + rows[-_ENDS:])
     if len(rows) > 2 * _ENDS:
-        _say(console, f"(the {_ENDS} largest and the {_ENDS} smallest of {len(rows)} topics)")
+        print_text(console, f"(the {_ENDS} largest and the {_ENDS} smallest of {len(rows)} topics)")
 
 
 def recipes(console: Console, known: Sequence[Recipe], *, as_json: bool) -> None:
@@ -565,7 +577,7 @@ def recipes(console: Console, known: Sequence[Recipe], *, as_json: bool) -> None
 def recipe(console: Console, one: Recipe, *, as_json: bool) -> None:
     """Print a recipe as a file that can be read again, with every setting and what it means."""
     if as_json:
-        _print_json(console, {"recipe": one.name, "title": one.title, "fields": [f._asdict() for f in one.fields()]})
+        print_json(console, {"recipe": one.name, "title": one.title, "fields": [f._asdict() for f in one.fields()]})
         return
     lines, section = [f"title = {format_value(one.title)}"], ""
     for field in one.fields():
@@ -573,16 +585,16 @@ def recipe(console: Console, one: Recipe, *, as_json: bool) -> None:
             section = field.section
             lines += ["", f"[{section}]"]
         default = "none" if field.default is None else format_value(field.default)
-        lines += ["", _wrapped(console, f"{field.explanation} ({field.type}; default: {default})", "# ")]
+        lines += ["", wrapped_text(console, f"{field.explanation} ({field.type}; default: {default})", "# ")]
         lines.append(f"# {field.name} =" if field.value is None else f"{field.name} = {format_value(field.value)}")
-    _say(console, "\n".join(lines))
+    print_text(console, "\n".join(lines))
 
 
 def study(
     console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None, *, as_json: bool = False
 ) -> None:
     """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
-    from textcat.training.selection import _is_yardstick
+    from textcat.training.selection import is_yardstick
     from textcat.training.tune import to_toml
 
     varied = _varied([trial.recipe for trial in trials])
@@ -590,7 +602,7 @@ def study(
         {
             **{key: getattr(trial.recipe, section).get(key) for section, key in varied},
             **{
-                f"{_TUNED[measure]} {band}": _Figure(f"{value:.{0 if _TUNED[measure] == 'sparsity' else 4}f}")
+                f"{_TUNED[measure]} {band}": Figure(f"{value:.{0 if _TUNED[measure] == 'sparsity' else 4}f}")
                 for measure, of_bands in trial.measures.items()
                 for band, value in of_bands.items()
             },
@@ -598,11 +610,11 @@ def study(
         for trial in trials
     ]
     if out is not None:
-        _write_atomically(out / "table.md", markdown_table(rows))
-        _write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
+        write_atomically(out / "table.md", markdown_table(rows))
+        write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
     if as_json:
         tried = [trial.as_dict() for trial in trials]
-        _print_json(console, {"chosen": chosen.as_dict(), "trials": tried, **_cost(stages)})
+        print_json(console, {"chosen": chosen.as_dict(), "trials": tried, **cost_of_stages(stages)})
         return
     first = [name for name in rows[0] if name in {key for _, key in varied} or name.endswith((" ALL", " EXPECTED"))]
     order = list(dict.fromkeys([*first, *rows[0]]))
@@ -610,17 +622,17 @@ def study(
     if len(rows) > _MOST_TRIALS:
         console.print(f"... and {len(rows) - _MOST_TRIALS} more", style="dim")
     console.print()
-    show(console, _stage_rows(stages.seconds, peak_memory()))
+    show(console, stage_rows(stages.seconds, peak_memory()))
     measure, band = chosen.judged_by
     goal = f"the best over {band}" if _TUNED[measure] == "MAP" else f"the best by {_TUNED[measure]}"
-    if any(map(_is_yardstick, trials)):
+    if any(map(is_yardstick, trials)):
         goal = "PAUM(1, 50) over ALL, TOP10 and RARE"
     if chosen.measured_on:
-        _say(console, f"\nMeasured on {chosen.measured_on}.")
+        print_text(console, f"\nMeasured on {chosen.measured_on}.")
     taken = {key: getattr(chosen.recipe, section).get(key) for section, key in varied}
-    _say(console, f"\nThe sparsest that ranks as well as {goal}: {_settings(taken)}")
+    print_text(console, f"\nThe sparsest that ranks as well as {goal}: {_settings(taken)}")
     if out is not None:
-        _say(console, f"Table, recipe and trials: {out}")
+        print_text(console, f"Table, recipe and trials: {out}")
 
 
 def _varied(recipes: Sequence[Recipe]) -> list[tuple[str, str]]:
@@ -645,32 +657,32 @@ def experiments(console: Console, last_runs: Mapping[Experiment, str], *, as_jso
         rows.append((one.name, one.minutes, last_run, one.title, data, sentences))
     if as_json:
         titles = ("experiment", "minutes", "last run", "what it shows", "data", "missing")
-        _print_json(console, _named(titles, rows))
+        print_json(console, _named(titles, rows))
         return
     for name, minutes, last_run, title, data, _ in rows:
-        _say(console, f"{name:16}  {minutes:>4} min  last run: {last_run}")
+        print_text(console, f"{name:16}  {minutes:>4} min  last run: {last_run}")
         for text in filter(None, (title, data and f"data: {data}")):
-            _say(console, _wrapped(console, text, "    "))
+            print_text(console, wrapped_text(console, text, "    "))
     for sentence in dict.fromkeys(sentence for *_, sentences in rows for sentence in sentences.values()):
-        _say(console, "\n" + _wrapped(console, sentence))
+        print_text(console, "\n" + wrapped_text(console, sentence))
 
 
 def reproductions(console: Console, results: Iterable[Result], out: Path | None, *, as_json: bool) -> None:
     """Print the published figures of experiments beside ours, as they come or as JSON; write pages if asked."""
-    from textcat.papers.experiments import _write, as_objects, columns, notes
+    from textcat.papers.experiments import as_objects, columns, notes, write_result
 
     ended = []
     for result in results:
         ended.append(result)
-        page = "" if out is None else f"Page: {_write(out, result)}\n"
+        page = "" if out is None else f"Page: {write_result(out, result)}\n"
         if as_json:
             continue
-        _say(console, f"{result.experiment.name}: {result.experiment.title}\n")
+        print_text(console, f"{result.experiment.name}: {result.experiment.title}\n")
         labels, *figures = columns(result.rows)
-        _show_columns(console, [labels, *((head, list(map(_Figure, cells))) for head, cells in figures)])
+        _show_columns(console, [labels, *((head, list(map(Figure, cells))) for head, cells in figures)])
         for number, note in enumerate(notes(result.rows), start=1):
-            _say(console, f"({number}) {note}")
+            print_text(console, f"({number}) {note}")
         kept = f"; {result.n_kept} of {len(result.experiment.tasks)} tasks had been run before" if result.n_kept else ""
-        _say(console, f"\n{result.seconds:.1f} s{kept}\n{page}")
+        print_text(console, f"\n{result.seconds:.1f} s{kept}\n{page}")
     if as_json:
-        _print_json(console, as_objects(ended), indent=2)
+        print_json(console, as_objects(ended), indent=2)

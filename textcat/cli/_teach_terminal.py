@@ -7,7 +7,7 @@ from select import select
 from typing import TYPE_CHECKING, Any
 
 from textcat.cli import common
-from textcat.cli._tables import _say
+from textcat.cli._tables import print_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -31,7 +31,7 @@ def ask(session: "Session", topics: list[str], person: str) -> None:
     with _Keys(single=len(topics) == 1) as keys:
         _ask(session, topics, person, keys)
     for topic in topics:
-        _say(common.console(), _how_far(session, topic))
+        print_text(common.console(), _how_far(session, topic))
 
 
 def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> None:
@@ -56,7 +56,7 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
             also = dict(zip(order[1:], others, strict=False))
             session.answer(question.topic, question.position, answer, person, others=also)
             if (question.n_answers + 1) % _EVERY == 0:
-                _say(console, _how_far(session, question.topic))
+                print_text(console, _how_far(session, question.topic))
         else:
             console.print(f"Press one of: {_KEYS}.")
     else:
@@ -101,7 +101,7 @@ def _search(session: "Session", topic: str, person: str, query: str | None, keys
     console.print(f"{results.n_found:,} found.")
     for number, each in enumerate(results.documents, 1):
         text = " ".join(" ".join(each.zones.values()).split())
-        _say(console, f"{number:2} {each.answer or '-':4} {each.id}  {text[:100]}")
+        print_text(console, f"{number:2} {each.answer or '-':4} {each.id}  {text[:100]}")
     while line := keys.line("number and y, n or s, such as 2y; Enter returns to the question: "):
         which, key = line[:-1].strip(), line[-1:]
         if which.isdecimal() and 0 < int(which) <= len(results.documents) and key in _ANSWERS:

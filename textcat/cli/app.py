@@ -89,7 +89,7 @@ def textcat(
     """Train, evaluate and use rankers of documents by topic."""
 
 
-class _Interrupted(BaseException):
+class Interrupted(BaseException):
     """Ctrl-C, and what that means for the user; unlike KeyboardInterrupt, typer does not catch it."""
 
 
@@ -108,7 +108,7 @@ def main() -> None:
         _fail(str(error), 1)
     except _UsageError as error:
         _fail_as_wrong_usage(error)
-    except _Interrupted as end:
+    except Interrupted as end:
         _fail(f"interrupted; {str(end) or 'no file was left half written'}.", 130)
     except BrokenPipeError:
         # The reader of our output has gone (as with `| head`); the interpreter must not flush to it again.
@@ -122,7 +122,7 @@ def main() -> None:
 def _replace_closed_streams() -> None:
     """Refuse to run where results would be lost; Python has None for a stream that was closed by the caller."""
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        sys.stderr = open(os.devnull, "w")
     if sys.stdout is None:
         _fail("standard output is closed: send it to a file, a pipe or /dev/null.", 1)
 
@@ -172,10 +172,10 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Turn Ctrl-C into `_Interrupted`, unless whoever started us wants it ignored."""
+    """Turn Ctrl-C into `Interrupted`, unless whoever started us wants it ignored."""
 
     def interrupt(*_: Any) -> None:
-        raise _Interrupted
+        raise Interrupted
 
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:

@@ -211,21 +211,21 @@ class CorpusReader(NamedTuple):
 
     def __call__(self, corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
         """Open a corpus by its name, its path or its `Corpus.origin`."""
-        from textcat.corpus.catalogue import _reopen_corpus, open_corpus
+        from textcat.corpus.catalogue import open_corpus, reopen_corpus
 
-        with stages._stage("read", shows="bytes") as bar:
+        with stages.stage("read", shows="bytes") as bar:
             if isinstance(corpus, str):
                 return open_corpus(corpus, progress=bar, **self._asdict())
             if self.settings or self.test_size is not None:
                 why = "the model's own is read as for its training"
                 raise BadParameter(f"options of input go with a corpus that is named: {why}")
-            return _reopen_corpus(corpus, corpus_dir=self.corpus_dir, progress=bar)
+            return reopen_corpus(corpus, corpus_dir=self.corpus_dir, progress=bar)
 
     def stream(self, corpus: str) -> "_ForkedReading | None":
         """Begin to read a corpus in a process of its own, if that is safe, and it is small enough to be held twice."""
-        from textcat.corpus.catalogue import _size_of, open_corpus
+        from textcat.corpus.catalogue import download_size, open_corpus
 
-        small = _size_of(corpus, self.corpus_dir) <= _MOST_BYTES
+        small = download_size(corpus, self.corpus_dir) <= _MOST_BYTES
         return _forked(functools.partial(open_corpus, corpus, download=False, **self._asdict())) if small else None
 
 
@@ -288,20 +288,20 @@ class _Outbox(Thread):
 
     def __init__(self, pipe: int):
         super().__init__(daemon=True)
-        self._pipe, self._parts = pipe, SimpleQueue[bytes]()
+        self._pipe, self.sparse_parts = pipe, SimpleQueue[bytes]()
         self.start()
 
     def write(self, part: "bytes | memoryview") -> None:
-        self._parts.put(bytes(part))
+        self.sparse_parts.put(bytes(part))
 
     def close(self) -> None:
-        self._parts.put(b"")
+        self.sparse_parts.put(b"")
         self.join()
 
     def run(self) -> None:
         try:
             with open(self._pipe, "wb") as file:
-                while part := self._parts.get():
+                while part := self.sparse_parts.get():
                     file.write(part)
         except OSError:
             os._exit(0)  # nobody reads any more
@@ -365,7 +365,7 @@ def harmless(text: str) -> str:
     return text.translate(_SIGNS)
 
 
-def _form_of(**asked: bool) -> str:
+def table_form(**asked: bool) -> str:
     """Return the form of output that was asked for, "" if none; wrong usage if several were."""
     if sum(asked.values()) > 1:
         *others, last = (f"--{form}" for form in asked)
@@ -373,7 +373,7 @@ def _form_of(**asked: bool) -> str:
     return next((form for form, is_asked in asked.items() if is_asked), "")
 
 
-def _names_of(before: Path, now: Path) -> tuple[str, str]:
+def model_names(before: Path, now: Path) -> tuple[str, str]:
     """Return what two models are called: by their folders, with the path where these have one name."""
     return (before.name, now.name) if before.name != now.name else (str(before), str(now))
 

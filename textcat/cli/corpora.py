@@ -14,9 +14,11 @@ def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: 
     if context.invoked_subcommand is not None:
         return
     from textcat.cli import _tables
-    from textcat.corpus.catalogue import _locate, cards
+    from textcat.corpus.catalogue import cards, locate_corpus
 
-    _tables.corpora(common.console(), [(card, _locate(card, corpus_dir)) for card in cards().values()], as_json=as_json)
+    _tables.corpora(
+        common.console(), [(card, locate_corpus(card, corpus_dir)) for card in cards().values()], as_json=as_json
+    )
 
 
 def fetch(
@@ -28,11 +30,11 @@ def fetch(
     """Find a corpus or download it, and check that it is complete."""
     from textcat.cli import _tables
     from textcat.corpus import catalogue
-    from textcat.progress import _bar_on
+    from textcat.progress import download_bar
 
     chosen = catalogue.card(corpus)
-    with _bar_on(common.console(stderr=True), chosen.name, shows="bytes") as progress:
-        path = catalogue._fetch(chosen, progress, corpus_dir)
+    with download_bar(common.console(stderr=True), chosen.name, shows="bytes") as progress:
+        path = catalogue.fetch_corpus(chosen, progress, corpus_dir)
     _tables.fetched(common.console(), chosen, path)
 
 
@@ -44,7 +46,7 @@ def show(corpus: common.CorpusName, read: common.CorpusReader, as_json: common.A
 
     stages = common.new_stages()
     documents = read(corpus, stages)
-    with stages._stage("count tokens"):
+    with stages.stage("count tokens"):
         texts = (text for document in (*documents.train, *documents.test) for text in document.zones.values())
         n_tokens = int(Recipe("").make_tokens().count(texts).sum())  # as a recipe that says nothing makes them
     _tables.corpus(common.console(), documents, n_tokens, as_json=as_json)
@@ -67,15 +69,17 @@ def reproduce(
     """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
     from textcat.cli import _tables
     from textcat.papers import find, known_experiments
-    from textcat.papers.experiments import Settings, _last_run, _run, results_folder
+    from textcat.papers.experiments import Settings, last_result, results_folder, run_experiment
 
     if everything and experiments:
         raise BadParameter("choose one of names and --all")
     folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), common.new_stages()
     known = known_experiments().values()
     if not (everything or experiments):
-        _tables.experiments(common.console(), {one: _last_run(one, settings, folder) for one in known}, as_json=as_json)
+        _tables.experiments(
+            common.console(), {one: last_result(one, settings, folder) for one in known}, as_json=as_json
+        )
         return
     chosen = known if everything else find(experiments or [])
-    ended = (_run(one, settings, folder, restart=restart, stages=stages) for one in chosen)
+    ended = (run_experiment(one, settings, folder, restart=restart, stages=stages) for one in chosen)
     _tables.reproductions(common.console(), ended, out, as_json=as_json)

@@ -53,8 +53,8 @@ def explain(
     as_json: Annotated[bool, Option("--json", help="Print a JSON line for each document.")] = False,
 ) -> None:
     """Explain why a document has, or has not, a topic: what its terms add to the score, and where they occur."""
-    from textcat.cli._tables import _print_json
-    from textcat.files import _write_atomically
+    from textcat.cli._tables import print_json
+    from textcat.files import write_atomically
     from textcat.model import storage
 
     if html and as_json:
@@ -64,13 +64,13 @@ def explain(
     tagger = storage.load(model)
     explained = _explained(tagger, file, read, topic, terms)
     if html:
-        _write_atomically(html, _page(explained))
+        write_atomically(html, _page(explained))
         return
     console = common.console()
     for record, explanations in explained:
         if as_json:
             values = [each.as_dict() for each in explanations]
-            _print_json(console, {"id": record.id, "source": record.source, "explanations": values}, indent=None)
+            print_json(console, {"id": record.id, "source": record.source, "explanations": values}, indent=None)
         else:
             for each in explanations:
                 _print(console, record, each)
@@ -80,13 +80,13 @@ def _explained(
     tagger: "Tagger", file: str, read: "InputSettings", topics: list[str] | None, n: int
 ) -> "Iterator[tuple[Record, list[Explanation]]]":
     from textcat.reading import formats
-    from textcat.reading.batches import _read_batches
+    from textcat.reading.batches import read_batches
     from textcat.reading.records import Rejection
-    from textcat.reading.sources import _find
+    from textcat.reading.sources import find_sources
 
     n_documents = 0
-    for batch in _read_batches(_find([file], read), read):
-        for record in formats._batch_records(batch, read):
+    for batch in read_batches(find_sources([file], read), read):
+        for record in formats.batch_records(batch, read):
             if isinstance(record, Rejection):
                 raise TextcatError(str(record))
             n_documents += 1
@@ -103,7 +103,7 @@ def _explained(
 def _print(console: "Console", record: "Record", explained: "Explanation") -> None:
     from rich.text import Text
 
-    from textcat.cli._tables import _Figure, _say, show
+    from textcat.cli._tables import Figure, print_text, show
 
     probability = "" if explained.probability is None else f", probability {explained.probability:.3f}"
     numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"
@@ -124,23 +124,23 @@ def _print(console: "Console", record: "Record", explained: "Explanation") -> No
         [
             {
                 "term": each.term,
-                "value": _Figure(f"{each.value:.3f}"),
-                "weight": _Figure(f"{each.weight:.3f}"),
-                "adds": _Figure(f"{each.contribution:+.3f}"),
+                "value": Figure(f"{each.value:.3f}"),
+                "weight": Figure(f"{each.weight:.3f}"),
+                "adds": Figure(f"{each.contribution:+.3f}"),
             }
             for each in explained
         ],
     )
-    _say(console, f"Other terms add {explained.rest:+.3f}, and the bias {explained.bias:+.3f}.")
+    print_text(console, f"Other terms add {explained.rest:+.3f}, and the bias {explained.bias:+.3f}.")
     if explained.documents:
         documents = [
-            {"training document": each.id, "title": each.title, "adds": _Figure(f"{each.contribution:+.3f}")}
+            {"training document": each.id, "title": each.title, "adds": Figure(f"{each.contribution:+.3f}")}
             for each in explained.documents
         ]
         show(console, documents)
     if sentence := _counterfactual(explained):
-        _say(console, sentence)
-    _say(console, "")
+        print_text(console, sentence)
+    print_text(console, "")
 
 
 def _counterfactual(explained: "Explanation") -> str:
@@ -153,12 +153,12 @@ def _counterfactual(explained: "Explanation") -> str:
 
 
 def _page(explained: "Iterable[tuple[Record, list[Explanation]]]") -> Iterator[str]:
-    from textcat.model.explain import _escaped
+    from textcat.model.explain import escape_html
 
     yield _PAGE
     for record, explanations in explained:
-        yield f"<h1>{_escaped(record.id)}</h1>\n"
+        yield f"<h1>{escape_html(record.id)}</h1>\n"
         for each in explanations:
-            yield f"<section><h2>{_escaped(each.topic)}</h2>\n{each.html(record)}\n{each._repr_html_()}\n"
-            yield f"<p>{_escaped(_counterfactual(each))}</p></section>\n"
+            yield f"<section><h2>{escape_html(each.topic)}</h2>\n{each.html(record)}\n{each._repr_html_()}\n"
+            yield f"<p>{escape_html(_counterfactual(each))}</p></section>\n"
     yield "</main></body></html>\n"

@@ -37,10 +37,10 @@ def evaluate(
     """Measure how well a model ranks a corpus' test documents."""
     from textcat.cli import _tables
     from textcat.evaluation import export, significance, top
-    from textcat.files import _write_atomically
+    from textcat.files import write_atomically
     from textcat.model import storage
 
-    form = common._form_of(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
+    form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
     tagger, stages = storage.load(model), common.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation: Any = tagger.evaluate(documents, bands=band, stages=stages)
@@ -50,10 +50,10 @@ def evaluate(
             which = f"of {len(tagger.topics):,} topics" if of_tops else f"on {evaluation.measured_on}"
             raise TextcatError(f"Of the evaluation {which} no scores were kept.")
         ids = [document.id for document in documents.test]
-        for name, lines in export._trec_files(evaluation.scores, evaluation.relevant, ids, tagger.topics).items():
-            _write_atomically(trec / name, lines)
+        for name, lines in export.trec_files(evaluation.scores, evaluation.relevant, ids, tagger.topics).items():
+            write_atomically(trec / name, lines)
     if bootstrap:
-        with_intervals = top._with_intervals if of_tops else significance._with_intervals
+        with_intervals = top.add_intervals_at_k if of_tops else significance.add_intervals
         evaluation = with_intervals(evaluation, n_resamples=bootstrap)
     if report:
         from textcat.report.write import write_report
@@ -88,7 +88,7 @@ def compare(
 
     if not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
-    form = common._form_of(json=as_json, markdown=markdown, latex=latex)
+    form = common.table_form(json=as_json, markdown=markdown, latex=latex)
     if report and len(models) != 2:
         raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
     taggers, stages = [storage.load(model) for model in models], common.new_stages()
@@ -98,12 +98,14 @@ def compare(
             raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
     evaluations: Any = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
-    compare_all = top.compare_tops if isinstance(evaluations[0], top.TopEvaluation) else significance._compare
+    compare_all = (
+        top.compare_tops if isinstance(evaluations[0], top.TopEvaluation) else significance.compare_evaluations
+    )
     compared = compare_all(evaluations, n_resamples=bootstrap)
     if report:
         from textcat.report.write import write_report
 
-        of: dict[str, Any] = {"before": first, "names": common._names_of(*models), "resamples": bootstrap}
+        of: dict[str, Any] = {"before": first, "names": common.model_names(*models), "resamples": bootstrap}
         write_report(report, taggers[1], documents, bands=band, stages=stages, **of)
     _tables.comparison(common.console(), compared, models, documents.name, form=form, per_topic=topics)
 
@@ -143,7 +145,7 @@ def report(
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     how: dict[str, Any] = {"folds": folds, "resamples": bootstrap, "bands": band, "suspects": suspects, "n_jobs": jobs}
     if before:
-        how |= {"before": storage.load(before), "names": common._names_of(before, model)}
+        how |= {"before": storage.load(before), "names": common.model_names(before, model)}
     path = write_report(out, tagger, documents, stages=stages, **how)
     echo(f"Report: {path} ({path.stat().st_size / 1e3:,.0f} kB)")
 

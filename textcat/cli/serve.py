@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer import Argument, BadParameter, Option
 
-from textcat.cli.app import _Interrupted
+from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError, install_hint
 
 
@@ -68,7 +68,7 @@ def serve(
         log,
     )
     if ended == signal.SIGINT:
-        raise _Interrupted("running requests were answered")
+        raise Interrupted("running requests were answered")
     typer.echo("textcat: stopped; running requests were answered.", err=True)
 
 
@@ -84,7 +84,7 @@ def _server(
     log: str,
 ) -> int:
     try:
-        import fastapi  # noqa: F401
+        import fastapi
 
         from textcat.serving.run import Server
     except ImportError as error:

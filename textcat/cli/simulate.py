@@ -78,7 +78,7 @@ def simulate(
     ranker = ranker_settings(change for change in changes if change.startswith("ranker."))
     how_rows = read_recipe(recipe).with_settings([one for one in changes if not one.startswith("ranker.")])
     opened = [read(name, stages) for name in corpora]
-    with stages._stage("rows", len(opened)) as bar:
+    with stages.stage("rows", len(opened)) as bar:
         cases = []
         for corpus in opened:
             cases += cases_of(corpus, how_rows, topic, description, embeddings=bool(ranker.embeddings))
@@ -92,7 +92,7 @@ def simulate(
         )
     how = Way("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
     ways = [how._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
-    with stages._stage("simulate", len(cases) * len(ways) * seeds) as bar:
+    with stages.stage("simulate", len(cases) * len(ways) * seeds) as bar:
         kept = None if out is None else out / "runs.jsonl"
         results = study(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
     _report(common.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
@@ -114,16 +114,16 @@ def _report(
     """Print the results of the runs, and write them to a folder if asked."""
     from textcat.cli import _tables
     from textcat.evaluation.export import markdown_table
-    from textcat.files import _write_atomically
+    from textcat.files import write_atomically
 
     tables = _all_tables(results, ways, per_topic=per_topic)
     summary = _summary(results, ways)
     if out is not None:
-        _write_atomically(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-        _write_atomically(out / "tables.md", "\n".join(map(markdown_table, _all_tables(results, ways, per_topic=True))))
+        write_atomically(out / "summary.json", json.dumps(summary, indent=1) + "\n")
+        write_atomically(out / "tables.md", "\n".join(map(markdown_table, _all_tables(results, ways, per_topic=True))))
         _draw(out / "curves.svg", results)
     if as_json:
-        _tables._print_json(console, summary | _tables._cost(stages))
+        _tables.print_json(console, summary | _tables.cost_of_stages(stages))
         return
     for table in tables:
         _tables.show(console, table, needed=6 + (len(ways) > 1))
@@ -134,9 +134,9 @@ def _report(
         f"{len(results)} runs: {n_topics} topic{'s' * (n_topics > 1)}, {n_seeds} seed{'s' * (n_seeds > 1)}; "
         f"{seconds:.0f} s of processor time, {stages.seconds['simulate']:.0f} s. ± is half a 95 % interval over seeds."
     )
-    _tables._say(console, _tables._wrapped(console, said))
+    _tables.print_text(console, _tables.wrapped_text(console, said))
     if out is not None:
-        _tables._say(console, f"Runs, tables and recall curves: {out}")
+        _tables.print_text(console, f"Runs, tables and recall curves: {out}")
 
 
 def _all_tables(results: "Sequence[Result]", ways: "Sequence[Way]", *, per_topic: bool) -> list[list[dict[str, Any]]]:
@@ -189,21 +189,21 @@ def _answers(group: "Sequence[Result]") -> dict[str, Any]:
 def _mean_text(
     group: "Sequence[Result]", measure: str, scale: float = 1, decimals: int = 1, *, bare: bool = False
 ) -> str:
-    from textcat.cli._tables import _Figure, _figure
+    from textcat.cli._tables import Figure, format_figure
     from textcat.teaching.simulate import means
 
     (mean,) = means(group, measure).values()
     if mean.mean != mean.mean:
-        return _Figure("-")
-    half = "" if bare or mean.low != mean.low else f" ±{_figure(scale * (mean.mean - mean.low), decimals)}"
-    return _Figure(f"{_figure(scale * mean.mean, decimals)}{half}")
+        return Figure("-")
+    half = "" if bare or mean.low != mean.low else f" ±{format_figure(scale * (mean.mean - mean.low), decimals)}"
+    return Figure(f"{format_figure(scale * mean.mean, decimals)}{half}")
 
 
 def _stop_rows(results: "Sequence[Result]", way: "Way", *, several: bool) -> list[dict[str, Any]]:
     """Return for each rule how often the target recall was reached, and the answers compared with those needed."""
     import numpy as np
 
-    from textcat.cli._tables import _Figure
+    from textcat.cli._tables import Figure
     from textcat.teaching.measures import answers_to_reach
 
     rows = []
@@ -212,22 +212,22 @@ def _stop_rows(results: "Sequence[Result]", way: "Way", *, several: bool) -> lis
         needed = np.array([answers_to_reach(result.found, way.target) for result in results])
         asked = np.array([result.stops[rule] for result in results])
         covered = int((recalls >= way.target).sum())
-        low, high = _exact_interval(covered, len(results))
+        low, high = exact_interval(covered, len(results))
         name = {"rule": rule} | ({"strategy": way.name} if several else {})
         rows.append(
             name
             | {
-                "coverage": _Figure(f"{100 * covered / len(results):.1f} %"),
-                "interval": _Figure(f"{100 * low:.1f} to {100 * high:.1f}"),
-                "recall": _Figure(f"{100 * recalls.mean():.1f} %"),
-                "answers": _Figure(f"{asked.mean():.0f}"),
-                "× needed": _Figure(f"{np.median(asked / needed):.2f}"),
+                "coverage": Figure(f"{100 * covered / len(results):.1f} %"),
+                "interval": Figure(f"{100 * low:.1f} to {100 * high:.1f}"),
+                "recall": Figure(f"{100 * recalls.mean():.1f} %"),
+                "answers": Figure(f"{asked.mean():.0f}"),
+                "× needed": Figure(f"{np.median(asked / needed):.2f}"),
             }
         )
     return rows
 
 
-def _exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return the interval of Clopper and Pearson (1934) for a fraction."""
     from scipy.special import betaincinv
 
@@ -263,7 +263,7 @@ def _draw(path: Path, results: "Sequence[Result]") -> None:
     """Plot recall against the share of documents judged: a line per strategy, and thin ones per topic."""
     import numpy as np
 
-    from textcat.papers.experiments import _drawing
+    from textcat.papers.experiments import draw_axes
     from textcat.teaching.measures import recall_curve
     from textcat.teaching.simulate import by_case
 
@@ -272,7 +272,7 @@ def _draw(path: Path, results: "Sequence[Result]") -> None:
     for (way, *_), group in by_case(results).items():
         n = group[0].n_documents
         curves.setdefault(way, []).append(recall_curve([result.found for result in group], n, shares * n))
-    with _drawing(path) as axes:
+    with draw_axes(path) as axes:
         axes.plot([0, 100], [0, 100], ":", color="silver", label="in random order")
         for place, (way, of_topics) in enumerate(curves.items()):
             if 1 < len(of_topics) <= _MOST_LINES:

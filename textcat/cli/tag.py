@@ -11,7 +11,7 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.cli import common
-from textcat.cli.app import _Interrupted
+from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def tag(
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
             inputs, how["progress"] = inputs or ["-"], show
             if out is None:
-                summary = run._tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **how)
+                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **how)
             else:
                 summary = run.tag_archive(model, inputs, out, restart=restart, **how)
-    except _Interrupted:
-        raise _Interrupted("give the same command without --restart to resume the run" if out else "") from None
+    except Interrupted:
+        raise Interrupted("give the same command without --restart to resume the run" if out else "") from None
     # Behind the tags a summary stands only if asked for, or for people and several documents.
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
         from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.cli import common
-from textcat.cli.app import _Interrupted
+from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
-_EXPORTS = ("labels", "corpus", "model", "audit")
+EXPORTS = ("labels", "corpus", "model", "audit")
 _POOL = "pool"  # in the folder of a session
 
 
@@ -89,12 +89,12 @@ def teach(
     once: after Ctrl-C or a crash the same command resumes.
     """
     from textcat.teaching.journal import is_session
-    from textcat.teaching.session import DEFAULT_STRATEGY, _checked_choice
+    from textcat.teaching.session import DEFAULT_STRATEGY, checked_choice
 
     if bool(export) != (out is not None):
         raise BadParameter("--export KIND and --out FILE go together")
-    if export and export not in _EXPORTS:
-        raise BadParameter(f"--export takes one of {', '.join(_EXPORTS)}, not {export!r}")
+    if export and export not in EXPORTS:
+        raise BadParameter(f"--export takes one of {', '.join(EXPORTS)}, not {export!r}")
     new: dict[str, Any] = {"description": description, "query": query, "examples": tuple(example or ())}
     if list_ and (terminal or export):
         raise BadParameter("--list opens on the page: leave out --terminal and --export")
@@ -112,7 +112,7 @@ def teach(
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
     chosen = {"strategy": strategy, "random": random}
-    _checked_choice(strategy or DEFAULT_STRATEGY, random or 0)
+    checked_choice(strategy or DEFAULT_STRATEGY, random or 0)
     with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
             _begin_topic(opened, name, new, chosen, person or _user())
@@ -171,12 +171,12 @@ def _user() -> str:
 def _kept(folder: Path) -> Iterator[None]:
     try:
         yield
-    except _Interrupted:
+    except Interrupted:
         from textcat.teaching.journal import is_session
 
         if is_session(folder):
-            raise _Interrupted(f"every answer is saved; `textcat teach {folder}` resumes") from None
-        raise _Interrupted("the same command resumes reading") from None
+            raise Interrupted(f"every answer is saved; `textcat teach {folder}` resumes") from None
+        raise Interrupted("the same command resumes reading") from None
 
 
 @contextmanager
@@ -274,9 +274,9 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
 def _checked_keys(host: str, keys: Path | None) -> "Keys":
     """Return the keys that open the page; raise TextcatError if a package to serve it is missing."""
     try:
-        import fastapi  # noqa: F401
+        import fastapi
 
-        import textcat.serving.teach  # noqa: F401
+        import textcat.serving.teach
     except ImportError as error:
         raise TextcatError(
             f"The page needs {error.name}: {install_hint('serve')}, or answer in the terminal with --terminal."
@@ -300,4 +300,4 @@ def _serve(known: "Keys", session: "Session", host: str, port: int, queues: "lis
     path = "#" + urlencode({"view": "judge", "topic": queues[0].topic, "list": queues[0].name}) if queues else ""
     how: dict[str, Any] = {"queues": queues, "keys": known, "open_browser": browser, "path": path, "on_start": told}
     if page.serve(session, host, port, **how) == signal.SIGINT:
-        raise _Interrupted
+        raise Interrupted

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from textcat.documents import Document
     from textcat.progress import Stages
     from textcat.recipe import Recipe
-    from textcat.training.examples import _CountedCorpus
+    from textcat.training.examples import CountedCorpus
 
 
 def _changed_recipe(
@@ -81,7 +81,7 @@ def train(
     learns_on = what_to_keep(keep)[1]
     counted = _counted_while_read(read.stream(corpus), recipe, stages, keep=learns_on)
     documents = counted.corpus if counted else read(corpus, stages)
-    from textcat.training.train import _train_and_evaluate
+    from textcat.training.train import train_and_evaluate
 
     recipe, why = recipe.for_corpus(documents)
     if why:
@@ -89,7 +89,7 @@ def train(
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
     with on_cluster(scheduler):
-        tagger = _train_and_evaluate(
+        tagger = train_and_evaluate(
             documents,
             recipe,
             bands=band,
@@ -100,24 +100,24 @@ def train(
             keep_texts=False,
             counted=counted,
         )
-    with stages._stage("save"):
+    with stages.stage("save"):
         storage.save(tagger, folder)
     _tables.training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
 def _counted_while_read(
     reading: "common._ForkedReading | None", recipe: "Recipe", stages: "Stages", *, keep: bool
-) -> "_CountedCorpus | None":
+) -> "CountedCorpus | None":
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
     errors = EOFError, pickle.UnpicklingError, TypeError, ValueError
-    with stages._stage("read and count", shows="bytes") as bar, suppress(*errors):
-        import textcat.training.train  # noqa: F401
-        from textcat.training.examples import _CountedCorpus
+    with stages.stage("read and count", shows="bytes") as bar, suppress(*errors):
+        import textcat.training.train
+        from textcat.training.examples import CountedCorpus
 
         reading.show = bar.show
-        return _CountedCorpus(reading, recipe, keep=keep)
+        return CountedCorpus(reading, recipe, keep=keep)
     return None
 
 
@@ -200,15 +200,15 @@ def tune(
     """Compare recipes on training documents that are held out, and find the best."""
     from textcat.cli import _tables
     from textcat.recipe import read_recipe
-    from textcat.training.selection import _best
-    from textcat.training.tune import _study
+    from textcat.training.selection import best_trial
+    from textcat.training.tune import run_trials
 
     start, stages = read_recipe(recipe), common.new_stages()
     documents = read.speaking(start)(corpus, stages)
-    results = _study(
+    results = run_trials(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
-    _tables.study(common.console(), results, _best(results), stages, out, as_json=as_json)
+    _tables.study(common.console(), results, best_trial(results), stages, out, as_json=as_json)
 
 
 def recipes(

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, get_type_hints
 
 from textcat.documents import TOPIC_RULES
-from textcat.errors import TextcatError, _did_you_mean
-from textcat.files import _has_type, _read_toml, describe_type, shipped
+from textcat.errors import TextcatError, did_you_mean
+from textcat.files import describe_type, has_type, read_toml, shipped
 from textcat.reading.formats import rcv1
 from textcat.reading.records import LAST, InputSettings, LabelSettings
 from textcat.reading.sources import FOLDERS, named_format, plain_name
@@ -78,8 +78,8 @@ class Card:
         if self.describes(name) or self.names_topics(name):
             return True
         if self.reader == "rcv1":
-            return rcv1._wanted(name, self.settings().labels or LabelSettings())
-        return name.count("/") > self.depth if self.reader == "folders" else _holds_documents(self.reader, name)
+            return rcv1.is_wanted_story(name, self.settings().labels or LabelSettings())
+        return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
         """Return the settings by which the corpus is read: those given, with the card's format and options."""
@@ -118,7 +118,7 @@ class Card:
         return bool(self.vocabulary) and f"/{name}".endswith(f"/{plain_name(self.vocabulary)}")
 
 
-def _holds_documents(reader: str, name: str) -> bool:
+def holds_documents(reader: str, name: str) -> bool:
     """Return whether the name of a file inside a source says that a reader takes it."""
     if reader == "folders":  # a text lies in a topic's folder, a README beside the folders does not
         return "/" in name
@@ -129,12 +129,12 @@ def _holds_documents(reader: str, name: str) -> bool:
     return named_format(name) == ("text" if reader == "lines" else reader)
 
 
-_TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in ("name", "folder", "depth")}
+ENTRY_TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in ("name", "folder", "depth")}
 
 
 def cards() -> dict[str, Card]:
     """Return the cards that come with textcat, by name."""
-    return {name: _read_card(path) for name, path in _shipped_cards().items()}
+    return {name: read_card(path) for name, path in _shipped_cards().items()}
 
 
 def card(name_or_path: str | Path) -> Card:
@@ -143,26 +143,28 @@ def card(name_or_path: str | Path) -> Card:
     A name that is not known raises a TextcatError, as does what is no card.
     """
     if str(name_or_path).endswith(".toml"):
-        return _read_card(Path(name_or_path))
+        return read_card(Path(name_or_path))
     known = _shipped_cards()
     if str(name_or_path) not in known:
-        hint = _did_you_mean(str(name_or_path), known)
+        hint = did_you_mean(str(name_or_path), known)
         raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{hint}")
-    return _read_card(known[str(name_or_path)])
+    return read_card(known[str(name_or_path)])
 
 
 def _shipped_cards() -> dict[str, Path]:
     return dict(sorted((path.stem, path) for path in shipped("corpora").glob("*.toml")))
 
 
-def _read_card(path: Path) -> Card:
+def read_card(path: Path) -> Card:
     """Read a card; raise a TextcatError if it is missing, no TOML, or a key is unknown, missing or of a wrong type."""
-    entries = _read_toml(path, "card")
+    entries = read_toml(path, "card")
     for key, value in entries.items():
-        if key not in _TYPES:
-            raise TextcatError(f"The card {path} has an unknown key {key!r}.{_did_you_mean(key, _TYPES)}")
-        if not _has_type(value, _TYPES[key]):
-            raise TextcatError(f"In the card {path}, {key!r} is {value!r}: it must be {describe_type(_TYPES[key])}.")
+        if key not in ENTRY_TYPES:
+            raise TextcatError(f"The card {path} has an unknown key {key!r}.{did_you_mean(key, ENTRY_TYPES)}")
+        if not has_type(value, ENTRY_TYPES[key]):
+            raise TextcatError(
+                f"In the card {path}, {key!r} is {value!r}: it must be {describe_type(ENTRY_TYPES[key])}."
+            )
     for key in ("reader", "files"):
         if key not in entries:
             raise TextcatError(f"The card {path} has no {key!r}: add it.")
@@ -170,7 +172,7 @@ def _read_card(path: Path) -> Card:
     choices += [("options", option, READERS.get(entries["reader"], ())) for option in entries.get("options", {})]
     for key, value, known in choices:
         if value not in known:
-            hint = _did_you_mean(value, known)
+            hint = did_you_mean(value, known)
             raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{hint}")
     test = entries.get("options", {}).get("test", "")
     if test and entries["reader"] != "rcv1" and not LAST.fullmatch(test):

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textcat.corpus import descriptions
-from textcat.corpus.cards import Card, _holds_documents, card, cards, tree_digest
-from textcat.corpus.descriptions import _read_descriptions
-from textcat.corpus.vocabulary import Vocabulary, _of_stream
+from textcat.corpus.cards import Card, card, cards, holds_documents, tree_digest
+from textcat.corpus.descriptions import read_descriptions
+from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, similar_files
 from textcat.files import user_cache
-from textcat.reading.batches import _DamagedError, _read_documents, folders_of, shared_depth
+from textcat.reading.batches import DamagedError, folders_of, read_documents, shared_depth
 from textcat.reading.containers import open_file
 from textcat.reading.formats.annif import SUBJECTS
 from textcat.reading.records import InputSettings, Record, UnreadableError
-from textcat.reading.sources import _format_of, is_url, matches, plain_name
-from textcat.reading.streams import STEP, _Stream, _unpacked
+from textcat.reading.sources import format_of, is_url, matches, plain_name
+from textcat.reading.streams import STEP, ByteStream, unpacked_stream
 
 if TYPE_CHECKING:
     from textcat.progress import Bar
@@ -55,30 +55,30 @@ def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Pa
     """Return where a corpus is looked for: `corpus_dir`, ``TEXTCAT_CORPORA``, the card's folder, the user's cache."""
     variable = os.environ.get("TEXTCAT_CORPORA")
     if variable and not Path(variable).expanduser().is_dir():
-        _warn_once(f"TEXTCAT_CORPORA names {variable}, and there is no such folder.")
+        warn_once(f"TEXTCAT_CORPORA names {variable}, and there is no such folder.")
     named = [folder for folder in (corpus_dir, variable) if folder]
     return [*(Path(folder).expanduser() for folder in named), card.folder, cache_folder()]
 
 
 @cache
-def _warn_once(sentence: str) -> None:
+def warn_once(sentence: str) -> None:
     _log.warning(sentence)
 
 
-def _locate(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
+def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
     """Return where a corpus lies: the first of the card's `files` that is in a folder of `_search_folders`, or None."""
     paths = (folder / file for folder in _search_folders(card, corpus_dir) for file in card.files)
     return next((path for path in paths if path.exists()), None)
 
 
-def _fetch(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
+def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
     """Find a corpus on disk, or download it into the user's cache, and return its path; all of it is read and verified.
 
     A copy in the cache that is damaged is fetched again. A download gets its name only after it is verified, so a half
     one is never taken for a corpus. The licence is logged. A TextcatError says what is wrong with the files, what went
     wrong at each mirror, or that the card names none. `corpus_dir` is looked in first.
     """
-    path = _locate(card, corpus_dir)
+    path = locate_corpus(card, corpus_dir)
     if path is not None:
         try:
             _verify(card, path)
@@ -164,11 +164,11 @@ def open_corpus(
             origin["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
     if not data:
         described.check_settings(settings or InputSettings())
-        located = _locate(described, corpus_dir)
+        located = locate_corpus(described, corpus_dir)
         if located is None and not (download and described.urls):
             folders = ", ".join(map(str, _search_folders(described, corpus_dir)))
             raise TextcatError(f"Corpus {described.name} is in none of {folders}. {_by_hand(described)}")
-        data = str(located or _fetch(described, progress))
+        data = str(located or fetch_corpus(described, progress))
     words = Vocabulary.read(vocabulary, vocabulary_language) if vocabulary else None
     if words and origin:
         origin |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
@@ -176,13 +176,13 @@ def open_corpus(
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
 
 
-def _size_of(name_or_path: str, corpus_dir: str | Path | None = None) -> float:
+def download_size(name_or_path: str, corpus_dir: str | Path | None = None) -> float:
     """Return the bytes of the one file that a corpus is in, by name or path; infinite if there is no such file."""
-    path = _locate(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
+    path = locate_corpus(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
     return path.stat().st_size if path is not None and path.is_file() else math.inf
 
 
-def _reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
+def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     """Open a corpus again by `Corpus.origin` or `Tagger.origin`, also as JSON gives it back; else raise a TextcatError.
 
     The options are those of `open_corpus`.
@@ -215,7 +215,7 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
     """Describe data that has no card, by the names of its files."""
     settings = settings or InputSettings()
     names: list[str] = []
-    _read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
+    read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
     described = _descriptions_among(names)
     names = [name for name in names if name != described]
     reader = "folders" if settings.format == "text" else settings.format
@@ -236,12 +236,12 @@ def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool
     beside = [name for name in names if name[:-4] in texts and name.lower().endswith((".key", ".tsv"))][:_LOOKED_INTO]
     forms = []
 
-    def look(name: str, stream: _Stream) -> None:
+    def look(name: str, stream: ByteStream) -> None:
         with suppress(UnreadableError):
-            forms.append(_format_of(stream, name, settings))
+            forms.append(format_of(stream, name, settings))
 
     if beside:
-        _read_documents([data], settings, beside.__contains__, look)
+        read_documents([data], settings, beside.__contains__, look)
     return SUBJECTS in forms
 
 
@@ -250,7 +250,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
 
     def holds(reader: str, name: str) -> bool:
         # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
-        return name.lower().endswith("newsml.xml") if reader == "rcv1" else _holds_documents(reader, name)
+        return name.lower().endswith("newsml.xml") if reader == "rcv1" else holds_documents(reader, name)
 
     # Files in a topic's folder are its documents, whatever their format.
     depth, parts = shared_depth(names), {"train", "test", "unused"}
@@ -287,7 +287,7 @@ def _open(
     # Every file of a folder is of the format that has been asked for, whatever its name.
     of_one_format = settings is not None and settings.format not in ("", "text")
     wanted = None if of_one_format else card.wanted
-    documents = _read_documents([data], card.settings(settings), wanted, contents.open, as_read, progress)
+    documents = read_documents([data], card.settings(settings), wanted, contents.open, as_read, progress)
     contents.read_beside()
     contents.check_complete()
     parts = {document.split or "train" for document in documents}
@@ -309,18 +309,18 @@ class _Contents:
         self.descriptions: dict[str, str] = {}
         self.vocabulary: Vocabulary | None = None
 
-    def open(self, name: str, stream: _Stream) -> _Stream | None:
+    def open(self, name: str, stream: ByteStream) -> ByteStream | None:
         """Return the stream of a file of documents; read a file that describes or names topics."""
         stream = self._summed(name, stream)
         return None if self._take(name, stream, f"{name} in {self._data}") else stream
 
-    def _take(self, name: str, stream: _Stream, place: str) -> bool:
+    def _take(self, name: str, stream: ByteStream, place: str) -> bool:
         """Read a file that describes or names topics; return whether it is one."""
         if self._card.names_topics(name):
-            self.vocabulary = _of_stream(name, stream, self._card.vocabulary_language, place)
+            self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, place)
         elif self._card.describes(name):
             data = b"".join(iter(lambda: stream.read(STEP), b""))
-            self.descriptions.update(_read_descriptions(name, data, place))
+            self.descriptions.update(read_descriptions(name, data, place))
         else:
             return False
         return True
@@ -342,18 +342,18 @@ class _Contents:
                 )
             try:
                 with closing(open_file(str(path))) as stored:
-                    stream, plain = _unpacked(stored, name), plain_name(name)
+                    stream, plain = unpacked_stream(stored, name), plain_name(name)
                     self._take(plain, self._summed(plain, stream) if plain in card.sha256 else stream, str(path))
             except UnreadableError as fault:
                 raise TextcatError(f"{path} {fault}: fetch or copy it again.") from None
 
-    def verify(self, name: str, stream: _Stream) -> None:
+    def verify(self, name: str, stream: ByteStream) -> None:
         """Read a file only to compare its sum."""
         stream = self._summed(name, stream)
         while stream.read(STEP):
             pass
 
-    def _summed(self, name: str, stream: _Stream) -> _Stream:
+    def _summed(self, name: str, stream: ByteStream) -> ByteStream:
         """Return a stream that is summed up as it is read, and whose sum is compared at its end."""
         card, digest, self._sums[name] = self._card, hashlib.sha256(), ""
         if not (card.sha256 or card.tree):
@@ -365,18 +365,18 @@ class _Contents:
             if not data:
                 self._sums[name] = digest.hexdigest()
                 if card.sha256 and self._sums[name] != card.sha256[name.rpartition("/")[2]]:
-                    raise _DamagedError(self._data, f"{name} has not the checksum the card of {card.name} gives")
+                    raise DamagedError(self._data, f"{name} has not the checksum the card of {card.name} gives")
             return data
 
-        return _Stream(take, stream.consumed, stream.prompt)
+        return ByteStream(take, stream.consumed, stream.prompt)
 
     def check_complete(self) -> None:
-        """Raise _DamagedError if files are missing, or TextcatError if there is none."""
+        """Raise DamagedError if files are missing, or TextcatError if there is none."""
         card = self._card
         if missing := sorted(set(card.sha256) - {name.rpartition("/")[2] for name in self._sums}):
-            raise _DamagedError(self._data, f"{', '.join(missing)} not in it")
+            raise DamagedError(self._data, f"{', '.join(missing)} not in it")
         if card.tree and tree_digest(self._sums) != card.tree:
-            raise _DamagedError(self._data, f"its files have not the checksum the card of {card.name} gives")
+            raise DamagedError(self._data, f"its files have not the checksum the card of {card.name} gives")
         if not self._sums:
             fault = f"holds no file the reader {card.reader!r} reads: check the path and the card"
             raise TextcatError(f"{self._data} {fault}.")
@@ -385,7 +385,7 @@ class _Contents:
 def _verify(card: Card, path: Path) -> None:
     """Read a corpus through without parsing it; raise a TextcatError for a file cut off, missing, or of another sum."""
     contents = _Contents(card, str(path))
-    _read_documents([path], card.settings(), card.wanted, contents.verify)
+    read_documents([path], card.settings(), card.wanted, contents.verify)
     if card.sha256:
         contents.read_beside()
     contents.check_complete()
@@ -412,7 +412,7 @@ def _download(card: Card, url: str, target: Path, progress: "Bar | None") -> Non
 def _reason(error: Exception) -> str:
     if (response := getattr(error, "response", None)) is not None:
         return f"HTTP {response.status_code}"
-    if isinstance(error, _DamagedError):
+    if isinstance(error, DamagedError):
         return "the file it gives is cut off or not the one the card describes"
     known = (_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
     return next(known, str(error))

@@ -21,7 +21,7 @@ _CODE = re.compile(r"[A-Z][A-Z-]*")
 _RULE = "____"  # begins the line that ends the list of topics
 
 
-def _read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]:
+def read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]:
     """Return the description of each topic a file names; raise a TextcatError if it is malformed or names none.
 
     ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: a name and a text a line; a first line "name, text"

@@ -10,7 +10,7 @@ from textcat.errors import TextcatError, install_hint, similar_files
 from textcat.reading.containers import open_file
 from textcat.reading.records import UnreadableError
 from textcat.reading.sources import plain_name
-from textcat.reading.streams import STEP, _Stream, _unpacked
+from textcat.reading.streams import STEP, ByteStream, unpacked_stream
 
 if TYPE_CHECKING:
     import rdflib
@@ -59,7 +59,7 @@ class Vocabulary:
         try:
             stored = open_file(str(path))
             try:
-                return _of_stream(path.name, _unpacked(stored, path.name), language, str(path))
+                return read_vocabulary_stream(path.name, unpacked_stream(stored, path.name), language, str(path))
             finally:
                 stored.close()
         except UnreadableError as fault:
@@ -78,7 +78,7 @@ class Vocabulary:
         return found
 
 
-def _of_stream(name: str, stream: _Stream, language: str, place: str) -> Vocabulary:
+def read_vocabulary_stream(name: str, stream: ByteStream, language: str, place: str) -> Vocabulary:
     """Read a vocabulary from the bytes of a file, unpacked; its name tells the format."""
     data, suffix = b"".join(iter(lambda: stream.read(STEP), b"")), PurePosixPath(plain_name(name)).suffix.lower()
     if suffix in _SKOS:

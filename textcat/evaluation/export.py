@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import _checked
+from textcat.evaluation.metrics import checked_labels
 from textcat.evaluation.ranking import Evaluation, TopicQuality
 from textcat.evaluation.top import TopEvaluation
 
@@ -29,7 +29,7 @@ _LATEX = re.compile("[" + re.escape("".join(_LATEX_SIGNS)) + "]")
 _NUMERIC = re.compile(r"[-+]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
 
 
-def _to_json(evaluation: "Evaluation | TopEvaluation | Comparison", **others: Any) -> str:
+def json_text(evaluation: "Evaluation | TopEvaluation | Comparison", **others: Any) -> str:
     """Write the figures of an evaluation or comparison, after other entries, as one JSON object.
 
     A measure that is not defined is ``null``.
@@ -38,7 +38,7 @@ def _to_json(evaluation: "Evaluation | TopEvaluation | Comparison", **others: An
     return json.dumps(others | figures, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _to_csv(evaluation: Evaluation | TopEvaluation) -> str:
+def csv_lines(evaluation: Evaluation | TopEvaluation) -> str:
     """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty.
 
     Where each document gets exactly one topic, the last columns count the documents that got each. With many topics
@@ -70,7 +70,7 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _written_tables(tables: Iterable[Sequence[Mapping[str, Any]]], form: Literal["markdown", "latex"]) -> str:
+def formatted_tables(tables: Iterable[Sequence[Mapping[str, Any]]], form: Literal["markdown", "latex"]) -> str:
     """Return tables, each as rows that have the same keys, as Markdown or as LaTeX, in which any name may stand.
 
     Columns of numbers stand right. What LaTeX needs is the package booktabs.
@@ -112,7 +112,7 @@ def cell_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _trec_files(
+def trec_files(
     scores: ArrayLike,
     Y: Any,
     document_ids: Sequence[str],
@@ -129,7 +129,7 @@ def _trec_files(
     equal. Ids and topics are the names of the rows and of the columns: a TextcatError says so if one is empty or occurs
     twice.
     """
-    positives, values = _checked(Y, scores)
+    positives, values = checked_labels(Y, scores)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")
     run = _run_lines(values, documents, queries, _trec_names([run_name], "run")[0])
     relevant = (

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_BLOCK = 1 << 22  # comparisons of scores held at the same time while documents rank topics
+COMPARISONS_AT_ONCE = 1 << 22  # comparisons of scores held at the same time while documents rank topics
 
 
-class _Places(NamedTuple):
+class PositivePlaces(NamedTuple):
     """Where the positives of one topic stand in its ranking, from the lowest score up.
 
     Each has ``above`` documents with a higher score and ``retrieved`` with at least its score; ``hits`` of the latter
@@ -34,7 +34,7 @@ class _Places(NamedTuple):
     retrieved: NDArray[np.intp]
 
     @classmethod
-    def of(cls, at_positives: NDArray[Any], scores: NDArray[Any]) -> "_Places":
+    def of(cls, at_positives: NDArray[Any], scores: NDArray[Any]) -> "PositivePlaces":
         """Find the places, given the scores of the positives and those of all documents, in any order."""
         at_positives, ranked = np.sort(at_positives), np.sort(scores)
         return cls(
@@ -48,7 +48,7 @@ class _Places(NamedTuple):
         return float(np.clip((k - self.above) / (self.retrieved - self.above), 0, 1).sum())
 
 
-def _average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
+def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
     """Compute the average precision of every topic: the mean of the precision at each of its positives.
 
     ``AP = 1/|P| · Σ_{i∈P} |{j ∈ P: f(x_j) ≥ f(x_i)}| / |{j: f(x_j) ≥ f(x_i)}|`` with P the positives. Li et al. (2002,
@@ -56,7 +56,7 @@ def _average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
     and gives 0/0 for the document on top, so θ is taken just below f(x_i). Documents with equal scores are thus
     retrieved together, whatever their order, and the value is that of ``sklearn.metrics.average_precision_score``.
     """
-    topics = [_Places.of(*topic) for topic in _each_topic(Y, scores)]
+    topics = [PositivePlaces.of(*topic) for topic in _each_topic(Y, scores)]
     return np.array([np.mean(of.hits / of.retrieved) if of.hits.size else math.nan for of in topics], np.float64)
 
 
@@ -71,7 +71,7 @@ class _TopicRankings(NamedTuple):
     """Σ 1/log₂(rank + 1) over the positives, divided by what the perfect ranking has (Järvelin & Kekäläinen 2002)."""
 
 
-def _topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
+def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
     """Measure the ranking of every topic; equal scores are averaged over their orders, as in McSherry & Najork (2008).
 
     Precision at k counts documents that are missing, where there are fewer than k, as not relevant.
@@ -89,7 +89,7 @@ def _topic_ranking(
     n_positives = len(at_positives)
     if not n_positives:
         return (math.nan,) * len(_TopicRankings._fields)
-    places = _Places.of(at_positives, scores)
+    places = PositivePlaces.of(at_positives, scores)
     gains = (discounts[places.retrieved] - discounts[places.above]) / (places.retrieved - places.above)
     return (
         float(np.mean(places.hits / places.retrieved)),
@@ -100,7 +100,7 @@ def _topic_ranking(
 
 
 @dataclass(frozen=True, eq=False)
-class _Decisions:
+class Decisions:
     """What a threshold decides: counts per topic, of shape (n_topics, ...), and the measures that follow."""
 
     hits: NDArray[np.intp]  # relevant documents that are retrieved
@@ -123,23 +123,23 @@ class _Decisions:
         """``2·hits / (retrieved + positives)``, the harmonic mean of both; nan for a topic without a positive."""
         return np.where(self.positives > 0, _ratio(2 * self.hits, self.retrieved + self.positives), np.nan)
 
-    def pooled(self, topics: Sequence[int] | None = None) -> "_Decisions":
+    def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":
         """Sum the counts over all topics or those at the given places: measures of the sums are micro-averages.
 
         What is retrieved for a topic without a positive counts too, as wrongly retrieved.
         """
         places: Any = slice(None) if topics is None else np.asarray(topics, dtype=np.intp)
         counts = (self.hits, self.retrieved, self.positives)
-        return _Decisions(*(of_topic[places].sum(axis=0, keepdims=True) for of_topic in counts))
+        return Decisions(*(of_topic[places].sum(axis=0, keepdims=True) for of_topic in counts))
 
 
-def _decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _Decisions:
+def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decisions:
     """Count per topic what is retrieved with ``score > threshold``, and how much of it is relevant."""
-    positives, values = _checked(Y, scores)
+    positives, values = checked_labels(Y, scores)
     retrieved = values > np.asarray(threshold)
     topic_of_positive = np.repeat(np.arange(values.shape[1]), np.diff(positives.indptr))
     hit = retrieved[positives.indices, topic_of_positive]
-    return _Decisions(
+    return Decisions(
         hits=np.bincount(topic_of_positive[hit], minlength=values.shape[1]),
         retrieved=np.count_nonzero(retrieved, axis=0),
         positives=np.diff(positives.indptr).astype(np.intp),
@@ -154,7 +154,7 @@ class _MacroAverage(NamedTuple):
     left_out: int  # topics without one
 
 
-def _macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
+def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
     """Average a measure over all topics, or those at some places, leaving out those that have no positive: nan."""
     values = np.asarray(values, dtype=np.float64)
     chosen = values if members is None else values[np.asarray(members, dtype=np.intp)]
@@ -173,11 +173,11 @@ class _DocumentRankings(NamedTuple):
     """1 if the topic of the highest score is right, else 0; a fraction where several share that score."""
 
 
-def _document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
-    positives, values = _checked(Y, scores)
+def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
+    positives, values = checked_labels(Y, scores)
     positives = positives.tocsr()
     comparisons = values.shape[1] * np.diff(positives.indptr).max(initial=1)
-    per_block = max(_BLOCK // max(int(comparisons), 1), 1)
+    per_block = max(COMPARISONS_AT_ONCE // max(int(comparisons), 1), 1)
     starts = range(0, max(len(values), 1), per_block)
     blocks = [_documents_ranked(positives[i : i + per_block], values[i : i + per_block]) for i in starts]
     return _DocumentRankings(*map(np.concatenate, zip(*blocks, strict=True)))
@@ -213,10 +213,10 @@ class _DocumentDecisions(NamedTuple):
     f1: NDArray[np.float64]
 
 
-def _document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
+def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
     """Measure per document the topics it gets with ``score > threshold``."""
-    positives, values = _checked(Y, scores)
-    of = _decisions(positives.T, values.T, np.broadcast_to(threshold, values.shape).T)
+    positives, values = checked_labels(Y, scores)
+    of = topic_decisions(positives.T, values.T, np.broadcast_to(threshold, values.shape).T)
     either = of.retrieved + of.positives
     return _DocumentDecisions(
         precision=np.where(either == 0, 1, of.hits / np.maximum(of.retrieved, 1)),
@@ -225,7 +225,7 @@ def _document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -
     )
 
 
-def _checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
+def checked_labels(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """Return the positives column by column (CSC, bool) and the scores."""
     from scipy import sparse  # here, so that tagging, which asks for no metric, need not import it
 
@@ -240,11 +240,11 @@ def _checked(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
 
 def _each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """Return per topic the scores of its positives and those of all documents."""
-    positives, values = _checked(Y, scores)
-    return [(column[of], column) for of, column in zip(_columns(positives), values.T, strict=True)]
+    positives, values = checked_labels(Y, scores)
+    return [(column[of], column) for of, column in zip(positives_by_topic(positives), values.T, strict=True)]
 
 
-def _columns(positives: Any) -> list[NDArray[Any]]:
+def positives_by_topic(positives: Any) -> list[NDArray[Any]]:
     """Return the places of each topic's positives."""
     return np.split(positives.indices, positives.indptr[1:-1]) if positives.shape[1] else []
 

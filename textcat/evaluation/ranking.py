@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from textcat.errors import TextcatError, _did_you_mean
+from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation import metrics
 
 NOT_KEPT = (
@@ -35,7 +35,7 @@ class Band:
     topics: tuple[int, ...]  # places of topics, from the largest in training to the smallest, or as they are listed
 
 
-def _bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
+def choose_bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
     """Choose the topics of each band by their number of training positives.
 
     Topics are ordered from the largest to the smallest, equal sizes by name; ``TOPn`` is the head of that order and
@@ -76,7 +76,7 @@ def _listed(text: str, topics: Sequence[str]) -> Band:
     places = {topic: place for place, topic in enumerate(topics)}
     for topic in wanted:
         if topic not in places:
-            remedy = _did_you_mean(topic, topics) or f" Known topics: {', '.join(topics)}."
+            remedy = did_you_mean(topic, topics) or f" Known topics: {', '.join(topics)}."
             raise TextcatError(f"No topic '{topic}' for the band '{name}'.{remedy}")
     return Band(name, tuple(places[topic] for topic in wanted))
 
@@ -266,7 +266,7 @@ def evaluate(
     """
     from scipy import sparse  # here, so that tagging need not import it
 
-    ranked, chosen = metrics._topic_rankings(Y, scores), metrics._decisions(Y, scores, threshold)
+    ranked, chosen = metrics.topic_rankings(Y, scores), metrics.topic_decisions(Y, scores, threshold)
     labels, values, cut = sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
     single = cut.ndim == 2
     cut = cut if single else np.broadcast_to(cut, ranked.ndcg.shape)
@@ -285,7 +285,7 @@ def evaluate(
         "prevalence": np.asarray(train_sizes) / max(train_documents, 1),
         "threshold": np.full(len(topics), np.nan) if single else cut,
     }
-    facts, band_topics = dict(facts or {}), _bands(topics, train_sizes, spec)
+    facts, band_topics = dict(facts or {}), choose_bands(topics, train_sizes, spec)
     accuracy, confusion = _confusions(labels, values > cut, topics) if single else (None, None)
     return Evaluation(
         train_documents=int(train_documents),
@@ -334,27 +334,27 @@ def _confusions(labels: Any, given: np.ndarray, topics: Sequence[str]) -> tuple[
 
 
 def _over_topics(
-    band: Band, measures: Mapping[str, ArrayLike], chosen: metrics._Decisions, support: ArrayLike | None
+    band: Band, measures: Mapping[str, ArrayLike], chosen: metrics.Decisions, support: ArrayLike | None
 ) -> dict[str, Any]:
-    counted, pooled = metrics._macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
+    counted, pooled = metrics.macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
     micro = {"precision": pooled.precision, "recall": pooled.recall, "f1": pooled.f1}
     return {
         "topics": counted.counted,
         "left_out": counted.left_out,
-        "average_sparsity": None if support is None else metrics._macro_average(support, band.topics).mean,
-        **{f"macro_{name}": metrics._macro_average(values, band.topics).mean for name, values in measures.items()},
+        "average_sparsity": None if support is None else metrics.macro_average(support, band.topics).mean,
+        **{f"macro_{name}": metrics.macro_average(values, band.topics).mean for name, values in measures.items()},
         **{f"micro_{name}": _plain(float(values[0])) for name, values in micro.items()},
     }
 
 
 def _over_documents(Y: Any, scores: ArrayLike, threshold: ArrayLike) -> dict[str, Any]:
-    chosen, ranked = metrics._document_decisions(Y, scores, threshold), metrics._document_rankings(Y, scores)
+    chosen, ranked = metrics.document_decisions(Y, scores, threshold), metrics.document_rankings(Y, scores)
     counted = Y.nnz > 0
     return {
         **{f"sample_{name}": float(values.mean()) if counted else None for name, values in chosen._asdict().items()},
-        "label_ranking_average_precision": metrics._macro_average(ranked.average_precision).mean,
-        "coverage_error": metrics._macro_average(ranked.coverage).mean,
-        "top_1_accuracy": metrics._macro_average(ranked.first).mean,
+        "label_ranking_average_precision": metrics.macro_average(ranked.average_precision).mean,
+        "coverage_error": metrics.macro_average(ranked.coverage).mean,
+        "top_1_accuracy": metrics.macro_average(ranked.first).mean,
     }
 
 

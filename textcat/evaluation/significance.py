@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import _checked, _columns, _Decisions, _Places
+from textcat.evaluation.metrics import Decisions, PositivePlaces, checked_labels, positives_by_topic
 from textcat.evaluation.ranking import NOT_KEPT, Band, Evaluation
 
 MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
@@ -24,10 +24,12 @@ _N_FLIPS = 10_000
 # Rounding must not decide whether a sum of flipped differences is as large as the sum itself: how much may be missing.
 _ROUNDING = 1e-12
 # How often each document was drawn, for all resamples that are held at the same time: 64 MB of int32.
-_BLOCK = 1 << 24
+NUMBERS_AT_ONCE = 1 << 24
 
 
-def _resampled(evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0) -> dict[str, NDArray[np.float64]]:
+def resampled_measures(
+    evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0
+) -> dict[str, NDArray[np.float64]]:
     """Return the `MEASURES` of bands, shape (n_bands, n_resamples), on bootstrap resamples of the documents.
 
     A resample has as many documents, drawn with replacement: the same ones for the same seed and number of documents,
@@ -36,21 +38,21 @@ def _resampled(evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0) -
     """
     if evaluation.scores is None or evaluation.threshold is None or evaluation.band_topics is None:
         raise TextcatError(NOT_KEPT)
-    positives, values = _checked(evaluation.relevant, evaluation.scores)
+    positives, values = checked_labels(evaluation.relevant, evaluation.scores)
     given = sparse.csc_array(values > evaluation.threshold)
     counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
-    rankings = [_Ranking.of(column, of) for column, of in zip(values.T, _columns(positives), strict=True)]
+    rankings = [RankingSteps.of(column, of) for column, of in zip(values.T, positives_by_topic(positives), strict=True)]
     topics_of_bands, blocks = [list(band.topics) for band in evaluation.band_topics], []
-    for drawn in _draws(len(values), n_resamples, seed):
+    for drawn in bootstrap_draws(len(values), n_resamples, seed):
         precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
-        counts = _Decisions(*(entries @ drawn for entries in counted))
+        counts = Decisions(*(entries @ drawn for entries in counted))
         f1 = counts.f1
         blocks.append([[_mean(precision[of]), _mean(f1[of]), counts.pooled(of).f1[0]] for of in topics_of_bands])
     measured = np.concatenate(blocks, axis=2)
     return {name: measured[:, k] for k, name in enumerate(MEASURES)}
 
 
-def _interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of resampled values, moved so that their mean is the value that was measured.
 
     Topics of few positives rank better in resamples than they do, for the documents that stand before a positive may
@@ -64,27 +66,29 @@ def _interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[
     return float(low), float(high)
 
 
-def _with_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
+def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
     """Return an evaluation, which must have its scores, with the bootstrap intervals of its bands."""
-    values = _resampled(evaluation, n_resamples, seed)
+    values = resampled_measures(evaluation, n_resamples, seed)
     rows = [
-        replace(row, intervals={name: _bounds(getattr(row, name), values[name][place]) for name in MEASURES})
+        replace(
+            row, intervals={name: interval_of_resamples(getattr(row, name), values[name][place]) for name in MEASURES}
+        )
         for place, row in enumerate(evaluation.bands)
     ]
     return replace(evaluation, bands=tuple(rows))
 
 
-def _bounds(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
+def interval_of_resamples(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
     if measured is None or np.isnan(values).all():  # no resample has a document that counts
         return None
-    low, high = _interval(measured, values)
+    low, high = centred_interval(measured, values)
     return max(low, 0.0), min(high, 1.0)
 
 
-def _draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.int32]]:
+def bootstrap_draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.int32]]:
     """Yield how often each document is in each resample, of shape (n_documents, n_in_block)."""
     random = np.random.default_rng(seed)
-    per_block = max(_BLOCK // max(n_documents, 1), 1)
+    per_block = max(NUMBERS_AT_ONCE // max(n_documents, 1), 1)
     for start in range(0, n_resamples, per_block):
         drawn = np.empty((n_documents, min(per_block, n_resamples - start)), np.int32)
         for resample in drawn.T:
@@ -93,7 +97,7 @@ def _draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[NDArray[np
         yield drawn
 
 
-class _Ranking(NamedTuple):
+class RankingSteps(NamedTuple):
     """A topic's ranking, cut into steps that end with the positives; positives of equal score share a step."""
 
     order: NDArray[np.intp]  # documents from the highest score down to the lowest positive,
@@ -103,8 +107,8 @@ class _Ranking(NamedTuple):
     step: NDArray[np.intp]  # and the step of each
 
     @classmethod
-    def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "_Ranking":
-        places = _Places.of(scores[positives], scores)
+    def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "RankingSteps":
+        places = PositivePlaces.of(scores[positives], scores)
         ends, first, step = np.unique(places.retrieved, return_index=True, return_inverse=True)
         return cls(
             order=np.argsort(-scores, kind="stable")[: ends.max(initial=0)],
@@ -145,9 +149,9 @@ class Difference:
     difference: float
     interval: tuple[float, float]  # 95 %, by the bootstrap over documents
     p_documents: float
-    """Would other documents show it? See `_paired_bootstrap`."""
+    """Would other documents show it? See `paired_bootstrap`."""
     p_topics: float | None
-    """Would other topics show it? See `_sign_flip_test`; None for a micro-average, which is no mean over topics."""
+    """Would other topics show it? See `sign_flip_test`; None for a micro-average, which is no mean over topics."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ class Comparison:
     topics: tuple[TopicComparison, ...]
 
 
-def _compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
+def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Compare the first of several models with each of the others, on the same documents and topics.
 
     The p-values are not corrected for the number of comparisons. Models may have scales of their own.
@@ -193,7 +197,7 @@ def _compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed
         same_topics = [row.topic for row in other.topics] == [row.topic for row in first.topics]
         if not (same_bands and same_topics and other.test_documents == first.test_documents):
             raise TextcatError("Models can only be compared on the same documents, topics and bands.")
-    samples = [_resampled(evaluation, n_resamples, seed) for evaluation in evaluations]
+    samples = [resampled_measures(evaluation, n_resamples, seed) for evaluation in evaluations]
     measures = (
         _measure(band, place, name, evaluations, samples, seed)
         for place, band in enumerate(first.band_topics or ())
@@ -202,7 +206,7 @@ def _compare(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed
     return Comparison(first.test_documents, n_resamples, seed, tuple(measures), _topics(evaluations))
 
 
-def _paired_bootstrap(measured: float, differences: ArrayLike) -> float:
+def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
     """Return how often resampled differences of two models are as far from their mean as the measured one is from 0.
 
     Two-sided, ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift method): under the hypothesis that
@@ -214,7 +218,7 @@ def _paired_bootstrap(measured: float, differences: ArrayLike) -> float:
     return _p_value(np.abs(known - mean), abs(measured), rounding=_ROUNDING * np.abs(known).max(initial=0.0))
 
 
-def _sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
+def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
     """Return how often the mean of topics' differences is as far from 0 if their signs are thrown by a coin.
 
     The paired randomisation test of information retrieval (Smucker, Allan & Carterette, "A comparison of statistical
@@ -228,7 +232,7 @@ def _sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
     return _p_value(np.abs(sums), abs(float(known.sum())), rounding=_ROUNDING * np.abs(known).sum())
 
 
-def _mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]:
+def mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]:
     """Return the exact two-sided p-value of McNemar's test, elementwise.
 
     Of documents that exactly one of two models decides on rightly, `only_first` and `only_other` are counted. If the
@@ -242,7 +246,7 @@ def _mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64
     return np.asarray(np.minimum(1.0, 2 * bdtr(np.minimum(b, c), (b + c).astype(np.int64), 0.5)))
 
 
-def _holm(p_values: ArrayLike) -> NDArray[np.float64]:
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """Return p-values corrected for their number.
 
     As Holm ("A simple sequentially rejective multiple test procedure", 1979) does: the k-th smallest of n becomes the
@@ -274,11 +278,11 @@ def _measure(
             differences.append(None)
             continue
         measured, resamples = value - values[0], sample[name][place] - samples[0][name][place]
-        p_documents = _paired_bootstrap(measured, resamples)
+        p_documents = paired_bootstrap(measured, resamples)
         p_topics = None
         if name in _OF_TOPICS:
-            p_topics = _sign_flip_test(of_topics(of_model) - of_topics(evaluations[0]), seed)
-        differences.append(Difference(measured, _interval(measured, resamples), p_documents, p_topics))
+            p_topics = sign_flip_test(of_topics(of_model) - of_topics(evaluations[0]), seed)
+        differences.append(Difference(measured, centred_interval(measured, resamples), p_documents, p_topics))
     return MeasureComparison(band.name, name, tuple(values), tuple(differences))
 
 

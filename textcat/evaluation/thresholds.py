@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from textcat.evaluation._sigmoid import expit, fit_curve
-from textcat.evaluation.metrics import _checked, _Places
+from textcat.evaluation.metrics import PositivePlaces, checked_labels
 
 STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")
 
 _MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # the loss of a cell's mean is off by less than 1e-5 of it
 
 
-def _s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
+def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
     """Return the threshold of largest F1 per topic, of equals the highest; SCutFBR.1 with an fbr in (0, 1].
 
     A threshold whose F1 is low on the sample has been chosen by accident, and may let many documents pass: where it is
@@ -32,7 +32,7 @@ def _s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
     dtype, thresholds = np.asarray(scores).dtype, []
     for column, is_positive in _samples(scores, Y):
         # It is enough to look under positives: a lower cut that reaches no further one lets errors pass only.
-        places = _Places.of(column[is_positive], column)
+        places = PositivePlaces.of(column[is_positive], column)
         f1 = 2 * places.hits / (places.retrieved + len(places.hits))
         if not len(f1):
             thresholds.append(np.inf)
@@ -44,7 +44,7 @@ def _s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
     return np.array(thresholds, dtype if dtype.kind == "f" else np.float64)
 
 
-def _p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
+def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
     """Return the threshold per topic that as many documents of the sample pass as have the topic.
 
     Where the last of these has the same score as the next one, neither passes, and fewer do.
@@ -53,7 +53,7 @@ def _p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
     return np.array(thresholds, np.asarray(scores).dtype)
 
 
-def _expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
+def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
     """Return the threshold per topic of largest expected F1 on these documents; of equals, the highest.
 
     The expectation is that of the counts: ``2·Σ_{passed} p / (n_passed + Σ p)``; it is largest where documents pass
@@ -76,7 +76,7 @@ def _expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any
 def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[np.bool_]]]:
     """Yield for each topic the scores of the documents in its sample, and which of them are positive."""
     values = np.asarray(scores)
-    positives, _ = _checked(Y, np.nan_to_num(values, nan=0.0))
+    positives, _ = checked_labels(Y, np.nan_to_num(values, nan=0.0))
     for topic, column in enumerate(values.T):
         is_positive, in_sample = np.zeros(len(column), bool), ~np.isnan(column)
         is_positive[positives.indices[positives.indptr[topic] : positives.indptr[topic + 1]]] = True
@@ -124,7 +124,7 @@ class Calibration:
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)
 
     @classmethod
-    def _fit(cls, scores: ArrayLike, Y: Any, shrinkage: float = 10.0) -> "Calibration":
+    def fit_scores(cls, scores: ArrayLike, Y: Any, shrinkage: float = 10.0) -> "Calibration":
         """Fit Platt's sigmoids, those of rare topics shrunk towards one that all topics share.
 
         A topic's own curve has the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt 1999). The
@@ -185,25 +185,27 @@ def _logit(p: Any) -> Any:
     return logit(p)
 
 
-def _choose(strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25) -> tuple[NDArray[Any], Calibration]:
+def choose_thresholds(
+    strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25
+) -> tuple[NDArray[Any], Calibration]:
     """Return thresholds per topic by a strategy, and the curves that turn scores into probabilities.
 
     "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut", "pcut",
     "expected-f1": of largest F1, of the prevalence in the sample, of largest expected F1. "scut-fbr": of largest F1, or
     the highest score where that F1 is below 0.1. "single": 0, as probabilities alone decide.
     """
-    values, calibration = np.asarray(scores), Calibration._fit(scores, Y)
+    values, calibration = np.asarray(scores), Calibration.fit_scores(scores, Y)
     match strategy:
         case "zero" | "single":
             return np.zeros(values.shape[1], values.dtype), calibration
         case "probability":
             return calibration.threshold(probability).astype(values.dtype), calibration
         case "scut":
-            return _s_cut(scores, Y), calibration
+            return s_cut(scores, Y), calibration
         case "scut-fbr":
-            return _s_cut(scores, Y, fbr=0.1), calibration
+            return s_cut(scores, Y, fbr=0.1), calibration
         case "pcut":
-            return _p_cut(scores, Y), calibration
+            return p_cut(scores, Y), calibration
         case "expected-f1":
-            return _expected_f1_cut(scores, calibration.probabilities(scores)), calibration
+            return expected_f1_cut(scores, calibration.probabilities(scores)), calibration
     raise ValueError(f"No strategy {strategy!r}; known: {', '.join(STRATEGIES)}")

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import NOT_KEPT, Band, _bands
+from textcat.evaluation.ranking import NOT_KEPT, Band, choose_bands
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
@@ -226,7 +226,7 @@ def evaluate_top(
         raise ValueError(f"Rankings cannot be measured at {ks}: give numbers of topics from 1.")
     if spec is None:
         spec = [BANDS[0], *["0-0"] * bool((sizes == 0).any()), *BANDS[1:]]
-    named = _bands(topics, sizes, spec)
+    named = choose_bands(topics, sizes, spec)
     labels = sparse.csr_array((relevant if sparse.issparse(relevant) else np.asarray(relevant)) > 0)
     labels.eliminate_zeros()
     labels.sort_indices()
@@ -237,7 +237,7 @@ def evaluate_top(
             f"from 0, but relevance has the shape {labels.shape} and n_unknown {unknown.shape}."
         )
     bands = _Bands.of(named, sizes, labels, unknown)
-    weights = _inverse_propensities(sizes, train_documents, *propensity)
+    weights = inverse_propensities(sizes, train_documents, *propensity)
     sums, values = _sums(top, labels, bands, weights, ks)
     rows = [bands.row(place, ks, of_band) for place, of_band in enumerate(sums)]
     in_order = [0, *bands.places]
@@ -254,7 +254,7 @@ def evaluate_top(
         measured_on=measured_on,
         values=values[in_order],
     )
-    return _with_intervals(evaluation, n_resamples=resamples, seed=seed) if resamples else evaluation
+    return add_intervals_at_k(evaluation, n_resamples=resamples, seed=seed) if resamples else evaluation
 
 
 def compare_tops(evaluations: Sequence[TopEvaluation], *, n_resamples: int = 1000, seed: int = 0) -> "Comparison":
@@ -288,11 +288,11 @@ def compare_tops(evaluations: Sequence[TopEvaluation], *, n_resamples: int = 100
     first = evaluations[0]
     if any(kind(other) != kind(first) for other in evaluations[1:]):
         raise TextcatError("Rankings can only be compared on the same documents, topics, bands and ks.")
-    samples = [_resampled(evaluation, n_resamples, seed) for evaluation in evaluations]
+    samples = [resampled_means(evaluation, n_resamples, seed) for evaluation in evaluations]
     rows = []
     for place, band in enumerate(first.bands):
         for number, name in enumerate(_resampled_at(first.ks)):
-            measured = [_at(evaluation.bands[place], name) for evaluation in evaluations]
+            measured = [measure_at(evaluation.bands[place], name) for evaluation in evaluations]
             resampled = [values[place + 1, number] for values in samples]
             differences = tuple(
                 _difference(value, measured[0], of_other - resampled[0])
@@ -303,38 +303,40 @@ def compare_tops(evaluations: Sequence[TopEvaluation], *, n_resamples: int = 100
 
 
 def _difference(value: float | None, of_first: float | None, resampled: NDArray[np.float64]) -> Any:
-    from textcat.evaluation.significance import Difference, _interval, _paired_bootstrap
+    from textcat.evaluation.significance import Difference, centred_interval, paired_bootstrap
 
     if value is None or of_first is None:
         return None
     measured = value - of_first
-    return Difference(measured, _interval(measured, resampled), _paired_bootstrap(measured, resampled), None)
+    return Difference(measured, centred_interval(measured, resampled), paired_bootstrap(measured, resampled), None)
 
 
-def _with_intervals(evaluation: TopEvaluation, *, n_resamples: int = 1000, seed: int = 0) -> TopEvaluation:
+def add_intervals_at_k(evaluation: TopEvaluation, *, n_resamples: int = 1000, seed: int = 0) -> TopEvaluation:
     """Return an evaluation, which must have its values, with bootstrap intervals of `RESAMPLED`."""
-    from textcat.evaluation.significance import _bounds
+    from textcat.evaluation.significance import interval_of_resamples
 
-    samples, names = _resampled(evaluation, n_resamples, seed), _resampled_at(evaluation.ks)
+    samples, names = resampled_means(evaluation, n_resamples, seed), _resampled_at(evaluation.ks)
     overall, *bands = (
-        replace(row, intervals={name: _bounds(_at(row, name), of[j]) for j, name in enumerate(names)})
+        replace(
+            row, intervals={name: interval_of_resamples(measure_at(row, name), of[j]) for j, name in enumerate(names)}
+        )
         for row, of in zip((evaluation.overall, *evaluation.bands), samples, strict=True)
     )
     return replace(evaluation, overall=overall, bands=tuple(bands))
 
 
-def _resampled(evaluation: TopEvaluation, n_resamples: int, seed: int) -> NDArray[np.float64]:
+def resampled_means(evaluation: TopEvaluation, n_resamples: int, seed: int) -> NDArray[np.float64]:
     """Return the means of the values in resamples of the documents, shape (1 + n_bands, n_measures, n_resamples).
 
     The same documents are drawn for the same seed and number of documents. A mean is nan where none has the band.
     """
-    from textcat.evaluation.significance import _draws
+    from textcat.evaluation.significance import bootstrap_draws
 
     if evaluation.values is None:
         raise TextcatError(NOT_KEPT)
     known = ~np.isnan(evaluation.values)
     values, blocks = np.where(known, evaluation.values, 0.0), []
-    for drawn in _draws(evaluation.test_documents, n_resamples, seed):
+    for drawn in bootstrap_draws(evaluation.test_documents, n_resamples, seed):
         times = drawn.astype(np.float64)
         n_known = known @ times
         blocks.append(np.divide(values @ times, n_known, out=np.full(n_known.shape, np.nan), where=n_known > 0))
@@ -345,7 +347,7 @@ def _resampled_at(ks: Sequence[int]) -> list[str]:
     return [name for name in RESAMPLED if int(name.partition("@")[2]) in ks]
 
 
-def _at(row: TopQuality, name: str) -> float | None:
+def measure_at(row: TopQuality, name: str) -> float | None:
     """Return a measure by its name and k, such as ``ndcg@10``."""
     measure, _, k = name.partition("@")
     value: float | None = getattr(row, measure)[int(k)]
@@ -396,7 +398,7 @@ class _Bands:
         return TopQuality(self.names[place], n_tested, n_topics - n_tested, documents, pairs, **measures)
 
 
-def _inverse_propensities(sizes: NDArray[Any], train_documents: int, a: float, b: float) -> NDArray[np.float64]:
+def inverse_propensities(sizes: NDArray[Any], train_documents: int, a: float, b: float) -> NDArray[np.float64]:
     """Return 1/p_l of each topic: see the head of this module; 1 for all where C would be negative, with N < e."""
     c = max(math.log(max(train_documents, 1)) - 1, 0.0) * (b + 1) ** a
     return np.asarray(1 + c * (sizes + float(b)) ** -float(a), np.float64)

@@ -31,11 +31,11 @@ MAX_ALTERNATIVES = 4096
 
 _Node = tuple[Any, Any]
 _Masks = tuple[int, ...]
-_Alternatives: TypeAlias = "Sequence[_Alternative] | None"  # None: of a regex that must always be run
-_Affixes: TypeAlias = "tuple[_Alternatives, _Alternatives, _Alternatives]"  # of prefixes, suffixes and infixes
+Alternatives: TypeAlias = "Sequence[Alternative] | None"  # None: of a regex that must always be run
+Affixes: TypeAlias = "tuple[Alternatives, Alternatives, Alternatives]"  # of prefixes, suffixes and infixes
 _Role = Literal["prefix", "suffix", "infix"]
-_Regexes: TypeAlias = "Mapping[str, tuple[str, int]]"  # pattern and flags by the name of a tokenizer's callable
-_METHODS = {
+Regexes: TypeAlias = "Mapping[str, tuple[str, int]]"  # pattern and flags by the name of a tokenizer's callable
+TOKENIZER_METHODS = {
     "prefix_search": "search",
     "suffix_search": "search",
     "infix_finditer": "finditer",
@@ -46,7 +46,7 @@ _GROUPS = ("BRANCH", "SUBPATTERN", "ATOMIC_GROUP", "MAX_REPEAT", "MIN_REPEAT", "
 _ZERO_WIDTH = ("ASSERT", "ASSERT_NOT", "AT")
 
 
-class _Alternative(NamedTuple):
+class Alternative(NamedTuple):
     """One way for a regex to match: the sets of characters around its point, nearest first, and its width or -1."""
 
     before: _Masks
@@ -54,27 +54,27 @@ class _Alternative(NamedTuple):
     width: int
 
 
-class _UnmodelledRegexError(Exception):
+class UnmodelledRegexError(Exception):
     """The regex holds something that the tables do not model, so it must always be run."""
 
 
-def _alternatives(pattern: re.Pattern[str], role: _Role) -> list[_Alternative]:
-    """Return the alternatives of a regex in the order in which it tries them, or raise _UnmodelledRegexError.
+def alternatives_of(pattern: re.Pattern[str], role: _Role) -> list[Alternative]:
+    """Return the alternatives of a regex in the order in which it tries them, or raise UnmodelledRegexError.
 
     As spaCy writes them, every alternative of a prefix starts with `^`, and every one of a suffix ends with `$`.
     """
-    paths = _paths(_parse(pattern))
+    paths = _paths(parse_regex(pattern))
     if role == "prefix" and not all(path and _is_at(path[0], "BEGINNING") for path in paths):
-        raise _UnmodelledRegexError("an alternative without ^")
+        raise UnmodelledRegexError("an alternative without ^")
     if role == "suffix" and not all(path and _is_at(path[-1], "END") for path in paths):
-        raise _UnmodelledRegexError("an alternative without $")
+        raise UnmodelledRegexError("an alternative without $")
     return [_alternative(path, role) for path in paths]
 
 
-def _regexes_of(tokenizer: Tokenizer) -> _Regexes | None:
+def tokenizer_regexes(tokenizer: Tokenizer) -> Regexes | None:
     """Return the regexes by the names of the tokenizer's callables; None if one of these is no method of a regex."""
     regexes = {}
-    for name, method in _METHODS.items():
+    for name, method in TOKENIZER_METHODS.items():
         function = getattr(tokenizer, name)
         pattern = getattr(function, "__self__", None)
         if isinstance(pattern, re.Pattern) and getattr(function, "__name__", None) == method:
@@ -84,39 +84,41 @@ def _regexes_of(tokenizer: Tokenizer) -> _Regexes | None:
     return regexes
 
 
-def _read_affixes(regexes: _Regexes) -> _Affixes:
+def read_affixes(regexes: Regexes) -> Affixes:
     """Return the alternatives of prefixes, suffixes and infixes; of what has no regex there are none."""
 
-    def read(name: str, role: _Role) -> _Alternatives:
+    def read(name: str, role: _Role) -> Alternatives:
         try:
-            return _alternatives(re.compile(*regexes[name]), role) if name in regexes else []
-        except _UnmodelledRegexError:
+            return alternatives_of(re.compile(*regexes[name]), role) if name in regexes else []
+        except UnmodelledRegexError:
             return None
 
     return read("prefix_search", "prefix"), read("suffix_search", "suffix"), read("infix_finditer", "infix")
 
 
-def _read_url(regexes: _Regexes) -> tuple[int, ...]:
+def read_url(regexes: Regexes) -> tuple[int, ...]:
     """Return the sets of characters of each of which what `url_match` matches has one, as far as known."""
     try:
-        return tuple(_required(_parse(re.compile(*regexes["url_match"])))) if "url_match" in regexes else ()
-    except _UnmodelledRegexError:
+        return (
+            tuple(required_characters(parse_regex(re.compile(*regexes["url_match"])))) if "url_match" in regexes else ()
+        )
+    except UnmodelledRegexError:
         return ()
 
 
-def _asked(regexes: _Regexes, name: str) -> Callable[[str], Any] | None:
+def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
     """Return what is asked in place of a tokenizer's callable; ValueError if it is no regex."""
     if name not in regexes:
         return None
     try:
-        return getattr(re.compile(*regexes[name]), _METHODS[name])
+        return getattr(re.compile(*regexes[name]), TOKENIZER_METHODS[name])
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
 
-def _parse(pattern: re.Pattern[str]) -> Sequence[_Node]:
+def parse_regex(pattern: re.Pattern[str]) -> Sequence[_Node]:
     if pattern.flags & ~(re.UNICODE | re.VERBOSE):
-        raise _UnmodelledRegexError(f"flags {pattern.flags}")
+        raise UnmodelledRegexError(f"flags {pattern.flags}")
     try:
         from re import _parser as parser  # type: ignore[attr-defined]
     except ImportError:  # Python 3.10
@@ -139,25 +141,25 @@ def _paths(nodes: Iterable[_Node]) -> list[list[_Node]]:
             options = [[(op, argument)]]
         paths = [path + option for path in paths for option in options]
         if len(paths) > MAX_ALTERNATIVES:
-            raise _UnmodelledRegexError("too many alternatives")
+            raise UnmodelledRegexError("too many alternatives")
     return paths
 
 
 def _inside(subpattern: tuple[Any, int, int, Any]) -> list[_Node]:
     _, added_flags, removed_flags, nodes = subpattern
     if added_flags or removed_flags:
-        raise _UnmodelledRegexError("flags of a group")
+        raise UnmodelledRegexError("flags of a group")
     return list(nodes)
 
 
-def _alternative(path: list[_Node], role: _Role) -> _Alternative:
+def _alternative(path: list[_Node], role: _Role) -> Alternative:
     if role == "suffix":
-        return _Alternative(_masks(path, -1), _masks([], 1), _exact_width(path[:-1], behind=True, ahead=False))
+        return Alternative(_masks(path, -1), _masks([], 1), _exact_width(path[:-1], behind=True, ahead=False))
     if role == "prefix":
-        return _Alternative(_masks([], -1), _masks(path, 1), _exact_width(path[1:], behind=False, ahead=True))
+        return Alternative(_masks([], -1), _masks(path, 1), _exact_width(path[1:], behind=False, ahead=True))
     n_leading = next((i for i, (op, _) in enumerate(path) if str(op) not in _ZERO_WIDTH), len(path))
     lookbehinds = [node for node in path[:n_leading] if _is_look(node, -1)]
-    return _Alternative(_masks(lookbehinds, -1), _masks(path, 1), _exact_width(path, behind=True, ahead=True))
+    return Alternative(_masks(lookbehinds, -1), _masks(path, 1), _exact_width(path, behind=True, ahead=True))
 
 
 def _exact_width(path: list[_Node], *, behind: bool, ahead: bool) -> int:
@@ -206,7 +208,7 @@ def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
         return tuple(a & b for a, b in zip(further, looked, strict=True))
     if name in _ZERO_WIDTH:
         return further
-    raise _UnmodelledRegexError(name)
+    raise UnmodelledRegexError(name)
 
 
 def _ways(name: str, argument: Any, depth: int) -> list[list[_Node]]:
@@ -226,7 +228,7 @@ def _union(masks: Iterable[int]) -> int:
     return reduce(or_, masks, 0)
 
 
-def _required(nodes: Iterable[_Node]) -> list[int]:
+def required_characters(nodes: Iterable[_Node]) -> list[int]:
     """Return sets of characters of each of which any string that the nodes match holds at least one."""
     required: list[int] = []
     for op, argument in nodes:
@@ -234,14 +236,14 @@ def _required(nodes: Iterable[_Node]) -> list[int]:
         if mask is not None:
             required.append(mask)
         elif name == "BRANCH":
-            branches = [_required(branch) for branch in argument[1]]
+            branches = [required_characters(branch) for branch in argument[1]]
             if all(branches):
                 required.append(_union(min(masks, key=int.bit_count) for masks in branches))
         elif name in _GROUPS:
             fewest = argument[0] if name.endswith("REPEAT") else 1
-            required += _required(_ways(name, argument, 1)[-1]) if fewest else []
+            required += required_characters(_ways(name, argument, 1)[-1]) if fewest else []
         elif name not in _ZERO_WIDTH:
-            raise _UnmodelledRegexError(name)
+            raise UnmodelledRegexError(name)
     return required
 
 
@@ -269,7 +271,7 @@ def _members(op: str, value: Any) -> int:
         return _union(1 << code for code in range(low, min(high, 127) + 1)) | (OTHER if high > 127 else 0)
     if op == "CATEGORY":
         return _category(str(value))
-    raise _UnmodelledRegexError(op)
+    raise UnmodelledRegexError(op)
 
 
 _CATEGORIES: dict[str, Callable[[str], bool]] = {
@@ -282,6 +284,6 @@ _CATEGORIES: dict[str, Callable[[str], bool]] = {
 def _category(name: str) -> int:
     kind = name.removeprefix("CATEGORY_").removeprefix("NOT_")
     if kind not in _CATEGORIES:
-        raise _UnmodelledRegexError(name)
+        raise UnmodelledRegexError(name)
     mask = _union(1 << code for code in range(128) if _CATEGORIES[kind](chr(code)))
     return _complement(mask) if "NOT_" in name else OTHER | mask

@@ -10,8 +10,8 @@ import numpy as np
 from textcat.features.tokens import TermCounts
 
 if TYPE_CHECKING:
-    from textcat.features.tfidf import TfIdf, _CountedDocuments
-    from textcat.features.zones import _Parts
+    from textcat.features.tfidf import CountedDocuments, TfIdf
+    from textcat.features.zones import TextParts
 
 #: The arrays that a file has, besides the lists of zones and terms.
 ARRAYS = ("n_texts", "zone_of", "sizes", "ids", "counts", "ngrams", "chars")
@@ -34,7 +34,7 @@ class DocumentCounts(NamedTuple):
         return len(self.n_texts)
 
     @classmethod
-    def _of(cls, parts: _Parts, counts: TermCounts, documents: np.ndarray) -> DocumentCounts:
+    def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> DocumentCounts:
         """Return what was counted of some documents, by their positions."""
         ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # the texts of documents follow each other
         ends = np.maximum.accumulate(np.where(np.diff(parts.ends, prepend=0) > 0, ends, 0), dtype=np.int64)
@@ -86,13 +86,13 @@ class DocumentCounts(NamedTuple):
         )
         return DocumentCounts(zones, np.append(self.n_texts, more.n_texts), np.append(self.zone_of, zone_of), counts)
 
-    def of_use(self, features: TfIdf) -> _CountedDocuments:
+    def of_use(self, features: TfIdf) -> CountedDocuments:
         """Return the counts as `TfIdf.count` of the documents returns them, for features of the same settings."""
         names = [self.zones[i] for i in self.zone_of.tolist()]
         ends = np.cumsum([0, *self.n_texts]).tolist()
-        parts = features._parts_of(tuple(names[start:end]) for start, end in pairwise(ends))
+        parts = features.parts_of(tuple(names[start:end]) for start, end in pairwise(ends))
         arrays = {name: getattr(self.counts, name).copy() for name in ("ends", "ids", "counts")}
-        return features._of_use(parts, self.counts._replace(**arrays))
+        return features.restrict_to_vocabulary(parts, self.counts._replace(**arrays))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a file, each in the smallest type that holds it."""
@@ -102,7 +102,7 @@ class DocumentCounts(NamedTuple):
         return {name: _small(array) for name, array in arrays.items()}
 
     @classmethod
-    def _from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> DocumentCounts:
+    def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> DocumentCounts:
         """Return the counts of a file; ValueError if its arrays do not fit together."""
         n_texts, zone_of, sizes = (arrays[name].astype(np.int64) for name in ARRAYS[:3])
         ids, counts, ngrams, chars = (arrays[name].astype(np.int32) for name in ARRAYS[3:])

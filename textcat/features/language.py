@@ -13,8 +13,8 @@ import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.features._token_cache import SpanCutter, WordTable
-from textcat.features.affixes import _METHODS, _asked
-from textcat.features.tables import LanguageTables, _keep_tables, _kept_tables, _read_tables
+from textcat.features.affixes import TOKENIZER_METHODS, regex_function
+from textcat.features.tables import LanguageTables, keep_tables, kept_tables, read_tables
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
@@ -71,13 +71,13 @@ class _Language:
 
     def __init__(self, lang: str, tables: LanguageTables | None, attributes: _Attributes) -> None:
         self._lang, self.tables, self.attributes = lang, tables, attributes
-        self._nlp: Any = None  # until a language without tables has a text
+        self.nlp: Any = None  # until a language without tables has a text
         self.splits_at_space = tables is not None
         if tables is not None:
             self._take(tables)
 
     def _take(self, tables: LanguageTables) -> None:
-        asked = [_asked(tables.regexes, name) for name in _METHODS]
+        asked = [regex_function(tables.regexes, name) for name in TOKENIZER_METHODS]
         cuts = tables.cuts.values()
         specials = {*tables.tokens, *map("".join, cuts)}
         self._cutter = SpanCutter(asked, tables.alternatives, tables.url, tables.tokens, specials)
@@ -186,38 +186,38 @@ class _Language:
 
     def trim(self) -> None:
         """Drop spaCy's tables of strings if they are large: they grow with every new one, memory zone or not."""
-        if self._nlp is not None and len(self._nlp.vocab) >= _MAX_LEXEMES:
-            self._nlp = None
+        if self.nlp is not None and len(self.nlp.vocab) >= _MAX_LEXEMES:
+            self.nlp = None
 
     def _by_spacy(self, text: str) -> list[str]:
-        if self._nlp is None:
-            self._nlp = _blank_tokenizer(self._lang)
-        nlp = self._nlp
+        if self.nlp is None:
+            self.nlp = _blank_tokenizer(self._lang)
+        nlp = self.nlp
         with nlp.memory_zone():
             orths, positions = np.unique(nlp.make_doc(text).to_array("ORTH"), return_inverse=True)
             strings = [nlp.vocab.strings[orth] for orth in orths.tolist()]
         return [strings[position] for position in positions.tolist()]
 
 
-def _open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
+def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
     """Return a language, of which no two share what changes; spaCy is not imported where there are tables of it.
 
     By default these are those that an earlier process has kept in the user's cache.
     """
-    if tables := tables or _kept_tables(lang):
+    if tables := tables or kept_tables(lang):
         return _Language(lang, tables, _usual_attributes(tables.stop_words or ()))
-    return _Language(lang, *_read_language(lang))
+    return _Language(lang, *read_language(lang))
 
 
 @cache
-def _read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
+def read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
     nlp = _blank_tokenizer(lang)
     attributes = _read_attributes(nlp.vocab.lex_attr_getters)
     # A language of another package may change while spaCy does not: its tables are not kept in a file.
     own = type(nlp).__module__.startswith("spacy.lang.")
-    tables = _read_tables(lang, nlp.tokenizer, attributes.stop_words if own else None)
+    tables = read_tables(lang, nlp.tokenizer, attributes.stop_words if own else None)
     if tables is not None and tables.stop_words is not None:
-        _keep_tables(tables)
+        keep_tables(tables)
     return tables, attributes
 
 

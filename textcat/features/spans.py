@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from textcat.features.tokens import Located, _char_ngrams, _padded_places
+from textcat.features.tokens import Located, char_ngrams, padded_places
 from textcat.features.vectorizer import Vectorizer
-from textcat.features.zones import _SHARED, Zoned, _hashes_of, _names_of, _plan, _zones
+from textcat.features.zones import SHARED_SPACE, Zoned, feature_names, plan_texts, space_hashes, zones_of_document
 
 
 class Span(NamedTuple):
@@ -51,7 +51,7 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
     -------
     dict of int to Place
     """
-    texts = _zones(document, 0)
+    texts = zones_of_document(document, 0)
     column_of = _ColumnOf(features, wanted)
     occurrences = [
         (zone, space, each)
@@ -70,13 +70,13 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
 
 def _located(features: Vectorizer, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
     """Yield each zone that is read, the spaces that its terms belong to, and where they stand."""
-    numbers: dict[str, int] = {} if features.apart is True else {_SHARED: 0}
-    plan = _plan(tuple(texts), features.zones, features.apart, numbers)
+    numbers: dict[str, int] = {} if features.apart is True else {SHARED_SPACE: 0}
+    plan = plan_texts(tuple(texts), features.zones, features.apart, numbers)
     spaces = list(numbers)
     of_zone: list[list[str]] = [[] for _ in plan.zones]
     for offset, number in zip(plan.offsets, plan.spaces, strict=True):
         of_zone[offset].append(spaces[number])
-    located = features.tokens_._located([texts[zone] for zone in plan.zones])
+    located = features.tokens_.locate_tokens([texts[zone] for zone in plan.zones])
     return zip(plan.zones, of_zone, located, strict=True)
 
 
@@ -89,7 +89,7 @@ class _ColumnOf:
         self._by_name: dict[str, int] | None = None
         self._firsts: set[str] = set()  # what the names of n-grams may begin with
         if features.vocabulary_ is not None:
-            names = features._listed_names()
+            names = features.listed_names()
             self._by_name = {names[column]: column for column in self._wanted}
             for name in self._by_name:
                 for i, character in enumerate(name):
@@ -111,9 +111,9 @@ class _ColumnOf:
     def _hash_of(self, space: str, terms: tuple[str, ...]) -> int:
         from sklearn.utils import murmurhash3_32
 
-        (name,) = _names_of(space, terms[-1:])
+        (name,) = feature_names(space, terms[-1:])
         if name not in self._hashes:
-            self._hashes[name] = int(_hashes_of([name])[0])
+            self._hashes[name] = int(space_hashes([name])[0])
         if len(terms) == 1:
             return self._hashes[name]
         mixed = 31 * self._hash_of(space, terms[:-1]) + self._hashes[name]
@@ -136,8 +136,8 @@ def _occurrences(
                 if column >= 0:
                     yield _Occurrence(column, prefix + " ".join(terms), start, located[i + n - 1].end, terms)
     for each in located if features.chars else ():
-        around = _padded_places(each)
-        for k, chars in enumerate(_char_ngrams(each.term, features.chars)):
+        around = padded_places(each)
+        for k, chars in enumerate(char_ngrams(each.term, features.chars)):
             column = column_of(space, f"~{chars}~")
             if column >= 0:
                 covered = around[k : k + len(chars)]
@@ -157,7 +157,7 @@ def _standing(
     for widen in (_to_white_space, lambda text, start, end: (0, len(text))):
         piece_of = {k: texts[spans[k].zone][spans[k].start : spans[k].end] for k in unsure}
         pieces = dict.fromkeys(piece_of.values())
-        located = dict(zip(pieces, features.tokens_._located_alone(pieces), strict=True))
+        located = dict(zip(pieces, features.tokens_.locate_alone(pieces), strict=True))
         columns: dict[tuple[str, str], set[int]] = {}
         failed = []
         for k in unsure:

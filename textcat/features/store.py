@@ -61,7 +61,7 @@ class StoredRows:
     def __init__(self, folder: Path, manifest: dict[str, Any]):
         self.folder = folder
         self.shape: tuple[int, int] = tuple(manifest["shape"])
-        self._sum = manifest["sum"]
+        self.checksum = manifest["sum"]
         self.data, self.indices, self.indptr = (_mapped(folder, part, manifest["parts"][part]) for part in PARTS)
         self.dtype = self.data.dtype
 
@@ -91,7 +91,7 @@ class StoredRows:
             yield self[start : start + n_rows]
 
     def __reduce__(self) -> tuple:
-        return _reopened, (str(self.folder.resolve()), self._sum)
+        return _reopened, (str(self.folder.resolve()), self.checksum)
 
 
 def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> StoredRows:
@@ -158,7 +158,7 @@ def _reopened(folder: str, expected: str) -> StoredRows:
             f"{platform.node()} cannot open the rows in {folder} ({str(error).rstrip('.')}): "
             "every machine must see them there."
         ) from error
-    if rows._sum != expected:
+    if rows.checksum != expected:
         raise StoreError(f"The rows in {folder} are not those that were there before: begin anew.")
     return rows
 
@@ -214,7 +214,7 @@ def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
         if not parts:
             raise StoreError("There is no block of rows to write: give at least one, even one without a row.")
         shape = [parts["indptr"].length - 1, n_features]
-        ROWS._write_manifest(folder, {"shape": shape, "parts": {name: part.finish() for name, part in parts.items()}})
+        ROWS.write_manifest(folder, {"shape": shape, "parts": {name: part.finish() for name, part in parts.items()}})
 
 
 def _checked(number: int, block: Any) -> csr_matrix:

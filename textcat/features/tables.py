@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 from textcat.errors import TextcatError
 from textcat.features._token_cache import DEPTH
 from textcat.features.affixes import (
-    _METHODS,
     ABSENT,
     ANY_CHARACTER,
-    _Affixes,
-    _Alternative,
-    _Alternatives,
-    _asked,
-    _read_affixes,
-    _read_url,
-    _Regexes,
-    _regexes_of,
+    TOKENIZER_METHODS,
+    Affixes,
+    Alternative,
+    Alternatives,
+    Regexes,
+    read_affixes,
+    read_url,
+    regex_function,
+    tokenizer_regexes,
 )
-from textcat.files import _write_atomically, installed_version, user_cache
+from textcat.files import installed_version, user_cache, write_atomically
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
@@ -37,9 +37,9 @@ class LanguageTables(NamedTuple):
 
     lang: str
     spacy: str  # the version of which the tokenizer is
-    alternatives: _Affixes
+    alternatives: Affixes
     url: tuple[int, ...]  # sets of characters of each of which a URL that stays whole has one
-    regexes: _Regexes  # those of the affixes and the like, which are asked where the alternatives cannot tell
+    regexes: Regexes  # those of the affixes and the like, which are asked where the alternatives cannot tell
     tokens: Mapping[str, tuple[str, ...]]  # the special cases
     cuts: Mapping[str, tuple[str, ...]]  # those of them that are looked for among tokens: as affixes cut them
     stop_words: Collection[str] | None  # in lower case; None if the language has its own ways, and no file of tables
@@ -47,7 +47,7 @@ class LanguageTables(NamedTuple):
     def as_json(self) -> str:
         """Return the tables as `from_json` reads them."""
         sets: dict[int, int] = {}  # of characters, numbered
-        numbered = lambda masks: [sets.setdefault(mask, len(sets)) for mask in masks]  # noqa: E731
+        numbered = lambda masks: [sets.setdefault(mask, len(sets)) for mask in masks]
         alternatives = [
             None if part is None else [[numbered(each.before + each.ahead), each.width] for each in part]
             for part in self.alternatives
@@ -87,17 +87,17 @@ class LanguageTables(NamedTuple):
         known = set(tables.cuts) <= set(tables.tokens) and all(tables.cuts.values())
         if not known or not all(isinstance(text, str) and text for text in texts):
             raise ValueError("no tables of a tokenizer")
-        needed = [name for name, part in zip(_METHODS, tables.alternatives, strict=False) if part != []]
-        if not set(needed) <= set(tables.regexes) <= set(_METHODS):
+        needed = [name for name, part in zip(TOKENIZER_METHODS, tables.alternatives, strict=False) if part != []]
+        if not set(needed) <= set(tables.regexes) <= set(TOKENIZER_METHODS):
             raise ValueError("no regexes of a tokenizer")
         for name in tables.regexes:
-            _asked(tables.regexes, name)
+            regex_function(tables.regexes, name)
         return tables
 
 
 @cache
-def _kept_tables(lang: str) -> LanguageTables | None:
-    """Return the tables that `_keep_tables` has kept for the installed spaCy; None if there are none, or bad ones."""
+def kept_tables(lang: str) -> LanguageTables | None:
+    """Return the tables that `keep_tables` has kept for the installed spaCy; None if there are none, or bad ones."""
     with suppress(OSError, *_DAMAGES):
         digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
         if digest == sha256(content).hexdigest().encode():
@@ -105,11 +105,11 @@ def _kept_tables(lang: str) -> LanguageTables | None:
     return None
 
 
-def _keep_tables(tables: LanguageTables) -> None:
+def keep_tables(tables: LanguageTables) -> None:
     """Keep tables in the user's cache, if it can be written: reading them from spaCy takes half a second."""
     content = tables.as_json()
     with suppress(OSError, TextcatError):
-        _write_atomically(_cache_file(tables.lang), f"{sha256(content.encode()).hexdigest()}\n{content}")
+        write_atomically(_cache_file(tables.lang), f"{sha256(content.encode()).hexdigest()}\n{content}")
 
 
 def _cache_file(lang: str) -> Path:
@@ -119,14 +119,14 @@ def _cache_file(lang: str) -> Path:
     return user_cache() / "languages" / name
 
 
-def _read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -> LanguageTables | None:
+def read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -> LanguageTables | None:
     """Read the tables of a spaCy tokenizer; None if it does not split at white space by regexes."""
     from spacy.attrs import ORTH, intify_attrs
     from spacy.tokenizer import Tokenizer
 
-    if type(tokenizer) is not Tokenizer or (regexes := _regexes_of(tokenizer)) is None:
+    if type(tokenizer) is not Tokenizer or (regexes := tokenizer_regexes(tokenizer)) is None:
         return None
-    asked = {name: getattr(tokenizer, name) for name in _METHODS}
+    asked = {name: getattr(tokenizer, name) for name in TOKENIZER_METHODS}
     bare = Tokenizer(tokenizer.vocab, rules={}, **asked)
     # Those without an affix, which are never cut, are no part of spaCy's own matcher.
     finders = tokenizer.find_prefix, tokenizer.find_suffix, tokenizer.find_infix
@@ -135,8 +135,8 @@ def _read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) 
     return LanguageTables(
         lang,
         installed_version("spacy"),
-        _read_affixes(regexes),
-        _read_url(regexes),
+        read_affixes(regexes),
+        read_url(regexes),
         regexes,
         tokens={rule: tuple(intify_attrs(part)[ORTH] for part in parts) for rule, parts in tokenizer.rules.items()},
         cuts={rule: tuple(token.text for token in bare(rule)) for rule in matched},
@@ -144,14 +144,14 @@ def _read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) 
     )
 
 
-def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool = False) -> _Alternatives:
+def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool = False) -> Alternatives:
     """Return the alternatives of one affix, which look back from their point or ahead."""
     if entries is None:
         return None
     alternatives = []
     for numbers, width in entries:
         masks = tuple(sets[number] for number in numbers)
-        each = _Alternative(masks[:DEPTH], masks[DEPTH:], width)
+        each = Alternative(masks[:DEPTH], masks[DEPTH:], width)
         near = each.before if back else each.ahead
         # An affix is made of characters that are there: compiled code relies on it.
         exact = 0 < width <= DEPTH and not any(mask & ABSENT for mask in near[:width])

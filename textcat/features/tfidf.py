@@ -18,19 +18,19 @@ from textcat.features.vectorizer import Vectorizer
 from textcat.features.zones import (
     Documents,
     FeatureError,
-    _checked,
-    _Columns,
-    _names_of,
-    _ngram_names,
-    _Parts,
-    _ZoneTexts,
+    TermColumns,
+    TextParts,
+    ZoneTexts,
+    checked_documents,
+    feature_names,
+    ngram_names,
 )
 
 
-class _CountedDocuments(NamedTuple):
+class CountedDocuments(NamedTuple):
     """Document-term counts: what rows are made of, whichever of the documents terms are weighed by."""
 
-    parts: _Parts
+    parts: TextParts
     counts: TermCounts  # but of n-grams that too few documents have
     lengths: np.ndarray  # of the texts, by all terms and n-grams: shape (n_texts,), int64
 
@@ -124,7 +124,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         ValueError
             If there is no document, one is neither of these, or a parameter is out of range.
         """
-        return self._fit_counted(self.count(documents))
+        return self.fit_counted(self.count(documents))
 
     def fit_transform(self, documents: Documents, y: Any = None) -> csr_matrix:
         """Learn from documents and return their rows, counting once.
@@ -139,39 +139,39 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         csr_matrix of shape (n_documents, n_terms)
         """
         counted = self.count(documents)
-        return self._fit_counted(counted)._rows_of(counted)
+        return self.fit_counted(counted).rows_of(counted)
 
-    def count(self, documents: Documents) -> _CountedDocuments:
+    def count(self, documents: Documents) -> CountedDocuments:
         """Count the terms of documents once, so that features can be fitted to several choices of them."""
-        return self._of_use(*self._count_all(documents))
+        return self.restrict_to_vocabulary(*self.count_all(documents))
 
-    def _count_all(self, documents: Documents) -> tuple[_Parts, TermCounts]:
+    def count_all(self, documents: Documents) -> tuple[TextParts, TermCounts]:
         """Count all terms of documents, and n-grams however rare."""
-        self._check_settings()
-        texts = _ZoneTexts(_checked(documents), self.zones, self.apart)
-        self._take_tokens()
-        counts, parts = self._count(texts), texts.parts()
+        self.check_settings()
+        texts = ZoneTexts(checked_documents(documents), self.zones, self.apart)
+        self.take_tokens()
+        counts, parts = self.count_texts(texts), texts.parts()
         release_memory()
         return parts, counts
 
-    def _of_use(self, parts: _Parts, counts: TermCounts) -> _CountedDocuments:
+    def restrict_to_vocabulary(self, parts: TextParts, counts: TermCounts) -> CountedDocuments:
         """Return counts in the form that rows are made of; the arrays given may be written over."""
         lengths = text_lengths(counts.ends, counts.counts)
-        return _CountedDocuments(parts, counts if self.hash_bits else self._without_rare(parts, counts), lengths)
+        return CountedDocuments(parts, counts if self.hash_bits else self._without_rare(parts, counts), lengths)
 
-    def _parts_of(self, documents: Iterable[tuple[str, ...]]) -> _Parts:
+    def parts_of(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
         """Return the parts of documents that were counted, given the names of the zones that each has."""
-        self._check_settings()
-        self._take_tokens()
-        return _ZoneTexts((), self.zones, self.apart).parts_of_names(documents)
+        self.check_settings()
+        self.take_tokens()
+        return ZoneTexts((), self.zones, self.apart).parts_of_names(documents)
 
-    def _fit_counted(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> TfIdf:
+    def fit_counted(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> TfIdf:
         """Learn from documents that `count` has counted, by default from all; those chosen are positions, each once.
 
         They must be counted by the same `tokens`, `zones`, `apart`, `ngrams`, `chars` and `hash_bits`, and no lower
         `ngram_min_df`.
         """
-        self._check_settings()
+        self.check_settings()
         parts, counts, lengths = counted
         if chosen is not None:
             parts = parts.select(np.asarray(chosen, np.int64))
@@ -180,16 +180,16 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
             raise FeatureError("There is no document to learn terms from: give at least one.")
         vocabulary, df, columns = self._hashed(parts, counts) if self.hash_bits else self._named(parts, counts)
         distinct, positions = np.unique(df, return_inverse=True)
-        idf = np.array([self._idf_of(n, m) for n in distinct.tolist()], np.float64)[positions]
+        idf = np.array([self.idf_of(n, m) for n in distinct.tolist()], np.float64)[positions]
         averages = _average_lengths(parts, lengths) if self.weighting == "bm25" else {}
-        self._keep(vocabulary, idf, m, averages, columns)
+        self.keep(vocabulary, idf, m, averages, columns)
         return self
 
-    def _rows_of(self, counted: _CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
+    def rows_of(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
         """Return the rows of documents that `count` has counted, as `transform` does; those chosen are positions."""
         check_is_fitted(self, "idf_")  # `count` alone has fitted nothing
         parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
-        return self._matrix(self._rows(parts, counted.counts, counted.lengths))
+        return self.matrix(self.rows_of_counts(parts, counted.counts, counted.lengths))
 
     # scikit-learn looks for the next two here, not in the base class.
 
@@ -203,14 +203,14 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return super().get_feature_names_out()
 
-    def _hashed(self, parts: _Parts, counts: TermCounts) -> tuple[None, np.ndarray, _Columns]:
+    def _hashed(self, parts: TextParts, counts: TermCounts) -> tuple[None, np.ndarray, TermColumns]:
         """Return no vocabulary, the columns' df or 0 where that is too small, and the columns by hash."""
         bits = self.hash_bits or 0
-        columns = _Columns(counts.terms, None, bits)
+        columns = TermColumns(counts.terms, None, bits)
         df = document_frequencies(*parts.arguments(counts), *columns.of(parts.names, counts), 2**bits)
         return None, np.where(df >= self.min_df, df, 0), columns
 
-    def _named(self, parts: _Parts, counts: TermCounts) -> tuple[dict[str, int], np.ndarray, _Columns]:
+    def _named(self, parts: TextParts, counts: TermCounts) -> tuple[dict[str, int], np.ndarray, TermColumns]:
         """Return the vocabulary, the df of its terms, and the columns by name.
 
         Terms are first counted by their ids, so that the many that are too rare need no name.
@@ -230,9 +230,9 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         vocabulary = dict(zip(terms, range(len(terms)), strict=True))
         n_terms = common.shape[1] - len(counts.ngrams)
         keys = {space: (row[:n_terms], row[n_terms:]) for space, row in zip(parts.names, columns, strict=True)}
-        return vocabulary, df, _Columns(counts.terms, vocabulary, keys=keys)
+        return vocabulary, df, TermColumns(counts.terms, vocabulary, keys=keys)
 
-    def _common(self, parts: _Parts, counts: TermCounts) -> np.ndarray:
+    def _common(self, parts: TextParts, counts: TermCounts) -> np.ndarray:
         """Return which terms, and n-grams behind them, are common enough: (n_spaces, n_terms + n_ngrams), bool."""
         n_terms = len(counts.terms)
         shape = (len(parts.names), n_terms + len(counts.ngrams))
@@ -240,7 +240,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         df = _frequencies(parts, counts, columns, columns.size).reshape(shape)
         return np.hstack([df[:, :n_terms] >= self.min_df, df[:, n_terms:] >= self.ngram_min_df])
 
-    def _without_rare(self, parts: _Parts, counts: TermCounts) -> TermCounts:
+    def _without_rare(self, parts: TextParts, counts: TermCounts) -> TermCounts:
         """Return counts without the n-grams that are too rare in all documents, and so in any of them: most are."""
         n_terms, (left, right) = len(counts.terms), counts.ngrams.T
         kept = np.array(self._common(parts, counts)[:, n_terms:].any(axis=0))
@@ -255,7 +255,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         terms = list(counts.terms)
         return TermCounts(counts.ends, ids, occurrences, terms, np.column_stack([left, right]), counts.chars)
 
-    def _idf_of(self, df: int, m: int) -> float:
+    def idf_of(self, df: int, m: int) -> float:
         if df == 0 or self.idf == "none":
             return float(df > 0)
         return 1 + math.log((1 + m) / (1 + df)) if self.idf == "smooth" else math.log(m / df)
@@ -271,17 +271,17 @@ def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
     """Return the names of the selected ones among the terms, and the n-grams behind them."""
     n_terms = len(selected) - len(counts.ngrams)
     terms = [counts.terms[i] for i in np.flatnonzero(selected[:n_terms]).tolist()]
-    return list(_names_of(space, terms + _ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
+    return list(feature_names(space, terms + ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
 
 
-def _frequencies(parts: _Parts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
+def _frequencies(parts: TextParts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
     """Count the documents that have each column, given the columns of terms and of n-grams behind them."""
     n_terms = columns.shape[1] - len(counts.ngrams)
     terms, ngrams = np.ascontiguousarray(columns[:, :n_terms]), np.ascontiguousarray(columns[:, n_terms:])
     return document_frequencies(*parts.arguments(counts), terms, ngrams, n_columns)
 
 
-def _average_lengths(parts: _Parts, lengths: np.ndarray) -> dict[str, float]:
+def _average_lengths(parts: TextParts, lengths: np.ndarray) -> dict[str, float]:
     of_zone: dict[str, list[int]] = {}
     for text in np.unique(parts.sources).tolist():
         of_zone.setdefault(parts.zones[text], []).append(int(lengths[text]))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
-from textcat.features.language import _open_language, replace_surrogates, singular
+from textcat.features.language import open_language, replace_surrogates, singular
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
@@ -22,8 +22,8 @@ _KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts a
 _BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
 _MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # that are kept with what they hold
 _CREATING = threading.Lock()
-_NO_IDS = np.zeros(0, np.int32)
-_NO_NGRAMS = np.zeros((0, 2), np.int32)
+NO_IDS = np.zeros(0, np.int32)
+NO_NGRAMS = np.zeros((0, 2), np.int32)
 
 
 class TermCounts(NamedTuple):
@@ -40,7 +40,7 @@ class TermCounts(NamedTuple):
     chars: np.ndarray  # the positions of the character n-grams: shape (n_chars,), int32
 
 
-class _Vocabulary(NamedTuple):
+class Vocabulary(NamedTuple):
     """The terms and n-grams that count, by their ids; the last of each stands for all others."""
 
     terms: list[str]  # the last one is OTHER
@@ -99,12 +99,12 @@ class Tokens:
 
     def prepare(self) -> Tokens:
         """Load the language now instead of at the first text, which takes about a second."""
-        self._prepared()
+        self.prepared()
         return self
 
     def tables(self) -> LanguageTables | None:
         """Return the tables by which most spans are cut without spaCy; None if the language has none, as Chinese."""
-        return self._prepared().tables
+        return self.prepared().tables
 
     def use_tables(self, tables: LanguageTables) -> None:
         """Import spaCy only for spans that these tables, which must be of the installed spaCy, cannot cut."""
@@ -112,20 +112,20 @@ class Tokens:
 
     def tokenize(self, text: str) -> list[str]:
         """Return all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
-        counter = self._prepared()
+        counter = self.prepared()
         with counter.lock:
             tokens = [token for _ in counter.batches([text]) for token in counter.cache.tokens(0)]
         return [replace_surrogates(token) for token in tokens]
 
     def count(self, texts: Iterable[str]) -> np.ndarray:
         """Count the tokens of every text, white space included: an array of shape (n_texts,), int64."""
-        counter = self._prepared()
+        counter = self.prepared()
         with counter.lock:
             totals = [counter.cache.n_tokens() for _ in counter.batches(texts)]
         return np.concatenate([np.zeros(0, np.int64), *totals])
 
-    def _count_terms(
-        self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0, vocabulary: _Vocabulary | None = None
+    def count_terms(
+        self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0, vocabulary: Vocabulary | None = None
     ) -> TermCounts:
         """Count the terms of every text.
 
@@ -133,46 +133,46 @@ class Tokens:
         them, and those of so many characters in each term, in lower case with a space at either end. With a vocabulary,
         and then without `chars`, ids are those in there; all others count as the last ones.
         """
-        counter = self._prepared()
+        counter = self.prepared()
         with counter.lock:
             counter.use(vocabulary)
             parts = [counter.count(ngrams, chars) for _ in counter.batches(texts)]
-            all_ngrams = vocabulary.ngrams if vocabulary else counter.cache.ngrams if ngrams > 1 else _NO_NGRAMS
+            all_ngrams = vocabulary.ngrams if vocabulary else counter.cache.ngrams if ngrams > 1 else NO_NGRAMS
             terms, chars_of = counter.terms, np.array(list(counter.char_ids.values()), np.int32)
             if vocabulary is None and counter.cache.nbytes > self.memo_bytes * _KEPT:
                 counter.clear()  # so that it does not lie beside what is made of the counts
             return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
 
-    def _located(self, texts: Iterable[str]) -> list[list[Located]]:
+    def locate_tokens(self, texts: Iterable[str]) -> list[list[Located]]:
         """Return the tokens of every text that are terms, in order, and where they stand."""
-        counter, texts = self._prepared(), list(texts)
+        counter, texts = self.prepared(), list(texts)
         located: list[list[Located]] = []
         with counter.lock:
             for _, batch in zip(counter.batches(texts), _batched(texts), strict=True):
                 located += [counter.located(i, text) for i, text in enumerate(batch)]
         return located
 
-    def _located_alone(self, pieces: Collection[str]) -> list[list[Located]]:
+    def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
         """Return what `_located` does, for pieces of texts, many of which come again: these are kept."""
-        kept = self._prepared().pieces
+        kept = self.prepared().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
         located = {piece: kept.get(piece) for piece in pieces}
         new = [piece for piece, known in located.items() if known is None]
-        for piece, of_piece in zip(new, self._located(new), strict=True):
+        for piece, of_piece in zip(new, self.locate_tokens(new), strict=True):
             located[piece] = of_piece
             if len(piece) <= _LONGEST_PIECE:
                 kept[piece] = of_piece
         return [located[piece] or [] for piece in pieces]
 
-    def _prepared(self) -> _TermCounter:
+    def prepared(self) -> _TermCounter:
         settings = self.get_params()
         with _CREATING:
-            counter = self.__dict__.get("_counter")
+            counter = self.__dict__.get("counter")
             if counter is None or counter.settings != settings:
                 tables = self.__dict__.get("_tables")
                 fitting = tables if tables is not None and tables.lang == self.lang else None
-                counter = self._counter = _TermCounter(settings, fitting)
+                counter = self.counter = _TermCounter(settings, fitting)
             return counter
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -214,19 +214,19 @@ class _TermCounter:
     def __init__(self, settings: dict[str, Any], tables: LanguageTables | None) -> None:
         self.settings = settings
         self.lock = threading.Lock()
-        self._language = _open_language(settings["lang"], tables)
-        self._edges = self._language.special_edges()
-        self.tables = self._language.tables
-        get = self._language.attributes
+        self.language = open_language(settings["lang"], tables)
+        self._edges = self.language.special_edges()
+        self.tables = self.language.tables
+        get = self.language.attributes
         self._singular = settings["fold_plurals"] and settings["lang"] == "en"
-        self._term = _chain(get.lower if settings["lowercase"] else str, singular if self._singular else None)
-        self._required = [get.is_alpha] if settings["alphabetic"] else []
-        self._required += [_has_letter_or_digit] if settings["alphanumeric"] else []
-        self._excluded = [get.is_space] + ([get.is_stop] if settings["remove_stop_words"] else [])
+        self.term = _chain(get.lower if settings["lowercase"] else str, singular if self._singular else None)
+        self.required = [get.is_alpha] if settings["alphabetic"] else []
+        self.required += [_has_letter_or_digit] if settings["alphanumeric"] else []
+        self.excluded = [get.is_space] + ([get.is_stop] if settings["remove_stop_words"] else [])
         usual = get.stop_words is not None and settings["lowercase"]
-        self._stops = (get.stop_words if settings["remove_stop_words"] else ()) if usual else None
-        self._vocabulary: _Vocabulary | None = None
-        self._words: WordTable | None = None
+        self.stops = (get.stop_words if settings["remove_stop_words"] else ()) if usual else None
+        self._vocabulary: Vocabulary | None = None
+        self.words: WordTable | None = None
         self._term_of: dict[str, str | None] = {}  # of tokens
         self.pieces: dict[str, list[Located]] = {}
         self.clear()
@@ -238,32 +238,32 @@ class _TermCounter:
         self.char_ids: dict[str, int] = {}
         self._char_ngrams: dict[int, tuple[array[int], array[int]]] = {}
         self.terms: list[str] = []
-        self._ids: dict[str, int] = {}
+        self.ids: dict[str, int] = {}
         if self._vocabulary:
             self._restrict(self._vocabulary)
 
-    def use(self, vocabulary: _Vocabulary | None) -> None:
+    def use(self, vocabulary: Vocabulary | None) -> None:
         """Count by the ids of a vocabulary, or, with None, number terms as they are met; the cache stays if it can."""
         if vocabulary is self._vocabulary:
             return
-        was_open, self._vocabulary, self._words = self._vocabulary is None, vocabulary, None
+        was_open, self._vocabulary, self.words = self._vocabulary is None, vocabulary, None
         if vocabulary is None or not was_open:
             self.clear()
         else:
             self._restrict(vocabulary)
 
-    def _restrict(self, vocabulary: _Vocabulary) -> None:
+    def _restrict(self, vocabulary: Vocabulary) -> None:
         before, self.terms = self.terms, vocabulary.terms
-        self._ids = dict(zip(vocabulary.terms, count()))
-        if self._stops is not None:
+        self.ids = dict(zip(vocabulary.terms, count()))
+        if self.stops is not None:
             alphabetic, alphanumeric = self.settings["alphabetic"], self.settings["alphanumeric"]
             kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
             other = len(vocabulary.terms) - 1
-            self._words = self._language.word_table(self._ids, self._stops, bool(self._singular), other, kind)
+            self.words = self.language.word_table(self.ids, self.stops, bool(self._singular), other, kind)
         self.cache.restrict(vocabulary.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Count the batch; for the parameters see `Tokens._count_terms`, for the result `TokenCache.count`."""
+        """Count the batch; for the parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
         ends, ids = self._char_ngrams_of_terms(chars) if chars else (array("q"), array("i"))
         return self.cache.count(len(self.terms), ngrams, np.array(ends, np.int64), np.array(ids, np.int32))
 
@@ -273,7 +273,7 @@ class _TermCounter:
         char_ids = set(self.char_ids.values())
         for id_ in range(len(ends), len(self.terms)):
             if id_ not in char_ids:
-                ids.extend(map(self._char_id, _char_ngrams(self.terms[id_], n)))
+                ids.extend(map(self._char_id, char_ngrams(self.terms[id_], n)))
             ends.append(len(ids))
         ends.extend([len(ids)] * (len(self.terms) - len(ends)))  # character n-grams have none themselves
         return ends, ids
@@ -304,7 +304,7 @@ class _TermCounter:
 
     def _evict(self) -> None:
         """Drop the spans that did not occur again, if all of them take too much; let spaCy drop its strings, too."""
-        self._language.trim()
+        self.language.trim()
         limit = self.settings["memo_bytes"]
         if self.cache.span_bytes + _BYTES_PER_STRING * len(self._meet) <= limit:
             return
@@ -314,16 +314,16 @@ class _TermCounter:
             self.cache.evict(keep_reused=False)
 
     def _tokenize(self, batch: list[str]) -> None:
-        if not self._language.splits_at_space:
+        if not self.language.splits_at_space:
             self.cache.load(["x"] * len(batch))  # a span for every text
             self.cache.store(["x"], {"x": -1}, np.ones(1, np.int32))
             for i, text in enumerate(batch):
                 self._override(i, 1, text)
             return
         self.cache.load(batch)
-        if self._words is not None:
-            self.cache.store_plain(self._words)
-        tokens, lengths = self._language.cut_spans(self.cache.unknown())
+        if self.words is not None:
+            self.cache.store_plain(self.words)
+        tokens, lengths = self.language.cut_spans(self.cache.unknown())
         self.cache.store(tokens, self._term_ids(tokens), lengths)
         for run in self._runs():
             self._override(run.position, run.n, batch[run.text][run.start : run.end])
@@ -338,7 +338,7 @@ class _TermCounter:
             meet = self._meet.get((left, right))
             if meet is None:
                 (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
-                meet = self._meet[left, right] = self._language.may_meet(before, last, behind, first)
+                meet = self._meet[left, right] = self.language.may_meet(before, last, behind, first)
             if meet:
                 run = runs[-1] if runs else None
                 if run and run.text == text and run.position + run.n == position:
@@ -348,7 +348,7 @@ class _TermCounter:
         return runs
 
     def _override(self, position: int, n: int, text: str) -> None:
-        tokens = self._language.cut_text(text)
+        tokens = self.language.cut_text(text)
         self.cache.override(position, n, tokens, self._term_ids(tokens))
 
     def _term_ids(self, tokens: list[str]) -> dict[str, int]:
@@ -361,11 +361,11 @@ class _TermCounter:
     def _terms_of(self, tokens: Iterable[str]) -> dict[str, str]:
         """Return the terms of those tokens that are terms, each token once."""
         words = tokens
-        for holds in self._required:
+        for holds in self.required:
             words = filter(holds, words)
-        for holds in self._excluded:
+        for holds in self.excluded:
             words = filterfalse(holds, words)
-        return {word: self._term(word) for word in words}
+        return {word: self.term(word) for word in words}
 
     def located(self, i: int, text: str) -> list[Located]:
         """Return where in a text, the i-th of the batch, which of its tokens are terms."""
@@ -393,10 +393,10 @@ class _TermCounter:
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
         """Return the ids of terms, new ones for new terms unless a vocabulary is in use."""
         if self._vocabulary is None:
-            new = [term for term in dict.fromkeys(terms) if term not in self._ids]
-            self._ids.update(zip(new, count(len(self.terms)), strict=False))
+            new = [term for term in dict.fromkeys(terms) if term not in self.ids]
+            self.ids.update(zip(new, count(len(self.terms)), strict=False))
             self.terms += new
-        return map(self._ids.get, terms, repeat(len(self.terms) - 1))  # without a vocabulary all have one
+        return map(self.ids.get, terms, repeat(len(self.terms) - 1))  # without a vocabulary all have one
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -420,12 +420,12 @@ def _has_letter_or_digit(token: str) -> bool:
     return any(map(str.isalnum, token))
 
 
-def _char_ngrams(term: str, n: int) -> list[str]:
+def char_ngrams(term: str, n: int) -> list[str]:
     padded = f" {term.lower()} "
     return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
 
 
-def _padded_places(located: Located) -> list[tuple[int, int]]:
+def padded_places(located: Located) -> list[tuple[int, int]]:
     """Return where in its token each character of a term stands that n-grams of characters are made of.
 
     The spaces around it are empty pieces at either end. What folding made of a plural's end stands where that stands.

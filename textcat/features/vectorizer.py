@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from textcat.features._rows import rows, text_lengths
-from textcat.features.tokens import TermCounts, Tokens, _Vocabulary
+from textcat.features.tokens import TermCounts, Tokens, Vocabulary
 from textcat.features.zones import (
-    _SHARED,
+    SHARED_SPACE,
     Documents,
     FeatureError,
-    _checked,
-    _Columns,
-    _Parts,
-    _vocabulary_of,
-    _ZoneTexts,
+    TermColumns,
+    TextParts,
+    ZoneTexts,
+    checked_documents,
+    vocabulary_of,
 )
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Vectorizer:
     dtype: Any = np.float32
 
     @classmethod
-    def _restore(
+    def restore(
         cls: type[_Self],
         terms: Sequence[str] | None,
         idf: np.ndarray,
@@ -120,36 +120,36 @@ class Vectorizer:
     ) -> _Self:
         """Return one of what a `TfIdf` was fitted to: the keys of its `vocabulary_`, other attributes, parameters."""
         restored = cls(**settings)
-        restored._check_settings()
+        restored.check_settings()
         vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
         n_columns = 2**restored.hash_bits if restored.hash_bits else len(vocabulary or {})
         if (vocabulary is None) != bool(restored.hash_bits) or len(idf) != n_columns:
             raise FeatureError(
                 f"{len(idf)} idf do not fit the {n_columns} columns: give those learnt with the settings."
             )
-        restored._keep(vocabulary, idf, n_documents, dict(average_lengths or {}))
+        restored.keep(vocabulary, idf, n_documents, dict(average_lengths or {}))
         return restored
 
     def transform(self, documents: Documents) -> csr_matrix:
         """Return the rows of documents: shape (n_documents, n_terms), each of length 1 or without an entry."""
         from scipy import sparse  # here, for `row_blocks` makes no matrix
 
-        blocks = list(map(self._matrix, self.row_blocks(documents)))
+        blocks = list(map(self.matrix, self.row_blocks(documents)))
         if not blocks:
             return sparse.csr_matrix((0, len(self.idf_)), dtype=self.dtype)
         return blocks[0] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")
 
     def row_blocks(self, documents: Documents) -> Iterator[Rows]:
         """Yield the rows of documents as `transform` returns them, but as bare arrays, some thousand rows at a time."""
-        stream = _checked(documents)
+        stream = checked_documents(documents)
         while block := list(islice(stream, _DOCUMENTS_PER_BLOCK)):
-            yield self._rows(*self._counted_texts(block))
+            yield self.rows_of_counts(*self.counted_texts(block))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
-        return np.array(self._listed_names(), dtype=object)
+        return np.array(self.listed_names(), dtype=object)
 
-    def _keep(
+    def keep(
         self,
         vocabulary: dict[str, int] | None,
         idf: np.ndarray,
@@ -157,36 +157,36 @@ class Vectorizer:
         averages: dict[str, float],
         columns: Any = None,
     ) -> None:
-        self._take_tokens()
+        self.take_tokens()
         self.vocabulary_, self.n_documents_, self.average_lengths_ = vocabulary, n, averages
         self.idf_ = np.ascontiguousarray(idf, np.float64)
-        self._columns: _Columns | None = columns
-        self._terms: _Vocabulary | None = None
+        self._columns: TermColumns | None = columns
+        self._terms: Vocabulary | None = None
         self._name_list: list[str] | None = None
 
-    def _listed_names(self) -> list[str]:
+    def listed_names(self) -> list[str]:
         """Return the names of the columns: those of a vocabulary, in a list that is kept."""
         if self._name_list is None:
             self._name_list = list(self.vocabulary_ or (f"#{i}" for i in range(len(self.idf_))))
         return self._name_list
 
-    def _own_prefixes(self) -> tuple[str, ...]:
+    def zone_prefixes(self) -> tuple[str, ...]:
         """Return how the names of terms begin that zones have for themselves, beside those that are shared."""
         return tuple(f"{zone}:" for zone in self.apart) if isinstance(self.apart, (list, tuple)) else ()
 
-    def _known_terms(self) -> _Vocabulary | None:
+    def _known_terms(self) -> Vocabulary | None:
         """Return what can have a column, so that the rest is passed over; None where that may be any term."""
         if self._terms is None and self.vocabulary_ is not None and not self.chars:
-            self._terms = _vocabulary_of(self.vocabulary_, self.ngrams, apart=bool(self.apart))
+            self._terms = vocabulary_of(self.vocabulary_, self.ngrams, apart=bool(self.apart))
         return self._terms
 
-    def _take_tokens(self) -> None:
+    def take_tokens(self) -> None:
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
-    def _count(self, texts: _ZoneTexts, vocabulary: _Vocabulary | None = None) -> TermCounts:
-        return self.tokens_._count_terms(texts, ngrams=self.ngrams, chars=self.chars, vocabulary=vocabulary)
+    def count_texts(self, texts: ZoneTexts, vocabulary: Vocabulary | None = None) -> TermCounts:
+        return self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, vocabulary=vocabulary)
 
-    def _saturation(self, parts: _Parts, lengths: np.ndarray) -> np.ndarray:
+    def _saturation(self, parts: TextParts, lengths: np.ndarray) -> np.ndarray:
         """Return, per part, the count that is worth half of what endlessly many are: shape (n_parts,); (0,): none."""
         if self.weighting != "bm25":
             return np.zeros(0)
@@ -203,50 +203,50 @@ class Vectorizer:
         weights[counts.chars] = self.char_weight
         return weights
 
-    def _counted_texts(self, documents: Documents) -> tuple[_Parts, TermCounts, np.ndarray]:
+    def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
         """Return the parts, counts and lengths of documents, of which `_rows` makes rows."""
-        texts = _ZoneTexts(documents, self.zones, self.apart)
-        counts = self._count(texts, self._known_terms())
+        texts = ZoneTexts(documents, self.zones, self.apart)
+        counts = self.count_texts(texts, self._known_terms())
         return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
 
-    def _columns_of(self, parts: _Parts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of terms and n-grams, by space and id: see `_Columns.of`."""
+    def columns_of(self, parts: TextParts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of terms and n-grams, by space and id: see `TermColumns.of`."""
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
             known = self._terms is not None and self._terms.terms is counts.terms and self._terms.columns
-            keys = {_SHARED: known} if known else None
-            columns = self._columns = _Columns(counts.terms, self.vocabulary_, self.hash_bits or 0, keys)
+            keys = {SHARED_SPACE: known} if known else None
+            columns = self._columns = TermColumns(counts.terms, self.vocabulary_, self.hash_bits or 0, keys)
         return columns.of(parts.names, counts)
 
-    def _weights_of(
-        self, parts: _Parts, counts: TermCounts, lengths: np.ndarray
+    def weights_of(
+        self, parts: TextParts, counts: TermCounts, lengths: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
         """Return what occurrences count: by part, how they saturate there, for n-grams, and by term."""
         return parts.weights, self._saturation(parts, lengths), self.ngram_weight, self._term_weights(counts)
 
-    def _rows(self, parts: _Parts, counts: TermCounts, lengths: np.ndarray) -> Rows:
-        columns = self._columns_of(parts, counts)
+    def rows_of_counts(self, parts: TextParts, counts: TermCounts, lengths: np.ndarray) -> Rows:
+        columns = self.columns_of(parts, counts)
         sizes = np.diff(counts.ends, prepend=0)
         n_entries = int(sizes[parts.sources].sum())
         data = np.empty(n_entries, self.dtype)
         indices = np.empty(n_entries, np.int32)
-        weighed = *self._weights_of(parts, counts, lengths), *columns, self.idf_, self.sublinear_tf
+        weighed = *self.weights_of(parts, counts, lengths), *columns, self.idf_, self.sublinear_tf
         ends = rows(*parts.arguments(counts, counts.counts), *weighed, data, indices)
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
         for array in (indices, data):  # made shorter where they lie: nothing else refers to them
             array.resize(indptr[-1], refcheck=False)
         arrays = Rows(indptr, indices, data)
-        log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), _row_bytes(arrays) / 1e6)
+        log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), row_bytes(arrays) / 1e6)
         return arrays
 
-    def _matrix(self, arrays: Rows) -> csr_matrix:
+    def matrix(self, arrays: Rows) -> csr_matrix:
         from scipy import sparse
 
         X = sparse.csr_matrix(arrays[::-1], shape=(len(arrays.indptr) - 1, len(self.idf_)))
         X.has_sorted_indices = X.has_canonical_format = True
         return X
 
-    def _check_settings(self) -> None:
+    def check_settings(self) -> None:
         for zone, weight in (self.zones or {}).items():
             if not _is_positive(weight):
                 raise FeatureError(f"The weight of zone {zone!r} is {weight!r}: give a positive number.")
@@ -267,6 +267,6 @@ class Vectorizer:
         return state
 
 
-def _row_bytes(X: csr_matrix | Rows) -> int:
+def row_bytes(X: csr_matrix | Rows) -> int:
     """Return the bytes of memory that rows take."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)

@@ -14,10 +14,10 @@ import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.features._token_cache import read_pairs
-from textcat.features.tokens import _NO_IDS, OTHER, TermCounts, _Vocabulary
+from textcat.features.tokens import NO_IDS, OTHER, TermCounts, Vocabulary
 
 _BODY = "body"
-_SHARED = ""  # the space of terms that are no zone's own
+SHARED_SPACE = ""  # the space of terms that are no zone's own
 
 
 class Zoned(Protocol):
@@ -35,21 +35,21 @@ class FeatureError(TextcatError, ValueError):
     """Documents or settings from which no rows can be made."""
 
 
-class _Parts(NamedTuple):
+class TextParts(NamedTuple):
     """The parts that the texts of documents' zones are."""
 
     zones: list[str]  # of each text
     sources: np.ndarray  # the text of each part, by its position: shape (n_parts,), int32
     spaces: np.ndarray  # the space of each part, by its position in `names`: shape (n_parts,), int32
     weights: np.ndarray  # of each part: shape (n_parts,), float64
-    names: list[str]  # of the spaces: a zone that has terms of its own, or _SHARED
+    names: list[str]  # of the spaces: a zone that has terms of its own, or SHARED_SPACE
     ends: np.ndarray  # where the parts of each document end: shape (n_documents,), int64
 
     def arguments(self, counts: TermCounts, *more: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the first arguments of `document_frequencies`; with the counts themselves, of `rows`."""
         return self.ends, counts.ends, counts.ids, *more, self.sources, self.spaces
 
-    def select(self, documents: np.ndarray) -> _Parts:
+    def select(self, documents: np.ndarray) -> TextParts:
         """Return the parts of some documents only, given by their positions."""
         starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[documents]
         sizes = self.ends[documents] - starts
@@ -59,22 +59,22 @@ class _Parts(NamedTuple):
         return self._replace(ends=ends, **arrays)
 
 
-class _ZoneTexts:
+class ZoneTexts:
     """The texts of documents' zones, as they come; then their parts, with the weights and spaces that `TfIdf` has."""
 
     def __init__(self, documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]):
         self._documents, self._zones, self._apart = documents, zones, apart
         self._plans: list[_Plan] = []
-        self._space_ids = {} if apart is True else {_SHARED: 0}
+        self._space_ids = {} if apart is True else {SHARED_SPACE: 0}
 
     def __iter__(self) -> Iterator[str]:
         plan_of: dict[tuple[str, ...], _Plan] = {}
         for i, document in enumerate(self._documents):
-            zones = _zones(document, i)
+            zones = zones_of_document(document, i)
             names = tuple(zones)
             plan = plan_of.get(names)
             if plan is None:
-                plan = plan_of[names] = _plan(names, self._zones, self._apart, self._space_ids)
+                plan = plan_of[names] = plan_texts(names, self._zones, self._apart, self._space_ids)
             self._plans.append(plan)
             for zone in plan.zones:
                 text = zones[zone]
@@ -82,25 +82,25 @@ class _ZoneTexts:
                     raise FeatureError(f"Zone {zone!r} of document {i} is {text!r:.60}: give a string.")
                 yield text
 
-    def parts(self) -> _Parts:
+    def parts(self) -> TextParts:
         """Return the parts of the texts that have been given."""
-        return self._parts_of(self._plans)
+        return self.parts_of(self._plans)
 
-    def parts_of_names(self, documents: Iterable[tuple[str, ...]]) -> _Parts:
+    def parts_of_names(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
         """Return the parts of documents whose texts are not at hand, given the names of the zones that each has."""
         plan_of: dict[tuple[str, ...], _Plan] = {}
         plans = []
         for names in documents:
             if names not in plan_of:
-                plan_of[names] = _plan(names, self._zones, self._apart, self._space_ids)
+                plan_of[names] = plan_texts(names, self._zones, self._apart, self._space_ids)
             plans.append(plan_of[names])
-        return self._parts_of(plans)
+        return self.parts_of(plans)
 
-    def _parts_of(self, plans: Sequence[_Plan]) -> _Parts:
+    def parts_of(self, plans: Sequence[_Plan]) -> TextParts:
         n_texts = np.fromiter((len(plan.zones) for plan in plans), np.int64, len(plans))
         n_parts = np.fromiter((len(plan.offsets) for plan in plans), np.int64, len(plans))
         offsets = np.fromiter(chain.from_iterable(plan.offsets for plan in plans), np.int64)
-        return _Parts(
+        return TextParts(
             [zone for plan in plans for zone in plan.zones],
             (np.repeat(np.cumsum(n_texts) - n_texts, n_parts) + offsets).astype(np.int32),
             np.fromiter(chain.from_iterable(plan.spaces for plan in plans), np.int32),
@@ -119,27 +119,27 @@ class _Plan(NamedTuple):
     weights: list[float]
 
 
-def _plan(
+def plan_texts(
     names: tuple[str, ...], weights: Mapping[str, float] | None, apart: bool | Sequence[str], spaces: dict[str, int]
 ) -> _Plan:
     used = names if weights is None else tuple(zone for zone in names if zone in weights)
     parts: list[tuple[int, str]] = []  # a zone and a space, new ones being numbered
     for k, zone in enumerate(used):
         own = apart if isinstance(apart, bool) else zone in apart
-        parts += [(k, _SHARED)] * (apart is not True) + [(k, zone)] * own
+        parts += [(k, SHARED_SPACE)] * (apart is not True) + [(k, zone)] * own
     offsets = [k for k, _ in parts]
     numbers = [spaces.setdefault(space, len(spaces)) for _, space in parts]
     return _Plan(used, offsets, numbers, [1.0 if weights is None else weights[used[k]] for k in offsets])
 
 
-def _checked(documents: Documents) -> Iterator[str | Zoned]:
+def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
     """Return an iterator over documents, but refuse a single text, which is a stream of characters."""
     if isinstance(documents, str):
         raise FeatureError("Iterable over raw text documents expected, string object received.")
     return iter(documents)
 
 
-def _zones(document: str | Zoned, i: int) -> Mapping[str, str]:
+def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:
     if isinstance(document, str):
         return {_BODY: document}
     zones = getattr(document, "zones", None)
@@ -148,7 +148,7 @@ def _zones(document: str | Zoned, i: int) -> Mapping[str, str]:
     return zones
 
 
-class _Columns:
+class TermColumns:
     """The columns of terms and n-grams, by the ids that `Tokens` gave them: each is looked up once.
 
     With a vocabulary, columns are those of names, "word", "word word", and in a space of its own "title:word". Without,
@@ -167,15 +167,15 @@ class _Columns:
         return self._stacked([terms for terms, _ in keys]), self._stacked([ngrams for _, ngrams in keys])
 
     def _keys_of(self, space: str, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        terms, ngrams = self._keys.get(space, (_NO_IDS, _NO_IDS))
+        terms, ngrams = self._keys.get(space, (NO_IDS, NO_IDS))
         hashed = self._vocabulary is None
         if len(terms) < len(self.terms):
-            names = _names_of(space, self.terms[len(terms) :])
-            terms = np.concatenate([terms, _hashes_of(names) if hashed else self._named(names)])
+            names = feature_names(space, self.terms[len(terms) :])
+            terms = np.concatenate([terms, space_hashes(names) if hashed else self._named(names)])
         if len(ngrams) < len(counts.ngrams) and hashed:
             ngrams = _ngram_hashes(counts, terms, ngrams)
         elif len(ngrams) < len(counts.ngrams):
-            names = _names_of(space, _ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
+            names = feature_names(space, ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
             ngrams = np.concatenate([ngrams, self._named(names)])
         self._keys[space] = terms, ngrams
         return terms, ngrams
@@ -192,7 +192,7 @@ class _Columns:
         return rows if self._mask == -1 else rows & self._mask
 
 
-def _hashes_of(names: Sequence[str]) -> np.ndarray:
+def space_hashes(names: Sequence[str]) -> np.ndarray:
     """Return the hashes of names, MurmurHash3 (32 bits, seed 0) of their UTF-8: shape (n,), int32."""
     from sklearn.utils import murmurhash3_32  # here, for its import takes a second and 100 MB
 
@@ -217,12 +217,12 @@ def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> 
     return hashes
 
 
-def _names_of(space: str, terms: Sequence[str]) -> Sequence[str]:
+def feature_names(space: str, terms: Sequence[str]) -> Sequence[str]:
     """Return the names of terms or n-grams in a space: "title:word", or "word" in the shared one, ""."""
     return [f"{space}:{term}" for term in terms] if space else terms
 
 
-def _ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
+def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
     """Return the names of n-grams, "word word" or "word word word", by their positions in `counts.ngrams`."""
     terms = counts.terms
     left, right = counts.ngrams[ids].T
@@ -232,7 +232,7 @@ def _ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
     return [f"{first} {terms[last]}" for first, last in zip(before, right.tolist(), strict=True)]
 
 
-def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabulary:
+def vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> Vocabulary:
     """Return the terms and n-grams that names may be names of: all others have no column.
 
     A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `apart`) or as a shared
@@ -242,7 +242,7 @@ def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabu
     if ngrams > 1 and not apart:  # all are words and pairs, mostly: sooner
         with suppress(UnicodeEncodeError):  # of a lone surrogate
             if (known := read_pairs(names)) is not None:
-                return _Vocabulary(*known)
+                return Vocabulary(*known)
     plain: list[str] = []
     ambiguous: list[str] = []
     for name in filter(None, names):
@@ -257,7 +257,7 @@ def _vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> _Vocabu
                 left = ~ids.setdefault((left, right), len(ids))
     other = terms.setdefault(OTHER, len(terms))
     ids[other, other] = len(ids)
-    return _Vocabulary(list(terms), np.array(list(ids), np.int32))
+    return Vocabulary(list(terms), np.array(list(ids), np.int32))
 
 
 def _readings(name: str, ngrams: int, apart: bool) -> Iterator[list[str]]:

@@ -16,7 +16,15 @@ from threadpoolctl import ThreadpoolController
 
 from textcat.errors import TextcatError
 from textcat.margin._dual import Expansion
-from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control, _outcome, _set_margins, _unit
+from textcat.margin.problems import (
+    NumberedProblem,
+    Problem,
+    Solution,
+    SolveControl,
+    judge_outcome,
+    set_margins,
+    solution_unit,
+)
 
 Kernel = str | Callable[..., np.ndarray]
 
@@ -31,7 +39,7 @@ class KernelError(TextcatError, ValueError):
     """A kernel does not exist, does not fit the rows, or is not a kernel."""
 
 
-class _KernelRows:
+class KernelRows:
     """The kernel matrix k(x_i, x_j) over the rows of X, computed in blocks of rows.
 
     Block b holds the rows ``64 b`` to ``64 b + 63`` and is always computed as a whole, by one BLAS thread, so that its
@@ -54,7 +62,7 @@ class _KernelRows:
         self.kernel, self.kernel_params = kernel, dict(kernel_params or {})
         self.cache_mb, self.n_jobs = cache_mb, n_jobs
         self.n_rows, self.dtype = self.X.shape[0], self.X.dtype
-        _check_kernel(kernel, self.kernel_params)
+        check_kernel(kernel, self.kernel_params)
         if kernel == "precomputed" and (sp.issparse(self.X) or self.X.shape != (self.n_rows, self.n_rows)):
             kind = "sparse" if sp.issparse(self.X) else f"of shape {self.X.shape}"
             raise KernelError(f"A precomputed kernel must be a square array over the rows, this one is {kind}.")
@@ -68,7 +76,7 @@ class _KernelRows:
 
     def __reduce__(self) -> tuple:
         # Another process has a cache of its own, with its share of the memory.
-        return partial(_KernelRows, cache_mb=self.cache_mb / self.n_jobs), (self.X, self.kernel, self.kernel_params)
+        return partial(KernelRows, cache_mb=self.cache_mb / self.n_jobs), (self.X, self.kernel, self.kernel_params)
 
     def _diagonal(self) -> np.ndarray:
         if self.kernel == "precomputed":
@@ -127,10 +135,10 @@ class _KernelRows:
 
     def _between(self, X: Any, Y: Any) -> np.ndarray:
         with one_blas_thread():
-            return _kernel_between(X, Y, self.kernel, self.kernel_params)
+            return kernel_between(X, Y, self.kernel, self.kernel_params)
 
 
-def _check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
+def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
     """Raise KernelError if there is no such kernel, or it has no such parameters."""
     if callable(kernel) or kernel == "precomputed":
         return
@@ -145,7 +153,7 @@ def _check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -
             raise KernelError(f"Kernel {kernel!r} has no parameter {name!r}; known: {known}.")
 
 
-def _kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
+def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
     """Return the kernel between each row of X and each of Y, shape (n_X, n_Y), or raise KernelError."""
     from sklearn.metrics import pairwise
 
@@ -167,7 +175,7 @@ def _kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any
     return matrix
 
 
-def _scores(
+def kernel_scores(
     X: Any, support: Any, alpha: np.ndarray, bias: np.ndarray, kernel: Kernel, kernel_params: dict | None = None
 ) -> np.ndarray:
     """Return the scores of new rows for each problem, shape (n_new, n_problems): ``f(x) = Σ alpha_i k(x, x_i) + bias``.
@@ -180,7 +188,7 @@ def _scores(
     sums = np.zeros((X.shape[0], alpha.shape[0]), alpha.dtype)
     for start in range(0, X.shape[0] if n_support else 0, n_at_once):
         rows = X[start : start + n_at_once]
-        matrix = rows[:, support] if kernel == "precomputed" else _kernel_between(rows, support, kernel, kernel_params)
+        matrix = rows[:, support] if kernel == "precomputed" else kernel_between(rows, support, kernel, kernel_params)
         sums[start : start + n_at_once] = matrix @ alpha.T
     return sums + bias.astype(alpha.dtype, copy=False)
 
@@ -206,13 +214,13 @@ def one_blas_thread() -> AbstractContextManager:
     return _blas().limit(limits=1)
 
 
-def _solve_block(
-    kernel: _KernelRows,
+def solve_dual_block(
+    kernel: KernelRows,
     problems: Iterable[NumberedProblem],
     *,
     order: np.ndarray | None,
     margins: bool,
-    control: _Control,
+    control: SolveControl,
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in their dual form, with the same updates as in the primal form of the same name.
 
@@ -231,7 +239,7 @@ def _solve_block(
         if control.stop.is_set():
             break
         solution = _solution(expansion, problem)
-        solution.unit = _unit(problem.rule, expansion.squared_length)
+        solution.unit = solution_unit(problem.rule, expansion.squared_length)
         if margins:
             _measure(expansion, problem, solution)
         solved.append((number, solution))
@@ -255,7 +263,7 @@ def _solution(expansion: Expansion, problem: Problem) -> Solution:
     held_out = scale * (expansion.g[problem.left_out] + unscaled_bias)
     finite = bool(np.isfinite(bias) and np.isfinite(alpha).all() and np.isfinite(expansion.g).all())
     counts = int(expansion.t), expansion.epochs
-    outcome = _outcome(problem.tol, *counts, expansion.last_updates, expansion.dtype, finite)
+    outcome = judge_outcome(problem.tol, *counts, expansion.last_updates, expansion.dtype, finite)
     return Solution(None, bias, support, alpha, *counts, *outcome, held_out)
 
 
@@ -266,4 +274,4 @@ def _measure(expansion: Expansion, problem: Problem, solution: Solution) -> None
     g, alpha = expansion.g.astype(np.float64), expansion.alpha.astype(np.float64)
     f = expansion.scale * (g + problem.lambda_ * alpha) + problem.rho * w_bias
     least = float((labels * f)[trained].min(initial=np.inf))
-    _set_margins(solution, least, expansion.squared_length(), w_bias)
+    set_margins(solution, least, expansion.squared_length(), w_bias)

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from textcat.margin import rules
-from textcat.margin.kernels import _check_kernel, _KernelRows, _scores
+from textcat.margin.kernels import KernelRows, check_kernel, kernel_scores
 from textcat.margin.primal import allocator, is_on_disk
 from textcat.margin.problems import NO_ROWS, PackedWeights, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
@@ -31,7 +31,7 @@ _PER_PREVALENCE = 200
 _LETTERS = "Here x is a row, y its label +1 or -1, and m = y·f(x) its functional margin: see `textcat.rules`."
 
 
-def _prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
+def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
     """Return the margin asked of positive rows of a topic, adapted to the fraction c that they are of all.
 
     Formula: ``τ₊ = S·(1 + exp(-κ·c))⁻¹`` (Li et al., "The Perceptron Algorithm with Uneven Margins", ICML 2002, section
@@ -118,7 +118,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     n_jobs: int | None = None
     warm_start: bool = False
 
-    _rule: ClassVar[type[rules.Rule]]
+    rule: ClassVar[type[rules.Rule]]
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "lambda_": [_NOT_NEGATIVE],
         "rho": [_NOT_NEGATIVE, StrOptions({"R", "prevalence"})],
@@ -139,8 +139,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
         """Return the rule of each topic, given the fraction of its positives."""
-        settings = {parameter.name: getattr(self, parameter.name) for parameter in self._rule.PARAMETERS}
-        return [self._rule(**{key: value for key, value in settings.items() if value is not None})] * len(prevalence)
+        settings = {parameter.name: getattr(self, parameter.name) for parameter in self.rule.PARAMETERS}
+        return [self.rule(**{key: value for key, value in settings.items() if value is not None})] * len(prevalence)
 
     def fit(
         self,
@@ -181,9 +181,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         if self.kernel is not None:
-            _check_kernel(self.kernel, self.kernel_params)
+            check_kernel(self.kernel, self.kernel_params)
         X = self._read_rows(X)
-        problems = self._problems(X, y, left_out)
+        problems = self.topic_problems(X, y, left_out)
         linear = self.kernel is None
         whole = linear and not pack
         weights = allocator(getattr(X, "folder", None))((len(problems), X.shape[1]), X.dtype) if whole else None
@@ -218,7 +218,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             )
         return self
 
-    def _problems(self, X: Any, y: Any, left_out: Any = None) -> list[Problem]:
+    def topic_problems(self, X: Any, y: Any, left_out: Any = None) -> list[Problem]:
         """Return the problem of each topic, given what `fit` is given, X in a form that `solve` takes."""
         positives = self._read_labels(y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
@@ -256,7 +256,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if self.rho != "R":
             return float(self.rho)
         if self.kernel is not None:
-            rows = _KernelRows(X, self.kernel, self.kernel_params)
+            rows = KernelRows(X, self.kernel, self.kernel_params)
             return float(np.sqrt(rows.diagonal.max()))
         blocks = map(sp.csr_array, X.blocks() if is_on_disk(X) else [X])
         return float(np.sqrt(max(rows.multiply(rows).sum(axis=1).max() for rows in blocks)))
@@ -321,7 +321,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             sums = sums + self.intercept_
         else:
             expansion = self.support_vectors_, self.dual_coef_, self.intercept_
-            sums = _scores(X, *expansion, kernel=self.kernel, kernel_params=self.kernel_params)
+            sums = kernel_scores(X, *expansion, kernel=self.kernel, kernel_params=self.kernel_params)
         return sums if self.multilabel_ or len(self.classes_) > 2 else sums[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
@@ -357,7 +357,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
 class PA(MarginClassifier):
     """Classifier by the rule `rules.PA`, the perceptron: update where a row is misclassified."""
 
-    _rule = rules.PA
+    rule = rules.PA
     eta: float = 1.0
 
 
@@ -365,7 +365,7 @@ class PA(MarginClassifier):
 class PAM(MarginClassifier):
     """Classifier by the rule `rules.PAM`, the perceptron with margins: a row must do better than a margin τ."""
 
-    _rule = rules.PAM
+    rule = rules.PAM
     tau: float = 1.0
     eta: float = 1.0
 
@@ -383,7 +383,7 @@ class PAUM(MarginClassifier):
         With "prevalence", S: twice the margin of a topic whose c is close to 0.
     """
 
-    _rule = rules.PAUM
+    rule = rules.PAUM
     _parameter_constraints: ClassVar = {
         "tau_pos": [_FINITE, StrOptions({"prevalence"})],
         "kappa": [_FINITE],
@@ -399,7 +399,7 @@ class PAUM(MarginClassifier):
         """Return the rule of each topic, given the fraction of its positives."""
         if self.tau_pos != "prevalence":
             return super().rules_for(prevalence)
-        margins = _prevalence_tau(prevalence, self.kappa, self.scale)
+        margins = prevalence_tau(prevalence, self.kappa, self.scale)
         return [rules.PAUM(self.tau_neg, tau_pos, self.eta) for tau_pos in margins]
 
     @property
@@ -416,7 +416,7 @@ class PAUM(MarginClassifier):
 class TMargitron(MarginClassifier):
     """Classifier by the rule `rules.TMargitron`: the margin asked of a row follows a power of the number of updates."""
 
-    _rule = rules.TMargitron
+    rule = rules.TMargitron
     epsilon: float = 0.5
     b: float = 1.0
 
@@ -425,7 +425,7 @@ class TMargitron(MarginClassifier):
 class LMargitron(MarginClassifier):
     """Classifier by the rule `rules.LMargitron`: the margin asked of a row follows a power of the vector's length."""
 
-    _rule = rules.LMargitron
+    rule = rules.LMargitron
     epsilon: float = 0.5
     b: float = 3.0
 
@@ -434,7 +434,7 @@ class LMargitron(MarginClassifier):
 class Micra(MarginClassifier):
     """Classifier by the rule `rules.MICRA`: steps and margins are fractions of the vector's length that shrink."""
 
-    _rule = rules.MICRA
+    rule = rules.MICRA
     eta: float = 1.0
     beta: float = 5.0
     epsilon: float = 0.5
@@ -445,7 +445,7 @@ class Micra(MarginClassifier):
 class Cramma(MarginClassifier):
     """Classifier by the rule `rules.CRAMMA`: MICRA with steps that do not shrink."""
 
-    _rule = rules.CRAMMA
+    rule = rules.CRAMMA
     eta: float = 0.01
     beta: float = 3.0
     epsilon: float = 0.5
@@ -455,7 +455,7 @@ class Cramma(MarginClassifier):
 class Alma(MarginClassifier):
     """Classifier by the rule `rules.ALMA`: steps and margins fall with the root of the updates, in the unit ball."""
 
-    _rule = rules.ALMA
+    rule = rules.ALMA
     alpha: float = 0.5
     B: float | None = None
     C: float = math.sqrt(2)
@@ -465,7 +465,7 @@ class Alma(MarginClassifier):
 class Romma(MarginClassifier):
     """Classifier by the rule `rules.ROMMA`: after every update the row has margin 1."""
 
-    _rule = rules.ROMMA
+    rule = rules.ROMMA
     delta: float = 0.2
 
 
@@ -473,7 +473,7 @@ class Romma(MarginClassifier):
 class DynamicMargin(MarginClassifier):
     """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of the bound that the run itself gives."""
 
-    _rule = rules.PDM
+    rule = rules.PDM
     epsilon: float = 0.1
 
 
@@ -514,7 +514,7 @@ def _describe(learner: type[MarginClassifier]) -> str:
 
     What the learner itself says of a parameter takes the place of what the rule says.
     """
-    own, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner._rule, MarginClassifier))
+    own, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
     summary, _, more = own.partition("\n\n")
     text, _, notes = of_rule.partition("\nNotes\n-----\n")
     text = text.replace("\n\nParameters", f"\n\n{_LETTERS}\n\nParameters")
@@ -528,6 +528,6 @@ for _learner in LEARNERS.values():
     _learner.__doc__ = _describe(_learner)
     _learner._parameter_constraints = {
         **MarginClassifier._parameter_constraints,
-        **{parameter.name: _constraints(parameter) for parameter in _learner._rule.PARAMETERS},
+        **{parameter.name: _constraints(parameter) for parameter in _learner.rule.PARAMETERS},
         **_learner.__dict__.get("_parameter_constraints", {}),
     }

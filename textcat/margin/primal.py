@@ -16,7 +16,15 @@ import scipy.sparse as sp
 
 from textcat.errors import TextcatError
 from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, measure
-from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control, _outcome, _set_margins, _unit
+from textcat.margin.problems import (
+    NumberedProblem,
+    Problem,
+    Solution,
+    SolveControl,
+    judge_outcome,
+    set_margins,
+    solution_unit,
+)
 
 # Non-zeros presented, or arranged, between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered
 # at once. A row costs as much as some more of them, above all where it makes every lane update.
@@ -53,7 +61,7 @@ def read_rows(X: Any) -> _Csr:
     if max(X.shape) > np.iinfo(np.int32).max:
         raise ValueError(f"X may have at most 2**31 - 1 rows and features, got shape {X.shape}")
     if on_disk:
-        indptr, indices, data = map(_remapped, (X.indptr, X.indices, X.data))
+        indptr, indices, data = map(remap_rows, (X.indptr, X.indices, X.data))
         return _Csr(indptr, indices, data, X.shape[1], str(X.folder))
     X.check_format(full_check=True)
     if not X.has_canonical_format:  # columns in order and each but once, for the sums and the lengths of rows
@@ -63,7 +71,7 @@ def read_rows(X: Any) -> _Csr:
     return _Csr(indptr, indices, np.ascontiguousarray(X.data), X.shape[1], None)
 
 
-def _arrange(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
+def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
     """Return rows arranged for the cache, in memory or on disk as the rows are: see _lanes.h.
 
     Those of float64 stay as they are but for columns of 16 bits. Columns of a row must ascend, and be features. With
@@ -138,7 +146,7 @@ def allocator(folder: str | None) -> Allocator:
     return empty
 
 
-def _remapped(array: np.ndarray) -> np.ndarray:
+def remap_rows(array: np.ndarray) -> np.ndarray:
     """Return a second map of a mapped array's file, to be read in large pieces; the array itself stays as it is."""
     if not isinstance(array, np.memmap) or array.filename is None or not len(array):
         return array
@@ -182,7 +190,7 @@ def _reserve(file: IO[bytes], size: int, folder: str) -> None:
         ) from error
 
 
-def _solve_block(
+def solve_primal_block(
     rows: Any,
     problems: Iterable[NumberedProblem],
     *,
@@ -191,7 +199,7 @@ def _solve_block(
     keep: Callable[[np.ndarray], Any] | None,
     margins: bool,
     out: np.ndarray | None,
-    control: _Control,
+    control: SolveControl,
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in the lanes of one block; a lane that has finished takes the next problem.
 
@@ -200,7 +208,7 @@ def _solve_block(
     of them is kept. Where the stop flag of the control is set, the problems solved so far are returned.
     """
     if not isinstance(rows, Rows):
-        rows = _arrange(read_rows(rows))
+        rows = arrange_rows(read_rows(rows))
     block = Block(rows, order, single=lanes == 1 and not margins)
     budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.shape[0]) + _ROW_COST)))
     waiting, at_work = iter(problems), dict[int, NumberedProblem]()
@@ -243,7 +251,7 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray) -> S
     held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
-    converged, stopped = _outcome(problem.tol, n_updates, n_epochs, last_updates, weights.dtype, finite)
+    converged, stopped = judge_outcome(problem.tol, n_updates, n_epochs, last_updates, weights.dtype, finite)
     solution = Solution(weights, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
 
     def squared_length() -> float:
@@ -251,7 +259,7 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray) -> S
         squares = [float(np.square(array, dtype=np.float64).sum()) for array in (weights, alpha)]
         return squares[0] + of_bias**2 + problem.lambda_ * squares[1]
 
-    solution.unit = _unit(problem.rule, squared_length)
+    solution.unit = solution_unit(problem.rule, squared_length)
     return solution
 
 
@@ -260,6 +268,6 @@ def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]], scra
     for lane, (_, problem, solution) in enumerate(solved):
         _load(block, lane, problem, solution)
     for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):
-        _set_margins(solution, least, N, w_bias)
+        set_margins(solution, least, N, w_bias)
     for lane in range(len(solved)):
         block.unload(lane, scratch)

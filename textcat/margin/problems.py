@@ -161,7 +161,7 @@ class PackedWeights:
         return weights
 
 
-def _side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
+def side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
     """Return the weights of linear solutions as an array of shape (n_features, n_solutions)."""
     weights = np.empty((n_features, len(solutions)), solutions[0].weights.dtype)
     for column, solution in zip(weights.T, solutions, strict=True):
@@ -169,7 +169,7 @@ def _side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
     return weights
 
 
-def _in_rows(solutions: Sequence[Solution], n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def in_rows(solutions: Sequence[Solution], n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return packed weights as the arrays of the same in CSR form: indptr (int64), indices (int32) and data.
 
     Features of more than half of the solutions have their zeros, too: such a row is multiplied as fast as a dense one.
@@ -202,7 +202,7 @@ def rows_by_column(indicator: Any) -> list[np.ndarray]:
     return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
 
 
-def _outcome(
+def judge_outcome(
     tol: float, n_updates: int, n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool
 ) -> tuple[bool, str]:
     """Return whether training converged and, in words, why it ended; `finite` says whether all numbers are."""
@@ -216,7 +216,7 @@ def _outcome(
     return False, f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"
 
 
-def _set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
+def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
     """Set a solution's margins from its least functional margin, ``N = ‖a‖²`` and the augmented coordinate's weight."""
     length = np.sqrt(N)
     if length > 0 and np.isfinite(least):
@@ -227,13 +227,13 @@ def _set_margins(solution: Solution, least: float, N: float, w_bias: float) -> N
         solution.certificate = float(solution.directional_margin * total / length)
 
 
-def _unit(rule: Rule, squared_length: Callable[[], float]) -> float:
+def solution_unit(rule: Rule, squared_length: Callable[[], float]) -> float:
     """Return the unit of a solution: ``‖a‖`` where only its direction counts, if it is neither 0 nor has overflowed."""
     squared = 1.0 if isinstance(rule, PA | PAM | PAUM) else squared_length()
     return float(np.sqrt(squared)) if 0 < squared < np.inf else 1.0
 
 
-class _Control:
+class SolveControl:
     """The stop flag and the progress callback that the blocks of one call of `solve` share."""
 
     def __init__(self, progress: Callable[[int], None] | None):
@@ -246,4 +246,4 @@ class _Control:
 
     def __reduce__(self) -> tuple:
         # The flag and the callback do not reach into another process.
-        return _Control, (None,)
+        return SolveControl, (None,)

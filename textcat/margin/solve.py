@@ -13,9 +13,9 @@ import numpy as np
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
 from textcat.margin import kernels, primal
-from textcat.margin.kernels import Kernel, _KernelRows, one_blas_thread
+from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES, allocator
-from textcat.margin.problems import NumberedProblem, Problem, Solution, _Control
+from textcat.margin.problems import NumberedProblem, Problem, Solution, SolveControl
 
 _AHEAD = 4  # tasks a worker has at hand: the first that is waited for may take longer than those behind it
 
@@ -90,14 +90,14 @@ def solve(
         raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")
     backend, jobs = get_active_backend(prefer="threads")
     n_jobs = backend.effective_n_jobs(jobs if n_jobs is None else n_jobs)
-    control = _Control(progress)
+    control = SolveControl(progress)
     if kernel is not None:
         if out is not None:
             raise ValueError("a solution on a kernel has no weights to write to out")
         with one_blas_thread():
-            rows = _KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
+            rows = KernelRows(X, kernel, kernel_params, cache_mb=cache_mb, n_jobs=n_jobs)
             _check(problems, rows.n_rows, None, rows.dtype)
-            block = partial(kernels._solve_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
+            block = partial(kernels.solve_dual_block, order=_order(seed, rows.n_rows), margins=margins, control=control)
             return _run(block, rows, problems, backend, n_jobs, control)
     csr = primal.read_rows(X)
     n_rows, n_features = X.shape
@@ -116,8 +116,8 @@ def solve(
     here = _in_this_process(backend, n_jobs)
     into = out if here else None
     options: dict[str, Any] = {"lanes": lanes, "keep": keep, "margins": margins, "out": into}
-    block = partial(primal._solve_block, order=_order(seed, n_rows), **options, control=control)
-    rows = primal._arrange(csr, in_place=overwrite_X, single=lanes == 1) if here else X
+    block = partial(primal.solve_primal_block, order=_order(seed, n_rows), **options, control=control)
+    rows = primal.arrange_rows(csr, in_place=overwrite_X, single=lanes == 1) if here else X
     solutions = _run(block, rows, problems, backend, n_jobs, control)
     if out is not None and into is None:
         for solution, row in zip(solutions, out, strict=True):
@@ -140,7 +140,7 @@ def _in_this_process(backend: Any, n_jobs: int) -> bool:
 
 
 def _run(
-    solve_block: _SolveBlock, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: _Control
+    solve_block: _SolveBlock, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: SolveControl
 ) -> list[Solution]:
     """Run problems in as many blocks as there are jobs, in threads of our own or by joblib's backend."""
     # A problem with many positives takes more epochs: started last, it would run on while the other lanes are empty.
@@ -164,7 +164,7 @@ def _run(
 
 
 def _on_cluster(
-    solve_block: _SolveBlock, rows: Any, blocks: Sequence[list[NumberedProblem]], client: Any, control: _Control
+    solve_block: _SolveBlock, rows: Any, blocks: Sequence[list[NumberedProblem]], client: Any, control: SolveControl
 ) -> list[list[tuple[int, Solution]]]:
     """Run blocks on a Dask cluster; every worker gets the rows once, so that they are not lost with one of them.
 
@@ -255,7 +255,7 @@ class Workers:
 
 
 def _in_threads(
-    solve_block: _SolveBlock, rows: Any, problems: Sequence[NumberedProblem], n_jobs: int, control: _Control
+    solve_block: _SolveBlock, rows: Any, problems: Sequence[NumberedProblem], n_jobs: int, control: SolveControl
 ) -> list[list[tuple[int, Solution]]]:
     """Run a block in this thread and each of n_jobs - 1 others; a block with a free lane takes the next problem.
 

@@ -55,7 +55,7 @@ MODEL = FolderFormat(
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what a model says of itself, without its arrays; raise ModelError if it cannot be read."""
     with MODEL.open(folder) as (manifest, _):
-        _check_entries(folder, manifest)
+        check_entries(folder, manifest)
         return manifest
 
 
@@ -67,7 +67,7 @@ def manifest_status(folder: str | os.PathLike[str]) -> os.stat_result | None:
         return None
 
 
-def _check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
+def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
     """Check that a manifest has the entries of a model's, and raise ModelError if one is missing or of another type."""
     wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
     files = set(manifest["files"]) if not wrong else set()

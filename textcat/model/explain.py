@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.documents import _stream_of
+from textcat.documents import document_stream
 from textcat.errors import TextcatError
 from textcat.features.spans import Place, Span, places
 from textcat.features.vectorizer import Rows
-from textcat.features.zones import Zoned, _zones
+from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.shortlist import NOT_LISTED
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class Explanation:
             5, by its share of the strongest contribution, and as `title` its terms with what they add. Texts are
             escaped.
         """
-        texts = _zones(next(_stream_of([document], "text")), 0)
+        texts = zones_of_document(next(document_stream([document], "text")), 0)
         zones = ((zone, self._marked(zone, text)) for zone, text in texts.items() if text)
-        return "\n".join(f'<div class="zone" data-zone="{_escaped(zone)}">{marked}</div>' for zone, marked in zones)
+        return "\n".join(f'<div class="zone" data-zone="{escape_html(zone)}">{marked}</div>' for zone, marked in zones)
 
     def _marked(self, zone: str, text: str) -> str:
         spans = [(span, reason) for reason in self.reasons for span in reason.spans if span.zone == zone]
@@ -143,48 +143,48 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{_escaped(each.term)}</td><td>{each.contribution:+.4f}</td></tr>" for each in self.reasons
+            f"<tr><td>{escape_html(each.term)}</td><td>{each.contribution:+.4f}</td></tr>" for each in self.reasons
         )
         caption = f"{self.topic}: score {self.score:.4f}, threshold {self.threshold:.4f}, bias {self.bias:+.4f}"
         head = "<tr><th>term</th><th>adds</th></tr>"
         documents = "".join(
-            f"<tr><td>{_escaped(each.id)}</td><td>{_escaped(each.title)}</td><td>{each.contribution:+.4f}</td></tr>"
+            f"<tr><td>{escape_html(each.id)}</td><td>{escape_html(each.title)}</td><td>{each.contribution:+.4f}</td></tr>"
             for each in self.documents
         )
         if documents:
             documents = f"<table><tr><th>training document</th><th>title</th><th>adds</th></tr>{documents}</table>"
-        return f"<p>{_escaped(caption)}</p><table>{head}{rows}</table>{documents}"
+        return f"<p>{escape_html(caption)}</p><table>{head}{rows}</table>{documents}"
 
 
 def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
     if not reasons or not strongest:
-        return _escaped(text)
+        return escape_html(text)
     different = list(dict.fromkeys(reasons))
     total = sum(reason.contribution for reason in different)
     strength = min(_STRENGTHS, 1 + int(_STRENGTHS * min(abs(total) / strongest, 1)))
     title = ", ".join(f"{reason.term} {reason.contribution:+.4f}" for reason in different)
     side = "for" if total >= 0 else "against"
-    return f'<mark class="{side}" data-strength="{strength}" title="{_escaped(title)}">{_escaped(text)}</mark>'
+    return f'<mark class="{side}" data-strength="{strength}" title="{escape_html(title)}">{escape_html(text)}</mark>'
 
 
-def _escaped(text: str) -> str:
+def escape_html(text: str) -> str:
     """Return a text as HTML that can be written as UTF-8: no page can hold lone surrogates and NUL."""
     return escape(text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
-def _explain(
+def explain_document(
     tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: int | None, *, with_spans: bool = True
 ) -> list[Explanation]:
     """Explain topics of a document, by default its tags: see `Tagger.explain_all`. Without spans it takes less time."""
-    counted = tagger.features._counted_texts([document])
-    row = tagger.features._rows(*counted)
-    scores = tagger._product(row)
+    counted = tagger.features.counted_texts([document])
+    row = tagger.features.rows_of_counts(*counted)
+    scores = tagger.product(row)
     given = tagger.decide(scores)[0]
     if topics is None:
-        topics = [tag.topic for tag in tagger._tags_of_rows(row, None)[0]]
+        topics = [tag.topic for tag in tagger.tags_of_rows(row, None)[0]]
     explained = []
     for topic in topics:
-        weights = tagger._weights_of(topic, row.indices)
+        weights = tagger.weights_of(topic, row.indices)
         column = tagger.topics.index(topic)
         if tagger.shortlist is not None and scores[0, column] <= NOT_LISTED:
             raise TextcatError(
@@ -197,7 +197,7 @@ def _explain(
     if with_spans or tagger.features.vocabulary_ is None:
         found = places(tagger.features, document, listed)
     else:
-        names = tagger.features._listed_names()
+        names = tagger.features.listed_names()
         found = {j: Place(names[j], ()) for j in listed}
     explanations = []
     for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
@@ -236,7 +236,7 @@ def _fall(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> "Without":
     return without(tagger, counted, column)
 
 
-def _in_words(explanation: Explanation, prefixes: tuple[str, ...], n: int) -> Explanation:
+def explanation_in_words(explanation: Explanation, prefixes: tuple[str, ...], n: int) -> Explanation:
     """Return an explanation whose reasons are words and n-grams of words.
 
     What an n-gram of characters adds goes in equal parts to the words in which it stands, and what a word adds as one

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat.documents import _shortened
+from textcat.documents import shortened_text
 from textcat.errors import TextcatError
 from textcat.features.vectorizer import Rows
 
@@ -79,11 +79,11 @@ def what_to_keep(keep: str | None) -> tuple[str | None, bool]:
     return (others[0] if others else None), COUNTS in words
 
 
-def _title_of(document: "Document", with_texts: bool) -> str:
+def title_of(document: "Document", with_texts: bool) -> str:
     """Return a document's title, or else, if its text may be shown, how that begins."""
     zones = document.zones
     for text in (zones.get("title", ""), *(zones.values() if with_texts else ())):
-        if title := _shortened(text, _TITLE):
+        if title := shortened_text(text, _TITLE):
             return title
     return ""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.model.kept import _title_of
+from textcat.model.kept import title_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ class Known:
         }
 
     @classmethod
-    def _from_entries(
+    def from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
     ) -> Known:
         """Return what was kept; KeyError, TypeError or ValueError if it cannot have been."""
@@ -69,7 +69,7 @@ class Known:
         terms_of = {name: manifest["recipe"].get(name, {}) for name in ("tokens", "features")}
         if entries["terms_of"] != terms_of:
             raise ValueError("its documents were counted for another recipe")
-        counts = DocumentCounts._from_arrays(entries["zones"], entries["terms"], arrays)
+        counts = DocumentCounts.from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "judged", "ids", "n_train"))
         "".join([*ids, *names, *counts.zones, *counts.counts.terms]).encode("utf-8", "surrogatepass")
         judged_for = [tuple(names[i] for i in known) for known in sets]
@@ -94,7 +94,7 @@ class Known:
         return cls(corpus, counts, entries["keep"], entries["bands"], entries["is_measured"])
 
 
-def _without_texts(corpus: Corpus, keep: str) -> Corpus:
+def without_texts(corpus: Corpus, keep: str) -> Corpus:
     """Return a corpus of documents with no more of their zones than is kept to explain by; their ids must differ."""
     n_of = Counter(document.id for document in (*corpus.train, *corpus.test))
     if len(n_of) < len(corpus.train) + len(corpus.test):
@@ -107,7 +107,7 @@ def _without_texts(corpus: Corpus, keep: str) -> Corpus:
     def shortened(document: Document, keep: str) -> Document:
         zones = {}
         if keep != "none":
-            zones = dict(document.zones) if keep == "texts" else {"title": _title_of(document, False)}
+            zones = dict(document.zones) if keep == "texts" else {"title": title_of(document, False)}
         return Document(document.id, zones, document.topics, judged=document.judged)
 
     train = [shortened(document, keep) for document in corpus.train]

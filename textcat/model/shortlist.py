@@ -74,9 +74,9 @@ class Shortlist:
             place = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
             place[self.columns] = np.arange(len(self.columns))
             listed = place[listed]
-        scores = self._products(rows, weights, listed) + bias[listed]
+        scores = self.products(rows, weights, listed) + bias[listed]
         return listed, np.where(listed < 0, np.float32(NOT_LISTED), scores)
 
-    def _products(self, rows: Rows, matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
+    def products(self, rows: Rows, matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
         """Return the products of rows with a matrix of features and topics, at the topics listed for each."""
         return np.asarray(products_at(*rows, *Rows.of(matrix), matrix.shape[1], listed))

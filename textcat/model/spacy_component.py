@@ -25,7 +25,7 @@ if not Doc.has_extension(EXTENSION):
     Doc.set_extension(EXTENSION, default=None)
 
 
-class _TopicTagger(Pipe):
+class TopicTagger(Pipe):
     """Write the values of all topics, and the topics that a document has, to documents of spaCy.
 
     `doc.cats` gets the calibrated probability of every topic, or its score if the model has no probabilities; entries
@@ -102,7 +102,7 @@ class _TopicTagger(Pipe):
         """Write the model to a folder, one that `textcat tag` takes, too; whole, whatever spaCy excludes."""
         storage.save(self.tagger, path)
 
-    def from_disk(self, path: str | Path, **_: Any) -> "_TopicTagger":
+    def from_disk(self, path: str | Path, **_: Any) -> "TopicTagger":
         """Read the model from a folder that `to_disk` has written, and return the component."""
         self._take(storage.load(path))
         return self
@@ -114,7 +114,7 @@ class _TopicTagger(Pipe):
             written: bytes = to_bytes({path.name: path.read_bytes for path in sorted(files)}, exclude)
         return written
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "_TopicTagger":
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "TopicTagger":
         """Read the model from what `to_bytes` has returned, but for the files to exclude, and return the component."""
         with tempfile.TemporaryDirectory() as folder:
             names = {MANIFEST, *FILES, *MAY_BE}
@@ -173,13 +173,13 @@ def make(
     Parameters
     ----------
     nlp, name, model, threshold, labels
-        As spaCy gives them, and as for `_TopicTagger`.
+        As spaCy gives them, and as for `TopicTagger`.
 
     Returns
     -------
-    _TopicTagger
+    TopicTagger
     """
     # spaCy's only word that it is loading a pipeline: the components that the pipeline's meta.json names.
     saved = name in getattr(nlp, "_meta", {}).get("components", ())
     tagger = None if model is None or saved else storage.load(model)
-    return _TopicTagger(tagger, name, threshold=threshold, labels=labels)
+    return TopicTagger(tagger, name, threshold=threshold, labels=labels)

@@ -35,13 +35,13 @@ from textcat.model import (
     VOCABULARY,
     WEIGHTS,
     ModelError,
-    _check_entries,
+    check_entries,
 )
 from textcat.model._product import are_rows
 from textcat.model.kept import Kept
 from textcat.model.known import Known
 from textcat.model.shortlist import Shortlist
-from textcat.model.tagger import Tagger, _csr_weights
+from textcat.model.tagger import Tagger, csr_weights
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
@@ -77,13 +77,13 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     """
     folder = Path(folder).expanduser().resolve()
     with MODEL.replacing(folder) as sibling:
-        _write(tagger, sibling)
+        write_model(tagger, sibling)
     return folder
 
 
-def _write(tagger: Tagger, folder: Path) -> None:
+def write_model(tagger: Tagger, folder: Path) -> None:
     arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
-    arrays |= dict(zip(PARTS, tagger._parts, strict=True)) if tagger._sparse else {WEIGHTS: tagger.weights}
+    arrays |= dict(zip(PARTS, tagger.sparse_parts, strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
     if tagger.shortlist is not None:
         arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
     if tagger.calibration is not None:
@@ -106,7 +106,7 @@ def _write(tagger: Tagger, folder: Path) -> None:
         tables = tagger.features.tokens_.tables()
         if tables is not None and tables.stop_words is not None:
             (folder / TOKENIZER).write_text(tables.as_json(), encoding="utf-8")
-    MODEL._write_manifest(folder, _manifest(tagger, folder))
+    MODEL.write_manifest(folder, _manifest(tagger, folder))
 
 
 def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:
@@ -130,14 +130,14 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     TextcatError
         If the folder is no model, a file is missing or changed, or the format is newer than this version knows.
     """
-    return _load_versioned(folder, prepare=prepare, mapped=mapped)[0]
+    return load_versioned(folder, prepare=prepare, mapped=mapped)[0]
 
 
-def _load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
+def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
     """Read a tagger as `load` does, and the sha256 of the manifest that it was read by: the folder may be replaced."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
-        _check_entries(folder, manifest)
+        check_entries(folder, manifest)
         tagger = _load(folder, manifest, files, mapped)
     if prepare:
         tagger.features.tokens_.prepare()
@@ -162,7 +162,7 @@ def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], E
     """
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
-        _check_entries(folder, manifest)
+        check_entries(folder, manifest)
         if KNOWN not in manifest["files"]:
             raise ModelError(
                 f"The model {folder} keeps no counts of its documents, so it cannot learn on: train it with "
@@ -175,7 +175,7 @@ def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], E
                 files[name].seek(0)
             entries = json.loads(files[KNOWN].read())
             with np.load(files[KNOWN_COUNTS], allow_pickle=False) as arrays:
-                known = Known._from_entries(entries, dict(arrays), manifest)
+                known = Known.from_entries(entries, dict(arrays), manifest)
             return known, manifest, _evaluation(manifest)
         except ModelError:
             raise
@@ -253,15 +253,15 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         calibration = arrays.pop(CALIBRATION, None)
         if WEIGHTS not in arrays:
             indptr, indices, data = map(arrays.pop, PARTS)
-            arrays[WEIGHTS] = _csr_weights(indptr, indices, data, len(manifest["topics"]))
+            arrays[WEIGHTS] = csr_weights(indptr, indices, data, len(manifest["topics"]))
         if CENTROIDS[0] in arrays:
             indptr, indices, data = map(arrays.pop, CENTROIDS)
-            centroids = _csr_weights(indptr, indices, data, len(manifest["topics"]))
+            centroids = csr_weights(indptr, indices, data, len(manifest["topics"]))
             arrays["shortlist"] = Shortlist(centroids, recipe.shortlist)
         if documents is not None:
             rows, alphas = (Rows(*map(arrays.pop, names)) for names in (KEPT_ROWS, KEPT_ALPHAS))
             arrays["kept"] = Kept(rows=rows, alphas=alphas, **documents)
-        features = Vectorizer._restore(
+        features = Vectorizer.restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
         if TOKENIZER in manifest["files"]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus, _html_table, _stream_of
+from textcat.documents import Corpus, document_stream, html_table
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
@@ -20,7 +20,7 @@ from textcat.model._product import top as sparse_top
 from textcat.model.kept import Kept
 from textcat.model.known import Known
 from textcat.model.shortlist import NOT_LISTED, Shortlist
-from textcat.progress import Advance, Stages, _counted
+from textcat.progress import Advance, Stages, advance_over
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
 _BATCH = 4096  # documents that are read at the same time while tagging,
-_SCORE_BYTES = 16 << 20  # and the bytes of their scores that are held
+SCORE_BYTES = 16 << 20  # and the bytes of their scores that are held
 _CELLS = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
 
 
@@ -93,7 +93,7 @@ class Tagger:
             if not rows.has_canonical_format:
                 rows = rows.copy()
                 rows.sum_duplicates()
-            self.weights = _csr_weights(rows.indptr, rows.indices, rows.data, len(self.topics))
+            self.weights = csr_weights(rows.indptr, rows.indices, rows.data, len(self.topics))
 
     def __repr__(self) -> str:
         return f"Tagger({len(self.topics):,} topics, {self._description()})"
@@ -103,7 +103,7 @@ class Tagger:
         sizes = {self.topics[j]: f"{self.train_sizes[j]:,}" for j in order}
         rows = ((topic, size, ", ".join(term for term, _ in self.terms(topic, 5))) for topic, size in sizes.items())
         caption = f"Tagger: {len(self.topics):,} topics, {self._description()}"
-        return _html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
+        return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
 
     def _description(self) -> str:
         learner = self.recipe.get("learner", {}).get("name", "paum")
@@ -155,21 +155,21 @@ class Tagger:
         TextcatError
             If a table, a single text or a single record is given, or a dict has no text.
         """
-        blocks = list(map(self._product, self.features.row_blocks(_stream_of(documents, text))))
+        blocks = list(map(self.product, self.features.row_blocks(document_stream(documents, text))))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
     def _scores_of(self, rows: "csr_matrix") -> np.ndarray:
-        return self._product(Rows.of(rows))
+        return self.product(Rows.of(rows))
 
-    def _product(self, rows: Rows) -> np.ndarray:
+    def product(self, rows: Rows) -> np.ndarray:
         if self.shortlist is not None:
             rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
             return self.shortlist.scores(rows, self.weights, self.bias)
         if not self._is_compiled(rows):
-            product_ = self.features._matrix(rows) @ self.weights
-            return np.asarray((product_.toarray() if self._sparse else product_) + self.bias)
-        if self._sparse:
-            return np.asarray(sparse_product(*rows, *self._parts, self.bias))
+            product_ = self.features.matrix(rows) @ self.weights
+            return np.asarray((product_.toarray() if self.sparse_weights else product_) + self.bias)
+        if self.sparse_weights:
+            return np.asarray(sparse_product(*rows, *self.sparse_parts, self.bias))
         return np.asarray(product(*rows, self.weights, self.bias))
 
     def _is_compiled(self, rows: Rows) -> bool:
@@ -177,23 +177,23 @@ class Tagger:
         return bool(rows.data.dtype == self.weights.dtype == self.bias.dtype == np.float32)
 
     @property
-    def _sparse(self) -> bool:
+    def sparse_weights(self) -> bool:
         return not isinstance(self.weights, np.ndarray)
 
     @property
-    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sparse_parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the weights of each feature start, whose they are, and sparse weights themselves."""
         weights: Any = self.weights
         return weights.indptr, weights.indices, weights.data
 
     @property
-    def _n_held(self) -> int:
+    def n_held(self) -> int:
         """Of how many documents the scores may be held at the same time: of 1 at least."""
-        return max(1, min(_BATCH, _SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
+        return max(1, min(_BATCH, SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
 
     def _held_blocks(self, documents: Iterable[Any]) -> Iterator[Rows]:
         """Yield the rows of documents, so many at a time that their scores can be held."""
-        step = self._n_held
+        step = self.n_held
         for rows in self.features.row_blocks(documents):
             for start in range(0, len(rows.indptr) - 1, step):
                 indptr = rows.indptr[start : start + step + 1]
@@ -271,17 +271,17 @@ class Tagger:
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
         _check_number(top)
-        stream = _stream_of(documents, text)
+        stream = document_stream(documents, text)
         batches = iter(lambda: list(islice(stream, batch)), [])
         blocks = chain.from_iterable(map(self._held_blocks, batches))
-        return chain.from_iterable(self._tags_of_rows(rows, top) for rows in blocks)
+        return chain.from_iterable(self.tags_of_rows(rows, top) for rows in blocks)
 
-    def _tags_of_rows(self, rows: Rows, n: int | None) -> list[list[Tag]]:
-        if n is None or self.single or not self._sparse or not self._is_compiled(rows):
-            return self.tags_of(self._product(rows), top=n)
+    def tags_of_rows(self, rows: Rows, n: int | None) -> list[list[Tag]]:
+        if n is None or self.single or not self.sparse_weights or not self._is_compiled(rows):
+            return self.tags_of(self.product(rows), top=n)
         n = min(n, len(self.topics))
         if self.shortlist is None:
-            columns, values = sparse_top(*rows, *self._parts, self.bias, n)
+            columns, values = sparse_top(*rows, *self.sparse_parts, self.bias, n)
         else:
             columns, values = self.shortlist.top(rows, self.weights, self.bias, n)
         n_documents, n = columns.shape
@@ -326,13 +326,13 @@ class Tagger:
             raise TextcatError(f"Every topic and the {top} highest cannot be asked for together: choose one.")
         _check_number(top)
         if everything or top:
-            columns = self._first(scores, top)
+            columns = self.first_topics(scores, top)
             return np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
         rows, columns = np.nonzero(self.decide(scores))
         by_score = np.lexsort((columns, -scores[rows, columns], rows))
         return rows[by_score], columns[by_score]
 
-    def _first(self, scores: np.ndarray, n: int | None) -> np.ndarray:
+    def first_topics(self, scores: np.ndarray, n: int | None) -> np.ndarray:
         """Return the n topics that come first, or all, of each document: of equal ones, that which stands first."""
         values = self._comparable(scores)
         if n is not None and values.dtype == np.float32:
@@ -346,9 +346,9 @@ class Tagger:
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """Return which documents get which topics, given their scores: bool of shape (n_documents, n_topics)."""
-        return np.asarray(scores > self._cut(scores))
+        return np.asarray(scores > self.cut_scores(scores))
 
-    def _cut(self, scores: np.ndarray) -> np.ndarray:
+    def cut_scores(self, scores: np.ndarray) -> np.ndarray:
         return one_topic(self._comparable(scores)) if self.single else self.thresholds
 
     def _comparable(self, scores: np.ndarray) -> np.ndarray:
@@ -369,7 +369,7 @@ class Tagger:
         -------
         list of (str, float)
         """
-        weights = self._weights_of(topic)
+        weights = self.weights_of(topic)
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
 
@@ -410,25 +410,25 @@ class Tagger:
         -------
         list of Explanation
         """
-        from textcat.model.explain import _explain  # here, so that tagging need not import it
+        from textcat.model.explain import explain_document  # here, so that tagging need not import it
 
-        return _explain(self, next(_stream_of([document], "text")), topics, n)
+        return explain_document(self, next(document_stream([document], "text")), topics, n)
 
-    def _contributions(self, document: str | Zoned, topics: Sequence[str], n: int) -> list[dict[str, float]]:
+    def contributions(self, document: str | Zoned, topics: Sequence[str], n: int) -> list[dict[str, float]]:
         """Return what the terms that add or take most do to the score of each topic, the strongest first."""
-        from textcat.model.explain import _explain
+        from textcat.model.explain import explain_document
 
-        explained = _explain(self, document, topics, n, with_spans=False)
+        explained = explain_document(self, document, topics, n, with_spans=False)
         return [{reason.term: reason.contribution for reason in each} for each in explained]
 
-    def _weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
+    def weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
         """Return a topic's weights: of some features, or of all."""
         if topic not in self.topics:
             raise TextcatError(f"The model has no topic {topic!r}; `textcat topics MODEL` lists what it has.")
         column = self.topics.index(topic)
-        if not self._sparse:
+        if not self.sparse_weights:
             return np.asarray(self.weights[slice(None) if features is None else features, column])
-        starts, topics, values = self._parts
+        starts, topics, values = self.sparse_parts
         weights = np.zeros(len(starts) - 1 if features is None else len(features), values.dtype)
         if features is None:
             entries = np.flatnonzero(topics == column)
@@ -477,14 +477,14 @@ class Tagger:
                 f"No test document of corpus {corpus.name} has a topic of the model (such as {self.topics[0]!r}): "
                 + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
             )
-        with (stages or Stages())._stage("evaluate", len(corpus.test)) as advance:
-            documents = _counted(corpus.test, advance)
-            scores = self._score_blocks(documents) if self._many else self.scores(documents)
-            known: dict[str, Any] = {"n_unknown": self._unknown(corpus), "unjudged": self._unjudged(corpus)}
-            return self._measure(scores, relevant, bands=bands, **known)
+        with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
+            documents = advance_over(corpus.test, advance)
+            scores = self._score_blocks(documents) if self.has_many_topics else self.scores(documents)
+            known: dict[str, Any] = {"n_unknown": self.unknown_topics(corpus), "unjudged": self.unjudged(corpus)}
+            return self.measure_corpus(scores, relevant, bands=bands, **known)
 
     @property
-    def _many(self) -> bool:
+    def has_many_topics(self) -> bool:
         return len(self.topics) >= MANY_TOPICS
 
     def _score_blocks(self, documents: Records) -> Iterator[np.ndarray]:
@@ -492,29 +492,27 @@ class Tagger:
         stream, n = iter(documents), max(_CELLS // len(self.topics), 1)
         return map(self.scores, iter(lambda: list(islice(stream, n)), []))
 
-    def _unknown(self, corpus: Corpus) -> np.ndarray:
+    def unknown_topics(self, corpus: Corpus) -> np.ndarray:
         """Return how many topics each test document has that the model does not know."""
         known = set(self.topics)
         return np.array([len({*document.topics} - known) for document in corpus.test], np.int64)
 
-    def _measure_rows(
-        self, rows: "csr_matrix", relevant: Any, advance: Advance = lambda n: None, **options: Any
-    ) -> Any:
+    def measure_rows(self, rows: "csr_matrix", relevant: Any, advance: Advance = lambda n: None, **options: Any) -> Any:
         """Measure documents as `evaluate` does, given their rows; options are those of `_measure`.
 
         With many topics `advance` counts the documents.
         """
-        scores = self._row_scores(rows, advance) if self._many else self._scores_of(rows)
-        return self._measure(scores, relevant, **options)
+        scores = self.row_scores(rows, advance) if self.has_many_topics else self._scores_of(rows)
+        return self.measure_corpus(scores, relevant, **options)
 
-    def _row_scores(self, rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[np.ndarray]:
+    def row_scores(self, rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[np.ndarray]:
         n = max(_CELLS // len(self.topics), 1)
         for start in range(0, rows.shape[0], n):
             block = rows[start : start + n]
             yield self._scores_of(block)
             advance(block.shape[0])
 
-    def _was_trained_on(self, corpus: Corpus) -> bool:
+    def was_trained_on(self, corpus: Corpus) -> bool:
         """Return whether a corpus looks like that of training: by its name, its topics, and the number of documents."""
         known = self.corpus, self.topics, self.train_documents
         return known == (corpus.name, corpus.topics, len(corpus.train))
@@ -522,7 +520,7 @@ class Tagger:
     def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation | TopEvaluation:
         """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""
         kept = self.evaluation
-        if kept is None or not self._was_trained_on(corpus):
+        if kept is None or not self.was_trained_on(corpus):
             raise TextcatError(
                 f"Corpus {corpus.name} has no test documents to evaluate on: give documents the split 'test', call "
                 "their file test.jsonl or the like, or set some aside (--test-size, Corpus.split)."
@@ -535,7 +533,7 @@ class Tagger:
             )
         return kept
 
-    def _measure(
+    def measure_corpus(
         self,
         scores: np.ndarray | Iterator[np.ndarray],
         relevant: Any,
@@ -552,12 +550,16 @@ class Tagger:
         on is the others.
         """
         known = self.topics, self.train_sizes, self.train_documents
-        if self._many:
+        if self.has_many_topics:
             blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
-            top = (self._first(block, max(KS)) for block in blocks)
+            top = (self.first_topics(block, max(KS)) for block in blocks)
             return evaluate_top(top, relevant, *known, spec=bands, n_unknown=n_unknown, measured_on=measured_on)
         assert isinstance(scores, np.ndarray)
-        options: dict[str, Any] = {"threshold": self._cut(scores), "facts": self.facts, "measured_on": measured_on}
+        options: dict[str, Any] = {
+            "threshold": self.cut_scores(scores),
+            "facts": self.facts,
+            "measured_on": measured_on,
+        }
         scores = _last_unjudged(scores, unjudged)
         return evaluate(scores, relevant, *known, spec=bands, **options)
 
@@ -565,7 +567,7 @@ class Tagger:
         """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""
         return Corpus(corpus.name, corpus.train, corpus.test, self.topics).labels(corpus.test)
 
-    def _unjudged(self, corpus: Corpus) -> Any:
+    def unjudged(self, corpus: Corpus) -> Any:
         """Return for which topics of the model test documents were not judged, None if all were for all."""
         return Corpus(corpus.name, corpus.train, corpus.test, self.topics).unjudged(corpus.test)
 
@@ -601,7 +603,7 @@ def _check_number(top: int | None) -> None:
         raise TextcatError(f"The {top} highest topics cannot be given: ask for 1 or more.")
 
 
-def _csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
+def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
     """Return weights around arrays as they are, which may be mapped: scipy would copy those of indices, to one type."""
     from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.features.tokens import OTHER, TermCounts, _char_ngrams
+from textcat.features.tokens import OTHER, TermCounts, char_ngrams
 from textcat.features.vectorizer import Rows, Vectorizer
-from textcat.features.zones import _Parts
+from textcat.features.zones import TextParts
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
@@ -36,8 +36,8 @@ class Without(NamedTuple):
 class _Remainders:
     """What is left of a document's row without some of its words."""
 
-    def __init__(self, features: Vectorizer, parts: _Parts, counts: TermCounts, lengths: np.ndarray):
-        self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
+    def __init__(self, features: Vectorizer, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
+        self._features, self.sparse_parts, self._counts, self._lengths = features, parts, counts, lengths
         self._find_words()
         self._find_cells()
 
@@ -46,7 +46,7 @@ class _Remainders:
         counts, words = self._counts, dict[int, int]()
         text_of = np.repeat(np.arange(len(counts.ends)), np.diff(counts.ends, prepend=0)).tolist()
         ids, occurrences, is_chars = counts.ids.tolist(), counts.counts.tolist(), set(counts.chars.tolist())
-        members = [() if id_ in is_chars else self._members(id_) for id_ in ids]
+        members = [() if id_ in is_chars else self.members(id_) for id_ in ids]
         for member in (member for each in members for member in each):
             words.setdefault(member, len(words))
         taken = np.zeros((len(words), len(ids)))
@@ -58,11 +58,11 @@ class _Remainders:
                 taken[words[member], i] = occurrences[i]
         for i, id_ in enumerate(ids if is_chars else ()):
             if id_ >= 0 and id_ not in is_chars:
-                for chars in _char_ngrams(counts.terms[id_], self._features.chars):
+                for chars in char_ngrams(counts.terms[id_], self._features.chars):
                     taken[words[id_], entry_of[text_of[i], f"~{chars}~"]] += occurrences[i]
         self.words, self._taken = [counts.terms[id_] for id_ in words], taken
 
-    def _members(self, id_: int) -> tuple[int, ...]:
+    def members(self, id_: int) -> tuple[int, ...]:
         members: list[int] = []
         while id_ < 0:
             id_, right = self._counts.ngrams[~id_].tolist()
@@ -71,9 +71,9 @@ class _Remainders:
 
     def _find_cells(self) -> None:
         """Find the cells: an entry of the counts as a part has it, its column, and what its occurrences count."""
-        features, parts, counts = self._features, self._parts, self._counts
-        terms, ngrams = features._columns_of(parts, counts)
-        weights, halves, ngram_weight, term_weights = features._weights_of(parts, counts, self._lengths)
+        features, parts, counts = self._features, self.sparse_parts, self._counts
+        terms, ngrams = features.columns_of(parts, counts)
+        weights, halves, ngram_weight, term_weights = features.weights_of(parts, counts, self._lengths)
         entries, columns, factors, half = [], [], [], []
         for p, (text, space) in enumerate(zip(parts.sources.tolist(), parts.spaces.tolist(), strict=True)):
             of_text = np.arange(counts.ends[text - 1] if text else 0, counts.ends[text])
@@ -124,7 +124,7 @@ class _Remainders:
         left = np.maximum(self._counts.counts - without @ self._taken, 0).astype(np.int32)
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(left > 0)])[self._counts.ends]
         counts = self._counts._replace(ends=ends, ids=self._counts.ids[left > 0], counts=left[left > 0])
-        return self._features._rows(self._parts, counts, self._lengths)
+        return self._features.rows_of_counts(self.sparse_parts, counts, self._lengths)
 
     def takes(self, gains: np.ndarray) -> np.ndarray:
         """Return what each word takes away at most, if so much goes with each column: shape (n_words,).
@@ -155,7 +155,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
     ----------
     tagger : Tagger
     counted : tuple
-        The document as `Vectorizer._counted_texts` returns it.
+        The document as `Vectorizer.counted_texts` returns it.
     column : int
         The topic, of the document's tags.
 
@@ -171,7 +171,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
             words, least = _least_words(left, weights, c - rounding, len(found.words) - 1 if found.words else None)
             found = Without(words or found.words, found.least and least)
         chosen = np.array([word in found.words for word in left.words], np.float64)
-        if not found.words or not tagger.decide(tagger._product(left.row(chosen)))[0, column]:
+        if not found.words or not tagger.decide(tagger.product(left.row(chosen)))[0, column]:
             break
     return found._replace(least=found.least and (tagger.shortlist is None or len(found.words) < 2))
 
@@ -180,7 +180,7 @@ def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[
     """Yield weights at the columns of what is left, and c: the tag falls where its score by one falls to c."""
 
     def weights_of(j: int) -> np.ndarray:
-        return tagger._weights_of(tagger.topics[j], left.columns).astype(np.float64)
+        return tagger.weights_of(tagger.topics[j], left.columns).astype(np.float64)
 
     bias = tagger.bias.astype(np.float64)
     if not tagger.single:

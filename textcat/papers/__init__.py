@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from textcat.errors import TextcatError, _did_you_mean
+from textcat.errors import TextcatError, did_you_mean
 
 if TYPE_CHECKING:
     from textcat.papers.experiments import Experiment
@@ -22,6 +22,6 @@ def find(names: Sequence[str]) -> "list[Experiment]":
     known = known_experiments()
     for name in names:
         if name not in known:
-            hint = _did_you_mean(name.lower(), known)
+            hint = did_you_mean(name.lower(), known)
             raise TextcatError(f"There is no experiment {name!r}; `textcat reproduce` lists them.{hint}")
     return [known[name] for name in dict.fromkeys(names)]

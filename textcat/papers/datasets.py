@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from textcat.corpus import catalogue
 from textcat.errors import TextcatError
-from textcat.files import _read_toml
+from textcat.files import read_toml
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -23,11 +23,11 @@ _PACKINGS: dict[str, Callable[..., Any]] = {"": open, ".bz2": bz2.open, ".gz": g
 _USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0, 1]
 
 
-class MissingData(TextcatError):  # noqa: N818 - it is data that is missing
+class MissingData(TextcatError):
     """A file of a data set that is in none of the folders where it may be."""
 
 
-class _Dataset(NamedTuple):
+class Dataset(NamedTuple):
     """Rows with labels."""
 
     name: str
@@ -42,17 +42,17 @@ Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels
 
 # What each data set is made of, and what it must come out as, in the order of the papers. What is to `read` as "table"
 # is read by `_read_table`, which takes the files' bytes and returns rows and labels, and those of a test part.
-_SOURCES: dict[str, dict[str, Any]] = _read_toml(Path(__file__).with_name("datasets.toml"), "table")
+DATASET_SOURCES: dict[str, dict[str, Any]] = read_toml(Path(__file__).with_name("datasets.toml"), "table")
 
 
-def load(name: str) -> _Dataset:
+def load(name: str) -> Dataset:
     """Read a data set: ``adult`` and ``web`` are the whole sets, ``adult-1605`` one of Platt's subsets.
 
     It is looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's cache;
     in either its files may lie in a folder ``uci``, ``libsvm``, ``usps``, ``covertype`` or ``rcv1`` or directly, plain
     or packed (``.bz2``, ``.gz``). MissingData if a file is in neither.
     """
-    paths, source = _paths(name), _SOURCES[name]
+    paths, source = _paths(name), DATASET_SOURCES[name]
     try:
         X, y, *test = globals()[f"_read_{source['read']}"](*map(_unpacked, paths), **source.get("options", {}))
         n_positives, shape = int(np.sum(y > 0)), [X.shape[0] + (len(test[1]) if test else 0), X.shape[1]]
@@ -67,7 +67,7 @@ def load(name: str) -> _Dataset:
             f"{n_positives} of them positive, and should have {n_rows} of {n_features}{of_them}."
         )
     parts = [_sparse(part) if part.ndim == 2 else part.astype(np.int8) for part in (X, y, *test)]
-    return _Dataset(name, *parts)
+    return Dataset(name, *parts)
 
 
 def corpus(name: str) -> "Corpus":
@@ -86,7 +86,7 @@ def missing(name: str) -> str | None:
             return str(error)
         return None
     card = catalogue.card(name)
-    if catalogue._locate(card) is not None:
+    if catalogue.locate_corpus(card) is not None:
         return None
     how = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
     return (
@@ -109,9 +109,9 @@ def _find(file: str) -> Path | None:
 
 
 def _paths(name: str) -> list[Path]:
-    if name not in _SOURCES:
-        raise TextcatError(f"There is no data set {name!r}; there are {', '.join(_SOURCES)}.")
-    source, paths = _SOURCES[name], []
+    if name not in DATASET_SOURCES:
+        raise TextcatError(f"There is no data set {name!r}; there are {', '.join(DATASET_SOURCES)}.")
+    source, paths = DATASET_SOURCES[name], []
     for file in source["files"]:
         if name == "usps" and (packed := _find(_USPS_PACKED)):
             return [packed]

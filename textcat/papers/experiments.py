@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from textcat import __version__, papers
-from textcat.corpus.catalogue import _warn_once, cache_folder
+from textcat.corpus.catalogue import cache_folder, warn_once
 from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.export import markdown_table
-from textcat.files import KeptResults, _read_toml, _write_atomically
+from textcat.files import KeptResults, read_toml, write_atomically
 from textcat.papers.datasets import MissingData
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _NO_VALUE = "-"  # a figure that is not known
 # What is known of each experiment (title, minutes, text, settings), and the published figures by paper and table:
 # PUBLISHED["micra"]["table1"]["perceptron"]. What a list holds, and in which unit, stands beside it in the file.
 FACTS, PUBLISHED = (
-    _read_toml(Path(__file__).with_name(f"{name}.toml"), "table") for name in ("experiments", "published")
+    read_toml(Path(__file__).with_name(f"{name}.toml"), "table") for name in ("experiments", "published")
 )
 
 Answer = TypeVar("Answer")
@@ -103,12 +103,12 @@ class Result(NamedTuple):
     pictures: tuple[Path, ...]
 
 
-def _described(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
+def read_experiment(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
     own = FACTS[name]
     return Experiment(name, own["title"], tuple(data), own["minutes"], tasks, own.get("text", ""))
 
 
-def _timed(call: Callable[..., Answer], *arguments: Any) -> tuple[Answer, float]:
+def time_call(call: Callable[..., Answer], *arguments: Any) -> tuple[Answer, float]:
     started = perf_counter()
     return call(*arguments), perf_counter() - started
 
@@ -118,7 +118,7 @@ def results_folder() -> Path:
     return cache_folder().with_name("reproductions")
 
 
-def _run(
+def run_experiment(
     experiment: Experiment, settings: Settings, folder: Path, *, restart: bool = False, stages: "Stages"
 ) -> Result:
     """Run the tasks of an experiment whose results are not kept, or no longer hold.
@@ -130,14 +130,14 @@ def _run(
     Restart: run all tasks, whatever is kept. The stages time every task, and draw its bar.
     """
     if not _can_draw():
-        _warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
+        warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
     results = KeptResults(folder / f"{experiment.name}.jsonl")
     records, n_kept = [], 0
     for number, task in enumerate(experiment.tasks, start=1):
         record = None if restart else _kept(results, experiment, task, settings)
         n_kept += record is not None
         if record is None:
-            with stages._stage(f"{experiment.name} {number}/{len(experiment.tasks)}: {task.name}"):
+            with stages.stage(f"{experiment.name} {number}/{len(experiment.tasks)}: {task.name}"):
                 record = _run_task(results, experiment, task, settings, _pictures(experiment, task, folder))
         records.append(record)
     jobs = "" if settings.n_jobs == -1 else f" --jobs {settings.n_jobs}"
@@ -150,15 +150,15 @@ def _run(
             for row in record["rows"]
         ),
         sum(record["seconds"] for record in records),
-        max((datetime.fromisoformat(record["finished"]) for record in records), default=_now()),
+        max((datetime.fromisoformat(record["finished"]) for record in records), default=now()),
         n_kept,
         f"textcat reproduce {experiment.name}{jobs}{slow}",
         tuple(sorted(path for task in experiment.tasks for path in _pictures(experiment, task, folder).glob("*.svg"))),
     )
 
 
-def _last_run(experiment: Experiment, settings: Settings, folder: Path) -> str:
-    """Return in words when a task of an experiment last ended, or how many have, if not all; arguments as of `_run`."""
+def last_result(experiment: Experiment, settings: Settings, folder: Path) -> str:
+    """Return in words when a task of an experiment last ended, or how many have, if not all; arguments as of `run_experiment`."""
     path = folder / f"{experiment.name}.jsonl"
     if not path.exists():
         return "never"
@@ -205,7 +205,7 @@ def _run_task(
     record = {
         "task": task.name,
         "slow_baselines": settings.slow_baselines,
-        "finished": _now().isoformat(timespec="seconds"),
+        "finished": now().isoformat(timespec="seconds"),
         "seconds": perf_counter() - started,
         "rows": [asdict(row) for row in rows],
     }
@@ -224,7 +224,7 @@ def _pictures(experiment: Experiment, task: Task, folder: Path) -> Path:
     return folder / experiment.name / quote(task.name, safe=" ()=,")
 
 
-def _now() -> datetime:
+def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
@@ -233,12 +233,12 @@ def _can_draw() -> bool:
 
 
 def _key(experiment: Experiment, task: Task, n_jobs: int, slow_baselines: bool) -> str:
-    facts = [experiment.name, task.name, n_jobs, slow_baselines, *machine().items(), _code(), _can_draw()]
+    facts = [experiment.name, task.name, n_jobs, slow_baselines, *machine().items(), code_checksum(), _can_draw()]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 @cache
-def _code() -> str:
+def code_checksum() -> str:
     digest = hashlib.sha256()
     for inside in (_PACKAGE / part for part in _CODE):
         for path in sorted(path for path in [inside, *inside.rglob("*")] if path.suffix in _SOURCES and path.is_file()):
@@ -249,13 +249,13 @@ def _code() -> str:
 # --- results → a Markdown page each with its pictures, and an index of the pages; JSON for programs ------------------
 
 
-def _write(folder: Path, result: Result) -> Path:
+def write_result(folder: Path, result: Result) -> Path:
     """Write an experiment's page, ``NAME.md``, and its pictures into a folder, and the index of the pages there anew.
 
     What an older page says above its table is kept. The page's path is returned.
     """
     path = folder / f"{result.experiment.name}.md"
-    _write_atomically(path, _page(result, _prose(path, result.experiment)))
+    write_atomically(path, _page(result, _prose(path, result.experiment)))
     for picture in result.pictures:
         shutil.copyfile(picture, folder / picture.name)
     rows = [
@@ -263,7 +263,7 @@ def _write(folder: Path, result: Result) -> Path:
         for name, experiment in papers.known_experiments().items()
         if (folder / f"{name}.md").exists()
     ]
-    _write_atomically(folder / "README.md", FACTS["index"]["text"] + markdown_table(rows))
+    write_atomically(folder / "README.md", FACTS["index"]["text"] + markdown_table(rows))
     return path
 
 
@@ -360,7 +360,7 @@ def _difference(ours: str, published: str) -> str:
 
 
 @contextmanager
-def _drawing(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
+def draw_axes(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
     """Yield axes of matplotlib, of so many inches, and write them as SVG: the same to the byte from run to run."""
     try:
         import matplotlib

@@ -9,17 +9,17 @@ import numpy as np
 from textcat.margin.problems import Solution
 from textcat.margin.rules import PAM, LMargitron, Rule, TMargitron
 from textcat.papers import datasets
-from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import FACTS, PUBLISHED, Experiment, Figure, Row, Settings, Task, _described
-from textcat.papers.micra import SLOW_NOTE, _libsvm_margin, _squared_radius, _train_once, decimals
+from textcat.papers.datasets import Dataset
+from textcat.papers.experiments import FACTS, PUBLISHED, Experiment, Figure, Row, Settings, Task, read_experiment
+from textcat.papers.micra import SLOW_NOTE, decimals, largest_squared_length, libsvm_margin, train_once
 
 FIRST_B = 5  # b/R² of Table 4's first stage
 SECOND_EPSILON = 0.1
 STAGES_MINI_EPOCHS = 50  # of both of Table 4's stages, on every data set
-SCALE = 1.099  # c in `_second_b`
+SCALE = 1.099  # c in `second_stage_b`
 
 
-class _Case(NamedTuple):
+class TableRow(NamedTuple):
     """A data set of the paper with what its tables are run with; the text of the pages says how that was found."""
 
     label: str
@@ -33,8 +33,8 @@ class _Case(NamedTuple):
     l_b: float  # in multiples of R^(1+ε)
     note: str = ""  # what a reader must know of the parameters
 
-    def squared_radius(self, data: _Dataset) -> float:
-        return _squared_radius(data.X, self.rho, self.delta**2)
+    def squared_radius(self, data: Dataset) -> float:
+        return largest_squared_length(data.X, self.rho, self.delta**2)
 
     def rules(self, R2: float) -> tuple[TMargitron, LMargitron]:
         """Return the rules of tables 1 and 3."""
@@ -42,10 +42,10 @@ class _Case(NamedTuple):
         return TMargitron(self.t_epsilon, self.t_b * R2), LMargitron(self.l_epsilon, l_b)
 
 
-CASES = [_Case(*case) for case in FACTS["margitron"]["cases"]]
+CASES = [TableRow(*case) for case in FACTS["margitron"]["cases"]]
 
 
-def _t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
+def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
     """Return the fraction of the largest directional margin that a run of the t-margitron proves to have reached.
 
     ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))``, equation 9. It knows of no margin, only of the number of updates.
@@ -54,7 +54,7 @@ def _t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
     return float(limit / (1 + limit * R2 / rule.b * n_updates ** -(1 - rule.epsilon)))
 
 
-def _l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> float:
+def l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> float:
     """Return the same for the ℓ-margitron with ε ≤ 1, given the directional margin γ'_d that it reached.
 
     An update takes ``‖a‖^(1+ε)`` to at most ``‖a‖^(1+ε) + (1+ε)(b + R²/2·‖a‖^-(1-ε))``. With ``‖a‖ ≤ Rn`` after n of
@@ -73,7 +73,7 @@ def _l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> f
     return float(1 / ((1 + epsilon) * D.min()))
 
 
-def _upper_bound(tau: float, n_updates: int, R2: float) -> float:
+def upper_bound(tau: float, n_updates: int, R2: float) -> float:
     """Return the largest directional margin that rows can have on which PAM(τ) made so many updates.
 
     From ``γ_d·t ≤ ‖a‖`` and ``‖a‖² ≤ (R² + 2τ)t``.
@@ -81,7 +81,7 @@ def _upper_bound(tau: float, n_updates: int, R2: float) -> float:
     return float(np.sqrt((R2 + 2 * tau) / n_updates))
 
 
-def _second_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
+def second_stage_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
     """Return b of Table 4's second stage from the first one's bound on γ_d: ``c·R^(2ε)·γ_d^(1-ε)``."""
     return float(SCALE * R2**epsilon * bound ** (1 - epsilon))
 
@@ -98,31 +98,31 @@ class _Run(NamedTuple):
     def estimate(self) -> float:
         """The paper's after-running estimate of the fraction of γ_d that was reached."""
         if isinstance(self.rule, TMargitron):
-            return _t_estimate(self.rule, self.solution.n_updates, self.R2)
+            return t_estimate(self.rule, self.solution.n_updates, self.R2)
         assert isinstance(self.rule, LMargitron), "only the margitrons have an estimate"
-        return _l_estimate(self.rule, self.solution.n_updates, self.R2, self.solution.directional_margin)
+        return l_estimate(self.rule, self.solution.n_updates, self.R2, self.solution.directional_margin)
 
 
 load = cache(datasets.load)
 
 
-def _train(data: _Dataset, case: _Case, rule: Rule, mini_epochs: int) -> _Run:
-    return _Run(rule, *_train_once(data, rule, case.rho, case.delta**2, mini_epochs), case.squared_radius(data))
+def train_run(data: Dataset, case: TableRow, rule: Rule, mini_epochs: int) -> _Run:
+    return _Run(rule, *train_once(data, rule, case.rho, case.delta**2, mini_epochs), case.squared_radius(data))
 
 
 @cache
-def margitrons(case: _Case) -> tuple[_Run, _Run]:
+def margitrons(case: TableRow) -> tuple[_Run, _Run]:
     """Run the t- and the ℓ-margitron of tables 1 and 3, once for both tables."""
     data = load(case.data)
-    of_t, of_l = (_train(data, case, rule, case.mini_epochs) for rule in case.rules(case.squared_radius(data)))
+    of_t, of_l = (train_run(data, case, rule, case.mini_epochs) for rule in case.rules(case.squared_radius(data)))
     return of_t, of_l
 
 
-def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bool) -> Row:
+def comparison_row(case: TableRow, printed: Sequence[float], *, slow_baselines: bool) -> Row:
     """Return a row of Table 1, geometric margins and times, from what Table 3 prints."""
     of_t, of_l = margitrons(case)
     data, notes = load(case.data), [case.note, "" if slow_baselines else SLOW_NOTE]
-    svm, svm_seconds = _libsvm_margin(data.X, data.y, case.delta) if slow_baselines else (None, None)
+    svm, svm_seconds = libsvm_margin(data.X, data.y, case.delta) if slow_baselines else (None, None)
     digits = decimals(printed[0])
     figures = {"LIBSVM 10³γ'": Figure(svm and 1e3 * svm, digits=digits), "LIBSVM s": Figure(svm_seconds, digits=1)}
     for name, run, directional in (("t-margitron", of_t, printed[0]), ("ℓ-margitron", of_l, printed[3])):
@@ -133,7 +133,7 @@ def _comparison_row(case: _Case, printed: Sequence[float], *, slow_baselines: bo
     return Row(case.label, figures, note=" ".join(filter(None, notes)))
 
 
-def _fraction_rows(case: _Case, printed: Sequence[float]) -> list[Row]:
+def fraction_rows(case: TableRow, printed: Sequence[float]) -> list[Row]:
     """Return the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
     of_t, of_l = margitrons(case)
     t_label = f"t-margitron, ε = {case.t_epsilon:g}, b = {case.t_b:g}·R²"
@@ -154,7 +154,7 @@ def _fraction_rows(case: _Case, printed: Sequence[float]) -> list[Row]:
     return rows
 
 
-def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[Row]:
+def stage_rows(data: Dataset, case: TableRow, printed: Sequence[float]) -> list[Row]:
     """Return the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that this one proves.
 
     The second stage is run with the printed b, and with the one that our own first stage gives.
@@ -162,9 +162,9 @@ def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[R
     lower, upper, printed_b, margin, estimate, geometric = printed
     R2 = case.squared_radius(data)
     unit = R2 ** ((1 + SECOND_EPSILON) / 2) / 1e5
-    first = _train(data, case, PAM(FIRST_B * R2), STAGES_MINI_EPOCHS)
-    bound = _upper_bound(FIRST_B * R2, first.solution.n_updates, R2)
-    b = _second_b(bound, R2)
+    first = train_run(data, case, PAM(FIRST_B * R2), STAGES_MINI_EPOCHS)
+    bound = upper_bound(FIRST_B * R2, first.solution.n_updates, R2)
+    b = second_stage_b(bound, R2)
     figures = {
         "first 10³γ'_d": Figure(1e3 * first.solution.directional_margin, lower, decimals(lower)),
         "10³γ_d at most": Figure(1e3 * bound, upper, decimals(upper)),
@@ -172,7 +172,7 @@ def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[R
     }
     rows = [Row(f"{case.label}, ε = 1", figures, first.seconds, case.note)]
     for which, second_b in (("the printed b", printed_b * unit), ("our b", b)):
-        run = _train(data, case, LMargitron(SECOND_EPSILON, second_b), STAGES_MINI_EPOCHS)
+        run = train_run(data, case, LMargitron(SECOND_EPSILON, second_b), STAGES_MINI_EPOCHS)
         figures = {
             "second 10³γ'_d": Figure(1e3 * run.solution.directional_margin, margin, decimals(margin)),
             "estimate": Figure(run.estimate, estimate, 3),
@@ -183,14 +183,14 @@ def _stage_rows(data: _Dataset, case: _Case, printed: Sequence[float]) -> list[R
     return rows
 
 
-def _table(number: int, rows: Callable[[_Case, Any, Settings], list[Row]]) -> Experiment:
+def _table(number: int, rows: Callable[[TableRow, Any, Settings], list[Row]]) -> Experiment:
     printed = PUBLISHED["margitron"]["table4" if number == 4 else "table3"]
     tasks = [Task(case.label, partial(rows, case, printed[case.label])) for case in CASES]
-    return _described(f"margitron-table-{number}", [case.data for case in CASES], *tasks)
+    return read_experiment(f"margitron-table-{number}", [case.data for case in CASES], *tasks)
 
 
 EXPERIMENTS = (
-    _table(1, lambda case, printed, settings: [_comparison_row(case, printed, slow_baselines=settings.slow_baselines)]),
-    _table(3, lambda case, printed, settings: _fraction_rows(case, printed)),
-    _table(4, lambda case, printed, settings: _stage_rows(load(case.data), case, printed)),
+    _table(1, lambda case, printed, settings: [comparison_row(case, printed, slow_baselines=settings.slow_baselines)]),
+    _table(3, lambda case, printed, settings: fraction_rows(case, printed)),
+    _table(4, lambda case, printed, settings: stage_rows(load(case.data), case, printed)),
 )

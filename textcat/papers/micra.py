@@ -16,8 +16,18 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import ALMA, MICRA, PAM, ROMMA, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
-from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import FACTS, PUBLISHED, Experiment, Figure, Row, Settings, Task, _described, _timed
+from textcat.papers.datasets import Dataset
+from textcat.papers.experiments import (
+    FACTS,
+    PUBLISHED,
+    Experiment,
+    Figure,
+    Row,
+    Settings,
+    Task,
+    read_experiment,
+    time_call,
+)
 
 HARD = 1e5  # C so large that the margin is hard
 UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
@@ -29,7 +39,7 @@ SUPERSCRIPT = {2: "²", 3: "³"}
 TARGET = 8.19  # 10³γ'_d that Table 2's runs are to reach
 
 
-class _Setting(NamedTuple):
+class Setting(NamedTuple):
     """What the runs of a table share."""
 
     data: str
@@ -44,7 +54,7 @@ class _Setting(NamedTuple):
     unit: float = 1  # of the updates
 
 
-class _Run(NamedTuple):
+class PrintedRun(NamedTuple):
     """A learner with its parameters, and what the paper prints of it: γ'_d times a power of ten, and updates."""
 
     label: str
@@ -58,15 +68,15 @@ class _Run(NamedTuple):
         return solution.n_updates - isinstance(self.rule, MICRA)
 
 
-SETTINGS = {number: _Setting(**FACTS[f"micra-table-{number}"]["setting"]) for number in (1, 2, 3, 4)}
+SETTINGS = {number: Setting(**FACTS[f"micra-table-{number}"]["setting"]) for number in (1, 2, 3, 4)}
 
 
-def _squared_radius(X: sp.csr_array, rho: float = 0.0, lambda_: float = 0.0) -> float:
+def largest_squared_length(X: sp.csr_array, rho: float = 0.0, lambda_: float = 0.0) -> float:
     """Return R², the largest squared length of a row with its augmented and private coordinates."""
     return float(X.multiply(X).sum(axis=1).max() + rho**2 + lambda_)
 
 
-def _runs_of(setting: _Setting, printed: Mapping[str, Any], R2: float) -> list[_Run]:
+def printed_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> list[PrintedRun]:
     """Return the runs of table 1, 3 or 4 from what the paper prints: parameter, margin, updates."""
     R = np.sqrt(R2)
     learners: dict[str, tuple[str, Callable[[float], Rule]]] = {
@@ -75,23 +85,23 @@ def _runs_of(setting: _Setting, printed: Mapping[str, Any], R2: float) -> list[_
         "micra": ("MICRA, 10³β/R", lambda value: MICRA(setting.eta, 1e-3 * value * R, setting.epsilon, setting.zeta)),
     }
     return [
-        _Run(f"{label} = {value:g}", rule(value), *reached)
+        PrintedRun(f"{label} = {value:g}", rule(value), *reached)
         for learner, (label, rule) in learners.items()
         for value, *reached in printed[learner]
     ]
 
 
-def _target_runs(setting: _Setting, printed: Mapping[str, Any], R2: float) -> list[_Run]:
+def _target_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> list[PrintedRun]:
     """Return the runs of Table 2."""
     runs, alpha = [], printed["alma2"]["alpha"]
     for (epsilon, zeta, eta, updates), beta in zip(printed["micra"], printed["beta"], strict=True):
         label = f"MICRA, ε = {epsilon:g}, ζ = {zeta:g}, η = {eta:g}, 10³β/R = {beta:g}"
-        runs.append(_Run(label, MICRA(eta, 1e-3 * beta * np.sqrt(R2), epsilon, zeta), TARGET, updates, 2))
-    return [*runs, _Run(f"ALMA₂, α = {alpha:g}", ALMA(alpha), TARGET, printed["alma2"]["updates"], 1)]
+        runs.append(PrintedRun(label, MICRA(eta, 1e-3 * beta * np.sqrt(R2), epsilon, zeta), TARGET, updates, 2))
+    return [*runs, PrintedRun(f"ALMA₂, α = {alpha:g}", ALMA(alpha), TARGET, printed["alma2"]["updates"], 1)]
 
 
-def _solutions_of(
-    data: _Dataset, runs: Sequence[_Run], n_jobs: int, rho: float = 1.0, lambda_: float = 0.0
+def solutions_of(
+    data: Dataset, runs: Sequence[PrintedRun], n_jobs: int, rho: float = 1.0, lambda_: float = 0.0
 ) -> list[Solution]:
     """Train the runs, those of most updates first: one that is started last would be waited for."""
     longest_first = sorted(runs, key=lambda run: -run.updates)
@@ -102,12 +112,12 @@ def _solutions_of(
     return [solutions[longest_first.index(run)] for run in runs]
 
 
-def _update_rows(data: _Dataset, setting: _Setting, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
+def update_rows(data: Dataset, setting: Setting, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
     """Return margins and updates as tables 1 to 4 print them beside ours."""
-    runs_of = _target_runs if "alma2" in printed else _runs_of
-    runs = runs_of(setting, printed, _squared_radius(data.X, setting.rho, setting.lambda_))
+    runs_of = _target_runs if "alma2" in printed else printed_runs
+    runs = runs_of(setting, printed, largest_squared_length(data.X, setting.rho, setting.lambda_))
     rows = []
-    for run, solution in zip(runs, _solutions_of(data, runs, n_jobs, setting.rho, setting.lambda_), strict=True):
+    for run, solution in zip(runs, solutions_of(data, runs, n_jobs, setting.rho, setting.lambda_), strict=True):
         count = run.count(solution)
         more = run.updates - count
         margin = 10**setting.power * solution.directional_margin
@@ -121,8 +131,8 @@ def _update_rows(data: _Dataset, setting: _Setting, printed: Mapping[str, Any], 
 
 def _updates_table(number: int) -> Experiment:
     setting, printed = SETTINGS[number], _PRINTED[f"table{number}"]
-    run = Task("updates", lambda settings: _update_rows(datasets.load(setting.data), setting, printed, settings.n_jobs))
-    return _described(f"micra-table-{number}", [setting.data], run)
+    run = Task("updates", lambda settings: update_rows(datasets.load(setting.data), setting, printed, settings.n_jobs))
+    return read_experiment(f"micra-table-{number}", [setting.data], run)
 
 
 EPSILON, ZETA = 0.05, 0.9
@@ -131,7 +141,7 @@ ACCURACY = 1e-3
 SLOW = 10_000  # rows, above which LIBSVM takes minutes
 
 
-class _Case(NamedTuple):
+class RedMicraRow(NamedTuple):
     """A row of the tables: a data set, the parameters of red-MICRA, and what the paper prints."""
 
     label: str
@@ -150,31 +160,31 @@ def decimals(margin: float) -> int:
     return 3 if margin >= 10 else 4
 
 
-def _train_once(data: _Dataset, rule: Rule, rho: float, lambda_: float, mini_epochs: int) -> tuple[Solution, float]:
+def train_once(data: Dataset, rule: Rule, rho: float, lambda_: float, mini_epochs: int) -> tuple[Solution, float]:
     """Train on rows in the order of the file, with an active set; return the solution, and the seconds that takes."""
     problem = Problem.from_labels(
         data.y, rule, rho=rho, lambda_=lambda_, mini_epochs=mini_epochs, max_epochs=UNTIL_DONE
     )
-    (solution,), seconds = _timed(lambda: solve(data.X, [problem], margins=True, n_jobs=1))
+    (solution,), seconds = time_call(lambda: solve(data.X, [problem], margins=True, n_jobs=1))
     return solution, seconds
 
 
-def _train(data: _Dataset, case: _Case) -> tuple[Solution, float]:
+def _train(data: Dataset, case: RedMicraRow) -> tuple[Solution, float]:
     """Train red-MICRA, and return the seconds it takes; of three runs the least where one takes less than a second."""
     lambda_ = case.delta**2
-    rule = MICRA(case.eta, case.beta * np.sqrt(_squared_radius(data.X, case.rho, lambda_)), EPSILON, ZETA)
-    run = partial(_train_once, data, rule, case.rho, lambda_, case.mini_epochs)
+    rule = MICRA(case.eta, case.beta * np.sqrt(largest_squared_length(data.X, case.rho, lambda_)), EPSILON, ZETA)
+    run = partial(train_once, data, rule, case.rho, lambda_, case.mini_epochs)
     solution, seconds = run()
     return solution, seconds if seconds >= 1 else min(seconds, run()[1], run()[1])
 
 
-def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
+def margin_row(data: Dataset, case: RedMicraRow, *, slow_baselines: bool) -> Row:
     """Return the margins of red-MICRA and LIBSVM, where that runs, beside the published ones, and their times."""
     solution, seconds = _train(data, case)
     ours, digits = 100 * solution.margin, decimals(case.margin)
     svm, svm_seconds, note = None, None, SLOW_NOTE
     if len(data.y) <= SLOW or slow_baselines:
-        margin, svm_seconds = _libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
+        margin, svm_seconds = libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
         svm, note = 100 * margin, ""
     figures = {
         "LIBSVM 10²γ'": Figure(svm, case.svm, digits),
@@ -187,7 +197,7 @@ def _margin_row(data: _Dataset, case: _Case, *, slow_baselines: bool) -> Row:
     return Row(case.label, figures, note=note)
 
 
-def _large_row(data: _Dataset, case: _Case) -> Row:
+def large_row(data: Dataset, case: RedMicraRow) -> Row:
     """Return the margin of red-MICRA beside the published one; SVMlight is not at hand."""
     solution, seconds = _train(data, case)
     digits = decimals(case.margin)
@@ -198,27 +208,27 @@ def _large_row(data: _Dataset, case: _Case) -> Row:
     return Row(case.label, figures, seconds)
 
 
-def cases(table: int) -> list[_Case]:
+def cases(table: int) -> list[RedMicraRow]:
     """Return the rows of a table as the paper prints them."""
     printed = _PRINTED[f"table{table}"]
-    return [case._replace(beta=printed["unit"] * case.beta) for case in itertools.starmap(_Case, printed["rows"])]
+    return [case._replace(beta=printed["unit"] * case.beta) for case in itertools.starmap(RedMicraRow, printed["rows"])]
 
 
-def _case_row(case: _Case, settings: Settings) -> list[Row]:
+def _case_row(case: RedMicraRow, settings: Settings) -> list[Row]:
     data = datasets.load(case.data)
     large = case.data == "covertype"
-    return [_large_row(data, case) if large else _margin_row(data, case, slow_baselines=settings.slow_baselines)]
+    return [large_row(data, case) if large else margin_row(data, case, slow_baselines=settings.slow_baselines)]
 
 
 def _margins_table(number: int) -> Experiment:
     tasks = [Task(case.label, partial(_case_row, case)) for case in cases(number)]
-    return _described(f"micra-table-{number}", [case.data for case in cases(number)], *tasks)
+    return read_experiment(f"micra-table-{number}", [case.data for case in cases(number)], *tasks)
 
 
 EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7, 8)))
 
 
-class _Plane(NamedTuple):
+class Plane(NamedTuple):
     """LIBSVM's plane: ``min y f(x)/‖w‖``, and the margin that is proven to be exceeded by no plane."""
 
     weights: np.ndarray
@@ -227,7 +237,7 @@ class _Plane(NamedTuple):
     proven: float
 
 
-def _libsvm_plane(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5, C: float = 1e10, cache_mb: float = 500) -> _Plane:
+def libsvm_plane(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5, C: float = 1e10, cache_mb: float = 500) -> Plane:
     """Train LIBSVM; C = 1e10 leaves no slack to rows that can be separated.
 
     Its coefficients prove how large the margin may be at most: twice the largest margin is the distance between the
@@ -241,17 +251,17 @@ def _libsvm_plane(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5, C: float = 
     machine = SVC(kernel="linear", C=C, tol=tol, cache_size=cache_mb).fit(rows, y)
     w, b = machine.coef_.toarray().ravel(), float(machine.intercept_[0])
     length = float(np.linalg.norm(w))
-    return _Plane(w, b, float(np.min(y * (X @ w + b))) / length, length / float(np.abs(machine.dual_coef_).sum()))
+    return Plane(w, b, float(np.min(y * (X @ w + b))) / length, length / float(np.abs(machine.dual_coef_).sum()))
 
 
-def _libsvm_margin(
+def libsvm_margin(
     X: sp.csr_array, y: np.ndarray, delta: float = 0.0, tol: float = 1e-3, cache_mb: float = 2000
 ) -> tuple[float, float]:
     """Train LIBSVM with C = 1e5 on rows extended by private coordinates Δ; return its geometric margin, and seconds."""
     if delta:
         X = sp.csr_array(sp.hstack([X, delta * sp.identity(X.shape[0], format="csr")], format="csr"))
-    setting = (_libsvm_plane, X, y, tol, HARD, cache_mb)
-    plane, seconds = _timed(*setting) if X.shape[0] <= _LARGE else _apart(_timed, *setting)
+    setting = (libsvm_plane, X, y, tol, HARD, cache_mb)
+    plane, seconds = time_call(*setting) if X.shape[0] <= _LARGE else _apart(time_call, *setting)
     return plane.margin, seconds
 
 

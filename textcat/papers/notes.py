@@ -12,9 +12,9 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import PA
 from textcat.margin.solve import solve
 from textcat.papers import datasets
-from textcat.papers.experiments import Figure, Row, Settings, Task, _described, _drawing
-from textcat.papers.micra import _libsvm_plane, _Plane, _squared_radius
-from textcat.papers.paum import _Vectors, _vectors
+from textcat.papers.experiments import Figure, Row, Settings, Task, draw_axes, read_experiment
+from textcat.papers.micra import Plane, largest_squared_length, libsvm_plane
+from textcat.papers.paum import CorpusVectors, corpus_vectors
 
 # Words: nuclear, atom, salt, pepper, water, heat, and.
 COUNTS = np.array([[1, 2, 0, 0, 2, 0, 2], [0, 0, 0, 3, 0, 1, 1], [0, 2, 1, 0, 0, 0, 3], [0, 0, 1, 1, 1, 1, 1]])
@@ -23,16 +23,16 @@ GIVEN_W, GIVEN_B = np.array([2, 3, -1, -3, -1, -1, 0]), 1
 GAMMA = float(np.min(IS_PHYSICS * (COUNTS @ GIVEN_W + GIVEN_B)) / np.linalg.norm(GIVEN_W))  # its margin
 
 
-def _given_rows(settings: Settings) -> list[Row]:
+def printed_figure_rows(settings: Settings) -> list[Row]:
     """Classify the four documents with the given (w, b)."""
     rows = _classified("given (w, b)", COUNTS @ GIVEN_W + GIVEN_B)
     return [*rows, Row("given (w, b), all", {"margin": Figure(GAMMA, digits=2)})]
 
 
-def _learnt_rows(settings: Settings) -> list[Row]:
+def learnt_rows(settings: Settings) -> list[Row]:
     """Train the perceptron on the four documents, and classify them; α counts the mistakes made on each."""
     X = sp.csr_array(COUNTS, dtype=np.float64)
-    R = np.sqrt(_squared_radius(X))
+    R = np.sqrt(largest_squared_length(X))
     (solution,) = solve(X, [Problem.from_labels(IS_PHYSICS, PA(), rho=R)], margins=True)
     assert solution.weights is not None
     alpha = np.zeros(len(IS_PHYSICS))
@@ -64,7 +64,7 @@ EPOCHS = (1, 2, 3, 5, 10, 20)
 STRIDE = 20  # documents between two points of the picture
 
 
-class _Draw(NamedTuple):
+class DrawnDocuments(NamedTuple):
     """Training documents drawn at random, and in random order, with the test part; labels are +1 and -1."""
 
     X: sp.csr_array
@@ -74,7 +74,7 @@ class _Draw(NamedTuple):
     R: float  # the length of the longest training document; 1 but for rounding
 
     @classmethod
-    def of(cls, vectors: _Vectors, topic: str, seed: int, n_each: int = N_EACH) -> "_Draw":
+    def of(cls, vectors: CorpusVectors, topic: str, seed: int, n_each: int = N_EACH) -> "DrawnDocuments":
         """Draw `n_each` training documents that have the topic, and as many that have not."""
         column = vectors.topics.index(topic)
         y, y_test = (
@@ -85,7 +85,7 @@ class _Draw(NamedTuple):
         sides = [random.choice(np.flatnonzero(y == side), n_each, replace=False) for side in (1, -1)]
         chosen = random.permutation(np.concatenate(sides))
         train, test = (sp.csr_array(rows, dtype=np.float64) for rows in (vectors.train, vectors.test))
-        return cls(train[chosen], y[chosen], test, y_test, np.sqrt(_squared_radius(train[chosen])))
+        return cls(train[chosen], y[chosen], test, y_test, np.sqrt(largest_squared_length(train[chosen])))
 
     def partly(self, n_documents: Iterable[int], n_jobs: int) -> list[Solution]:
         """Show the perceptron the first n documents once."""
@@ -100,7 +100,7 @@ class _Draw(NamedTuple):
         return solve(self.X, problems, n_jobs=n_jobs)
 
 
-def _error(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> float:
+def error_percentage(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: float) -> float:
     """Return the percentage of rows that (w, b) misclassifies; f(x) = 0 counts as -1, as in the notes."""
     return 100 * float(np.mean(np.where(X @ w + b > 0, 1, -1) != y))
 
@@ -110,13 +110,15 @@ def _counted(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
     return np.array([[solution.n_updates for solution in of_draw] for of_draw in solutions])
 
 
-def _errors(draws: Sequence[_Draw], solutions: Sequence[Sequence[Solution | _Plane]]) -> np.ndarray:
+def error_percentages(draws: Sequence[DrawnDocuments], solutions: Sequence[Sequence[Solution | Plane]]) -> np.ndarray:
     """Return the errors of each draw's solutions on training and on test documents, (n_draws, n_solutions, 2)."""
     each = [(((one.X, one.y), (one.X_test, one.y_test)), own) for one, own in zip(draws, solutions, strict=True)]
-    return np.array([[[_error(X, y, f.weights, f.bias) for X, y in parts] for f in own] for parts, own in each])
+    return np.array(
+        [[[error_percentage(X, y, f.weights, f.bias) for X, y in parts] for f in own] for parts, own in each]
+    )
 
 
-def _document_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
+def document_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
     """Return the error while learning, and on test documents, after some numbers of documents; means over draws."""
     solutions = [draw.partly(AFTER, n_jobs) for draw in draws]
     mistakes = _counted(solutions)
@@ -124,15 +126,15 @@ def _document_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
         "mistakes": mistakes,
         "% so far": 100 * mistakes / AFTER,
         "% since": 100 * np.diff(mistakes, axis=1, prepend=0) / np.diff(AFTER, prepend=0),
-        "% test": _errors(draws, solutions)[:, :, 1],
+        "% test": error_percentages(draws, solutions)[:, :, 1],
     }
     return [Row(f"after {n} documents", _means(figures, k)) for k, n in enumerate(AFTER)]
 
 
-def _epoch_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
+def epoch_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
     """Return the mistakes made, and the errors of the solution, after some numbers of epochs; means over draws."""
     solutions = [draw.repeatedly(EPOCHS, n_jobs) for draw in draws]
-    errors = _errors(draws, solutions)
+    errors = error_percentages(draws, solutions)
     figures = {"mistakes": _counted(solutions), "% training": errors[:, :, 0], "% test": errors[:, :, 1]}
     table = []
     for k, n in enumerate(EPOCHS):
@@ -142,25 +144,25 @@ def _epoch_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
     return table
 
 
-def _epoch_and_machine_rows(draws: Sequence[_Draw], n_jobs: int) -> list[Row]:
+def _epoch_and_machine_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
     """Return the rows of epochs, and the errors of LIBSVM's machine with a hard margin; means over draws."""
-    errors = _errors(draws, [[_libsvm_plane(draw.X, draw.y, tol=1e-3)] for draw in draws])
+    errors = error_percentages(draws, [[libsvm_plane(draw.X, draw.y, tol=1e-3)] for draw in draws])
     machine = Row("SVM, hard margin", _means({"% training": errors[:, :, 0], "% test": errors[:, :, 1]}, 0))
-    return [*_epoch_rows(draws, n_jobs), machine]
+    return [*epoch_rows(draws, n_jobs), machine]
 
 
 def _means(figures: Mapping[str, np.ndarray], k: int) -> dict[str, Figure]:
     return {name: Figure(float(np.mean(values[:, k])), digits=1) for name, values in figures.items()}
 
 
-def _draw_learning(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
+def draw_learning(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> None:
     """Draw the error while learning: of all documents so far, and of the last 100; each draw, and their mean."""
     n_seen = np.arange(STRIDE, len(draws[0].y) + 1, STRIDE)
     mistakes = _counted([draw.partly(n_seen, n_jobs) for draw in draws])
     so_far = 100 * mistakes / n_seen
     lag = 100 // STRIDE
     lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent
-    with _drawing(path) as axes:
+    with draw_axes(path) as axes:
         axes.plot(n_seen, so_far.T, color="silver", linewidth=0.5)
         axes.plot(n_seen, so_far.mean(axis=0), color="black", label="of all documents so far")
         axes.plot(n_seen[lag:], lately.mean(axis=0), color="firebrick", label="of the last 100 documents")
@@ -168,11 +170,11 @@ def _draw_learning(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
         axes.legend()
 
 
-def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
+def draw_epochs(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> None:
     """Draw the training and the test error after each of ten epochs, means over draws."""
     epochs = range(1, 11)
-    errors = _errors(draws, [draw.repeatedly(epochs, n_jobs) for draw in draws]).mean(axis=0)
-    with _drawing(path) as axes:
+    errors = error_percentages(draws, [draw.repeatedly(epochs, n_jobs) for draw in draws]).mean(axis=0)
+    with draw_axes(path) as axes:
         axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
         axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
         axes.set(xlabel="epochs", ylabel="misclassified [%]", ylim=(0, None), xticks=list(epochs))
@@ -180,13 +182,13 @@ def _draw_epochs(path: Path, draws: Sequence[_Draw], n_jobs: int) -> None:
 
 
 def _on_draws(rows: Callable[..., list[Row]], draw: Callable[..., None], picture: str, settings: Settings) -> list[Row]:
-    draws = [_Draw.of(_vectors("reuters21578"), TOPIC, seed) for seed in range(N_DRAWS)]
+    draws = [DrawnDocuments.of(corpus_vectors("reuters21578"), TOPIC, seed) for seed in range(N_DRAWS)]
     if settings.pictures:
         draw(settings.pictures / picture, draws, settings.n_jobs)
     return rows(draws, settings.n_jobs)
 
 
-def _mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
+def mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
     """Return the augmented rows, and their mirror images in the other class: their best plane is through the origin."""
     augmented = sp.csr_array(sp.hstack([X, np.full((X.shape[0], 1), rho)], format="csr"))
     return sp.csr_array(sp.vstack([augmented, -augmented], format="csr")), np.concatenate([y, -y])
@@ -196,16 +198,16 @@ def _mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array,
 SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "mushroom": (0, None, None)}
 
 
-def _bounds(name: str, settings: Settings) -> list[Row]:
+def mistake_bound_rows(name: str, settings: Settings) -> list[Row]:
     """Return the perceptron's mistakes: with ρ = R beside the bound 4(R/γ)², and with ρ, or no bias, beside R²/δ²."""
     data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
     label = f"augmented by ρ = {rho:g}" if rho else "no bias"
     rows = []
     for kind, X, y, factor, (printed_R, printed_margin) in (
         ("with bias", data.X, data.y, 4, (None, None)),
-        (label, *_mirrored(data.X, data.y, rho), 1, printed),
+        (label, *mirrored(data.X, data.y, rho), 1, printed),
     ):
-        R, plane = np.sqrt(_squared_radius(X)), _libsvm_plane(X, y)
+        R, plane = np.sqrt(largest_squared_length(X)), libsvm_plane(X, y)
         problem = Problem.from_labels(data.y, PA(), rho=R if kind == "with bias" else rho, max_epochs=10**6)
         (solution,) = solve(data.X, [problem])
         bound, digits = factor * (R / plane.margin) ** 2, 5 if plane.margin < 0.01 else 4
@@ -223,12 +225,14 @@ def _bounds(name: str, settings: Settings) -> list[Row]:
 
 
 EXPERIMENTS = (
-    _described("notes-toy", (), Task("given (w, b)", _given_rows), Task("perceptron", _learnt_rows)),
-    _described(
+    read_experiment("notes-toy", (), Task("given (w, b)", printed_figure_rows), Task("perceptron", learnt_rows)),
+    read_experiment(
         "notes-acq",
         ("reuters21578",),
-        Task("documents", partial(_on_draws, _document_rows, _draw_learning, "notes-acq-documents.svg")),
-        Task("epochs", partial(_on_draws, _epoch_and_machine_rows, _draw_epochs, "notes-acq-epochs.svg")),
+        Task("documents", partial(_on_draws, document_rows, draw_learning, "notes-acq-documents.svg")),
+        Task("epochs", partial(_on_draws, _epoch_and_machine_rows, draw_epochs, "notes-acq-epochs.svg")),
     ),
-    _described("notes-bounds", tuple(SEPARABLE), *(Task(name, partial(_bounds, name)) for name in SEPARABLE)),
+    read_experiment(
+        "notes-bounds", tuple(SEPARABLE), *(Task(name, partial(mistake_bound_rows, name)) for name in SEPARABLE)
+    ),
 )

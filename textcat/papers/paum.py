@@ -17,19 +17,29 @@ from numpy.typing import ArrayLike
 
 from textcat import read_recipe
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import _average_precisions, _macro_average
-from textcat.evaluation.ranking import _bands
+from textcat.evaluation.metrics import average_precisions, macro_average
+from textcat.evaluation.ranking import choose_bands
 from textcat.margin import learners
-from textcat.margin.learners import _prevalence_tau
+from textcat.margin.learners import prevalence_tau
 from textcat.margin.problems import Problem, Solution, rows_by_column
 from textcat.margin.rules import ALMA, PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
 from textcat.papers import datasets
-from textcat.papers.datasets import _Dataset
-from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Row, Settings, Task, _described, _drawing, _timed
+from textcat.papers.datasets import Dataset
+from textcat.papers.experiments import (
+    PUBLISHED,
+    Experiment,
+    Figure,
+    Row,
+    Settings,
+    Task,
+    draw_axes,
+    read_experiment,
+    time_call,
+)
 from textcat.papers.micra import HARD
 from textcat.training.examples import Examples
-from textcat.training.selection import _folds, _out_of_fold_scores
+from textcat.training.selection import assign_folds, out_of_fold_scores
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -51,7 +61,7 @@ _ON_USPS: dict[str, Rule] = {
 }
 
 
-def _kernels_of(images: _Dataset) -> _Dataset:
+def kernels_of(images: Dataset) -> Dataset:
     """Return images by their kernels ``exp(-|x - x'|²/(2σ)²)`` with the training images: dense, (n_images, n_train)."""
     from sklearn.metrics.pairwise import rbf_kernel
 
@@ -61,17 +71,17 @@ def _kernels_of(images: _Dataset) -> _Dataset:
 
 
 @cache
-def kernels() -> _Dataset:
+def kernels() -> Dataset:
     """Return the kernels of USPS, computed once."""
-    return _kernels_of(datasets.load("usps"))
+    return kernels_of(datasets.load("usps"))
 
 
-def _digits_error(kernels: _Dataset, outputs: np.ndarray) -> float:
+def _digits_error(kernels: Dataset, outputs: np.ndarray) -> float:
     """Return the percentage of test images of which another digit's output is the largest."""
     return 100 * float(np.mean(np.unique(kernels.y)[outputs.argmax(axis=1)] != kernels.y_test))
 
 
-def _train_digits(kernels: _Dataset, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
+def train_digits(kernels: Dataset, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
     """Train a perceptron per digit against all others, without bias or λ.
 
     Returns the error on the test images in percent, and the epochs until convergence or the last, a mean over digits.
@@ -87,12 +97,12 @@ def _train_digits(kernels: _Dataset, rule: Rule, max_epochs: int, seed: int, n_j
     return _digits_error(kernels, kernels.X_test @ alpha), float(np.mean([solution.n_epochs for solution in solutions]))
 
 
-def _digits_row(kernels: _Dataset, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS) -> Row:
+def digits_row(kernels: Dataset, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS) -> Row:
     """Train one of Table 1's perceptrons in random orders, up to every stage that the paper prints."""
     stages, seeds = list(EPOCHS.items())[: len(printed)], range(n_orders)
     rule = _ON_USPS[name]
-    runs, seconds = _timed(
-        lambda: np.array([[_train_digits(kernels, rule, n, seed, n_jobs) for seed in seeds] for _, n in stages])
+    runs, seconds = time_call(
+        lambda: np.array([[train_digits(kernels, rule, n, seed, n_jobs) for seed in seeds] for _, n in stages])
     )
     errors, epochs = runs[:, :, 0], runs[:, :, 1]
     means = zip(stages, errors.mean(axis=1).tolist(), printed, strict=True)
@@ -103,10 +113,10 @@ def _digits_row(kernels: _Dataset, name: str, printed: Sequence[float], n_jobs: 
     return Row(name, figures, seconds, f"{name}: the standard deviation over orders is {spread}.")
 
 
-def _digits_svm_row(kernels: _Dataset, printed: Sequence[float]) -> Row:
+def digits_svm_row(kernels: Dataset, printed: Sequence[float]) -> Row:
     """Train LIBSVM's machine of maximal margin for each digit."""
     is_digit = kernels.y[:, None] == np.unique(kernels.y)
-    (alpha, bias), seconds = _timed(_machines, kernels.X.astype(np.float64), is_digit, HARD)
+    (alpha, bias), seconds = time_call(_machines, kernels.X.astype(np.float64), is_digit, HARD)
     figures = {"convergence %": Figure(_digits_error(kernels, kernels.X_test @ alpha + bias), printed[-1], 2)}
     return Row("SVM", figures, seconds, "The paper takes its figure from Platt et al. (2000). Here: LIBSVM, C = 10⁵.")
 
@@ -125,8 +135,8 @@ def _machines(kernel: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndar
 def _usps_rows(name: str, settings: Settings) -> list[Row]:
     printed = _PRINTED["table1"][name]
     if name == "SVM":
-        return [_digits_svm_row(kernels(), printed)]
-    return [_digits_row(kernels(), name, printed, settings.n_jobs)]
+        return [digits_svm_row(kernels(), printed)]
+    return [digits_row(kernels(), name, printed, settings.n_jobs)]
 
 
 # The paper's numbers of terms. Which ones it leaves out it does not say; here, those in the fewest training documents.
@@ -139,7 +149,7 @@ _SVM_C = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Vectors:
+class CorpusVectors:
     """Documents as the paper's vectors: tf·log(m/df), of unit length."""
 
     topics: tuple[str, ...]
@@ -149,7 +159,7 @@ class _Vectors:
     test_labels: sp.csc_matrix
 
     @classmethod
-    def of(cls, corpus: "Corpus", n_terms: int) -> "_Vectors":
+    def of(cls, corpus: "Corpus", n_terms: int) -> "CorpusVectors":
         """Return the vectors of a corpus, of the `n_terms` terms that most training documents have."""
         recipe = read_recipe("paum-2002")
         features = replace(recipe, features={**recipe.features, "max_features": n_terms}).make_features()
@@ -182,31 +192,31 @@ class _Vectors:
 
     def quality(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the average precision of each topic on the test documents; nan for a topic that none of them has."""
-        return _average_precisions(self.test_labels, self.scores(self.test, solutions))
+        return average_precisions(self.test_labels, self.scores(self.test, solutions))
 
     def figures(self, quality: ArrayLike, sparsity: ArrayLike, published: Printed | None = None) -> dict[str, Figure]:
         """Return the means of average precisions and support sizes over each band's topics, beside the paper's."""
         return {
             f"{name} {band.name}": Figure(
-                _macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
+                macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
             )
             for name, values, digits in (("MAP", quality, 3), ("sparsity", sparsity, 0))
-            for k, band in enumerate(_bands(self.topics, self.sizes))
+            for k, band in enumerate(choose_bands(self.topics, self.sizes))
         }
 
 
 @lru_cache(maxsize=1)
-def _vectors(name: str) -> _Vectors:
+def corpus_vectors(name: str) -> CorpusVectors:
     """Return the vectors of a corpus of the paper; those of the last one asked for are kept."""
-    return _Vectors.of(datasets.corpus(name), _N_TERMS[name])
+    return CorpusVectors.of(datasets.corpus(name), _N_TERMS[name])
 
 
-def _support_sizes(solutions: Sequence[Solution]) -> np.ndarray:
+def support_sizes(solutions: Sequence[Solution]) -> np.ndarray:
     """Return the number of support documents of each solution, which the paper calls sparsity."""
     return np.array([len(solution.support) for solution in solutions])
 
 
-def _gram(rows: sp.csr_matrix) -> np.ndarray:
+def gram(rows: sp.csr_matrix) -> np.ndarray:
     """Return the inner products of all pairs of rows; by blocks, for one sparse product would take twice the memory."""
     products = np.empty((rows.shape[0], rows.shape[0]))
     for start in range(0, rows.shape[0], _GRAM_ROWS):
@@ -215,30 +225,30 @@ def _gram(rows: sp.csr_matrix) -> np.ndarray:
     return products
 
 
-def _perceptron_row(
-    label: str, vectors: _Vectors, rules: Rules, n_jobs: int, printed: Printed | None = None, note: str = ""
+def perceptron_row(
+    label: str, vectors: CorpusVectors, rules: Rules, n_jobs: int, printed: Printed | None = None, note: str = ""
 ) -> Row:
     """Train and test a perceptron per topic, as in tables 2 and 3."""
-    solutions, seconds = _timed(lambda: vectors.solve(rules, n_jobs))
-    return Row(label, vectors.figures(vectors.quality(solutions), _support_sizes(solutions), printed), seconds, note)
+    solutions, seconds = time_call(lambda: vectors.solve(rules, n_jobs))
+    return Row(label, vectors.figures(vectors.quality(solutions), support_sizes(solutions), printed), seconds, note)
 
 
-def _perceptron_rows(vectors: _Vectors, printed: Printed, n_jobs: int, names: Iterable[str] = RULES) -> list[Row]:
-    return [_perceptron_row(name, vectors, RULES[name], n_jobs, printed[name]) for name in names]
+def _perceptron_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, names: Iterable[str] = RULES) -> list[Row]:
+    return [perceptron_row(name, vectors, RULES[name], n_jobs, printed[name]) for name in names]
 
 
-def _svm_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
+def _svm_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Train and test LIBSVM's machine; the kernel matrix, computed once for all topics, counts as training."""
-    (weights, support), seconds = _timed(_train_svm, vectors, _SVM_C)
-    quality = _average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
+    (weights, support), seconds = time_call(train_svm, vectors, _SVM_C)
+    quality = average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
     note = f"LIBSVM with C = {_SVM_C:g}, which the paper does not give."
     return [Row("SVM", vectors.figures(quality, support, printed["SVM"]), seconds, note)]
 
 
-def _train_svm(vectors: _Vectors, C: float) -> tuple[np.ndarray, np.ndarray]:
+def train_svm(vectors: CorpusVectors, C: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights of a support vector machine per topic, (n_terms, n_topics), and its numbers of vectors."""
     rows = vectors.train.astype(np.float64)
-    alpha, _ = _machines(_gram(rows), vectors.train_labels.toarray(), C)
+    alpha, _ = _machines(gram(rows), vectors.train_labels.toarray(), C)
     return rows.T @ alpha, np.count_nonzero(alpha, axis=0)
 
 
@@ -247,9 +257,9 @@ _PATIENCE = 1000
 _N_SEPARABLE = 77  # topics, in the paper
 
 
-def _separability_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
+def separability_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Find the topics on which PA converges without λ, and compare λ = 0 with λ = 1 on them: Table 4."""
-    runs = [_timed(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]  # noqa: B023
+    runs = [time_call(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]
     converged = np.array([solution.converged for solution in runs[0][0]])
     separable = np.flatnonzero(converged).tolist()
     note = _inseparable_note(vectors, np.flatnonzero(~converged).tolist())
@@ -258,16 +268,16 @@ def _separability_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list
         expected = printed[f"lambda={lambda_}"]
         figures = {
             "topics": Figure(len(separable), _N_SEPARABLE),
-            "MAP": Figure(_macro_average(vectors.quality(solutions), separable).mean, expected["map"], 3),
-            "sparsity": Figure(_macro_average(_support_sizes(solutions), separable).mean, expected["sparsity"]),
+            "MAP": Figure(macro_average(vectors.quality(solutions), separable).mean, expected["map"], 3),
+            "sparsity": Figure(macro_average(support_sizes(solutions), separable).mean, expected["sparsity"]),
         }
         rows.append(Row(f"λ = {lambda_}", figures, seconds, note))
     return rows
 
 
-def _inseparable_note(vectors: _Vectors, topics: Sequence[int]) -> str:
+def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
     """Return of which topics it is proven that they are inseparable, and of which it is not."""
-    contradicted, note = _contradicted_topics(vectors), ""
+    contradicted, note = contradicted_topics(vectors), ""
     if proven := ", ".join(vectors.topics[topic] for topic in topics if topic in contradicted):
         note = f"Inseparable: {proven}. For each of them there are two training documents of the same vector, "
         note += "one in the topic and one not."
@@ -276,7 +286,7 @@ def _inseparable_note(vectors: _Vectors, topics: Sequence[int]) -> str:
     return note.lstrip()
 
 
-def _contradicted_topics(vectors: _Vectors) -> set[int]:
+def contradicted_topics(vectors: CorpusVectors) -> set[int]:
     """Return the topics that one of two documents of the same vector, to the bit, has and the other one has not."""
     rows, alike = vectors.train, defaultdict(list)
     for start, end, labels in zip(rows.indptr, rows.indptr[1:], vectors.train_labels.toarray() > 0, strict=False):
@@ -297,36 +307,36 @@ _SCALE = 100.0
 _KAPPA = (-50.0, -10.0, 10.0, 50.0)
 
 
-def _grid(printed: Printed) -> list[_Pair]:
+def margin_grid(printed: Printed) -> list[_Pair]:
     return list(product(printed["tau_neg"], printed["tau_pos"]))
 
 
-def _name_of(pair: _Pair) -> str:
+def pair_name(pair: _Pair) -> str:
     return f"PAUM({pair[0]:g},{pair[1]:g})"
 
 
-def _cross_validate(
-    vectors: _Vectors, pairs: Sequence[_Pair], n_folds: int, topics: Sequence[int], n_jobs: int
+def cross_validate(
+    vectors: CorpusVectors, pairs: Sequence[_Pair], n_folds: int, topics: Sequence[int], n_jobs: int
 ) -> np.ndarray:
     """Return the average precision on held-out documents, averaged over folds: shape (n_pairs, n_topics).
 
     Vectors are those of the whole training sample, so that all problems share their rows.
     """
     labels = vectors.train_labels.tocsc()[:, topics]
-    fold_of = _folds(vectors.train_labels, n_folds, seed=0)
+    fold_of = assign_folds(vectors.train_labels, n_folds, seed=0)
     quality = np.empty((len(pairs), n_folds, len(topics)))
     for k, (tau_neg, tau_pos) in enumerate(pairs):
         learner = learners.PAUM(tau_neg=tau_neg, tau_pos=tau_pos, lambda_=1.0, n_jobs=n_jobs)
-        scores = _out_of_fold_scores(Examples(vectors.train, labels), learner, fold_of)
+        scores = out_of_fold_scores(Examples(vectors.train, labels), learner, fold_of)
         for fold in range(n_folds):
-            quality[k, fold] = _average_precisions(labels[fold_of == fold], scores[fold_of == fold])
+            quality[k, fold] = average_precisions(labels[fold_of == fold], scores[fold_of == fold])
     return np.nanmean(quality, axis=1)
 
 
-def _grid_rows(vectors: _Vectors, printed: Printed, n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
+def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
     """Rank the pairs of the grid by cross-validation on the topics with so many positives at least."""
-    pairs, topics = _grid(printed), np.flatnonzero(vectors.sizes >= least).tolist()
-    quality, seconds = _timed(lambda: _cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs))
+    pairs, topics = margin_grid(printed), np.flatnonzero(vectors.sizes >= least).tolist()
+    quality, seconds = time_call(lambda: cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs))
     n_trained = {"trained": Figure(len(pairs) * _N_FOLDS * len(topics))}
     best_first = np.argsort(-quality.mean(axis=1), kind="stable").tolist()
     chosen = pairs.index(tuple(printed["chosen"]))
@@ -339,60 +349,60 @@ def _grid_rows(vectors: _Vectors, printed: Printed, n_jobs: int, least: int = _M
             "behind the first": Figure(behind.mean(), digits=4),
             "its standard error": Figure(behind.std(ddof=1) / np.sqrt(len(topics)), digits=4),
         }
-        rows.append(Row(_name_of(pairs[k]), figures, note="The paper chooses this pair." if k == chosen else ""))
+        rows.append(Row(pair_name(pairs[k]), figures, note="The paper chooses this pair." if k == chosen else ""))
     return rows
 
 
-def _prevalence_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
+def prevalence_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Adapt τ₊ to the fraction of positives of each topic."""
     label, prevalence = f"τ₋ = {_TAU_NEG:g}, τ₊ from prevalence, κ = ", vectors.sizes / vectors.train.shape[0]
-    taus = {kappa: _prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
+    taus = {kappa: prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
     rules = {f"{label}{kappa:g}": [PAUM(_TAU_NEG, tau_pos) for tau_pos in tau] for kappa, tau in taus.items()}
-    return [_perceptron_row(name, vectors, of_topics, n_jobs) for name, of_topics in rules.items()]
+    return [perceptron_row(name, vectors, of_topics, n_jobs) for name, of_topics in rules.items()]
 
 
-def _training_rows(vectors: _Vectors, printed: Printed, n_jobs: int) -> list[Row]:
+def training_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Choose margins by their average precision on the very documents that were trained on."""
     # Of equals, argmax takes the first; so the largest margins come first here, or the sparsest solutions below.
-    pairs = sorted(_grid(printed), key=lambda pair: (pair[1], pair[0]), reverse=True)
-    (quality, sparsity), seconds = _timed(lambda: _trained_on(vectors, pairs, n_jobs))
+    pairs = sorted(margin_grid(printed), key=lambda pair: (pair[1], pair[0]), reverse=True)
+    (quality, sparsity), seconds = time_call(lambda: trained_on(vectors, pairs, n_jobs))
     for_all = pairs[int(quality.mean(axis=1).argmax())]
     equals = quality == quality.max(axis=0)
     per_topic = {
         "the largest margins": equals.argmax(axis=0),
         "the sparsest ranker": np.where(equals, sparsity, np.inf).argmin(axis=0),
     }
-    label = f"by training MAP, one pair for all: {_name_of(for_all)}"
+    label = f"by training MAP, one pair for all: {pair_name(for_all)}"
     note = f"Training and ranking with {len(pairs)} pairs took {seconds:.1f} s."
-    rows = [_perceptron_row(label, vectors, PAUM(*for_all), n_jobs, note=note)]
+    rows = [perceptron_row(label, vectors, PAUM(*for_all), n_jobs, note=note)]
     ties = int(np.sum(equals.sum(axis=0) > 1))
     note = f"On {ties} of {len(vectors.topics)} topics several pairs are equally good."
     for words, chosen in per_topic.items():
         label = f"by training AP, a pair per topic, of equals {words}"
-        rows.append(_perceptron_row(label, vectors, [PAUM(*pairs[k]) for k in chosen], n_jobs, note=note))
+        rows.append(perceptron_row(label, vectors, [PAUM(*pairs[k]) for k in chosen], n_jobs, note=note))
     return rows
 
 
-def _trained_on(vectors: _Vectors, pairs: Sequence[_Pair], n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+def trained_on(vectors: CorpusVectors, pairs: Sequence[_Pair], n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the average precision on the training documents, and the sparsity: both of shape (n_pairs, n_topics)."""
     quality, sparsity = [], []
     for pair in pairs:
         solutions = vectors.solve(PAUM(*pair), n_jobs)
-        quality.append(_average_precisions(vectors.train_labels, vectors.scores(vectors.train, solutions)))
-        sparsity.append(_support_sizes(solutions))
+        quality.append(average_precisions(vectors.train_labels, vectors.scores(vectors.train, solutions)))
+        sparsity.append(support_sizes(solutions))
     return np.array(quality), np.array(sparsity)
 
 
 _TOPIC = "earn"
 
 # By the names that the picture gives them: τ, or τ₋ and τ₊.
-_IN_PICTURE: dict[str, Rule] = {f"{tau:g}": PAM(tau) if tau else PA() for tau in (0, 0.1, 0.5, 1, 5)} | {
+IN_PICTURE: dict[str, Rule] = {f"{tau:g}": PAM(tau) if tau else PA() for tau in (0, 0.1, 0.5, 1, 5)} | {
     f"({tau_neg},{tau_pos})": PAUM(tau_neg, tau_pos) for tau_neg, tau_pos in ((0, 1), (-1, 1), (1, 50))
 }
 _SPANNING = "SVM", "0", "0.5"
 
 
-def _plane(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
+def plane_through(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
     """Return the plane through three unit vectors: the first, its origin, and two axes; the second is on the first one.
 
     Rows times these columns, and the sign of the row, are (c, a, b) of the line ``c + a·u + b·v = 0`` on which the row
@@ -402,19 +412,19 @@ def _plane(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndar
     return np.column_stack([origin, axes * np.sign(np.diag(signs))])
 
 
-def _solutions(rows: sp.csr_array, y: np.ndarray) -> dict[str, np.ndarray]:
+def unit_weight_vectors(rows: sp.csr_array, y: np.ndarray) -> dict[str, np.ndarray]:
     """Return weight vectors of length 1, bias last: LIBSVM's for C = 1e5, and each rule's with λ = 0."""
-    alpha, bias = _machines(_gram(rows), y[:, None], HARD)
+    alpha, bias = _machines(gram(rows), y[:, None], HARD)
     vectors = {"SVM": np.append(rows.T @ alpha[:, 0], bias)}
-    problems = [Problem.from_labels(y, rule) for rule in _IN_PICTURE.values()]
-    for name, solution in zip(_IN_PICTURE, solve(rows, problems), strict=True):
+    problems = [Problem.from_labels(y, rule) for rule in IN_PICTURE.values()]
+    for name, solution in zip(IN_PICTURE, solve(rows, problems), strict=True):
         assert solution.weights is not None
         vectors[name] = np.append(solution.weights, solution.bias)
     # A negative τ₋ may be content with no update at all.
     return {name: vector / (np.linalg.norm(vector) or 1) for name, vector in vectors.items()}
 
 
-def _corners(lines: np.ndarray) -> np.ndarray:
+def region_corners(lines: np.ndarray) -> np.ndarray:
     """Return the corners of the region on the right side of all lines, shape (n, 2); the origin must be inside."""
     from scipy.spatial import HalfspaceIntersection
 
@@ -425,13 +435,13 @@ def _corners(lines: np.ndarray) -> np.ndarray:
 
 def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np.ndarray) -> None:
     """Draw the slice: the lines that cross the frame, solid for negative documents, dotted for positive ones."""
-    inside = _corners(lines)
+    inside = region_corners(lines)
     shown = np.vstack([inside, *points.values()])
     low, high = shown.min(axis=0) - 0.03, shown.max(axis=0) + 0.03
     size = high - low
-    with _drawing(path, 7, float(np.clip(7 * size[1] / size[0], 3, 10))) as axes:
+    with draw_axes(path, 7, float(np.clip(7 * size[1] / size[0], 3, 10))) as axes:
         for (c, a, b), label in zip(lines, y, strict=True):
-            if _crosses(c, a, b, low, high):
+            if crosses(c, a, b, low, high):
                 bounding = np.any(np.abs(c + inside @ (a, b)) <= 1e-9 * np.hypot(a, b))
                 axes.axline(
                     (-c * a / (a * a + b * b), -c * b / (a * a + b * b)),
@@ -446,20 +456,20 @@ def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
 
 
-def _crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) -> bool:
+def crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) -> bool:
     """Return whether a line has frame corners on both sides."""
     sides = [c + a * u + b * v for u in (low[0], high[0]) for v in (low[1], high[1])]
     return min(sides) < 0 < max(sides)
 
 
-def _figure_rows(vectors: _Vectors, topic: str, pictures: Path | None) -> list[Row]:
+def figure_rows(vectors: CorpusVectors, topic: str, pictures: Path | None) -> list[Row]:
     """Train on a topic; draw Figure 2.1 if there is a folder; return where solutions are, their margins and angles."""
     rows, y = vectors.train.astype(np.float64), np.full(vectors.train.shape[0], -1)
     y[vectors.positives[vectors.topics.index(topic)]] = 1
-    solutions, whole = _solutions(rows, y), sp.csr_array(sp.hstack([rows, np.ones((len(y), 1))], format="csr"))
+    solutions, whole = unit_weight_vectors(rows, y), sp.csr_array(sp.hstack([rows, np.ones((len(y), 1))], format="csr"))
     if (y * (whole @ solutions["SVM"])).min() <= 0:
         raise TextcatError(f"The topic {topic!r} is inseparable, so it has no version space; choose another one.")
-    plane = _plane(*(solutions[name] for name in _SPANNING))
+    plane = plane_through(*(solutions[name] for name in _SPANNING))
     points = {name: (vector - plane[:, 0]) @ plane[:, 1:] for name, vector in solutions.items()}
     if pictures is not None:
         _draw(pictures / "paum-figure-2.1.svg", points, y[:, None] * (whole @ plane), y)
@@ -480,26 +490,26 @@ def _figure_rows(vectors: _Vectors, topic: str, pictures: Path | None) -> list[R
 
 def _experiment(name: str, corpus: str, table: str, **rows_by_task: Callable[..., list[Row]]) -> Experiment:
     def run(rows: Callable[..., list[Row]], settings: Settings) -> list[Row]:
-        return rows(_vectors(corpus), _PRINTED[table], settings.n_jobs)
+        return rows(corpus_vectors(corpus), _PRINTED[table], settings.n_jobs)
 
-    return _described(name, (corpus,), *(Task(task, partial(run, rows)) for task, rows in rows_by_task.items()))
+    return read_experiment(name, (corpus,), *(Task(task, partial(run, rows)) for task, rows in rows_by_task.items()))
 
 
 _ADAPTATION = {
     _CHOSEN: lambda vectors, _, n_jobs: _perceptron_rows(vectors, _PRINTED["table2"], n_jobs, [_CHOSEN]),
-    "prevalence": _prevalence_rows,
-    "training MAP": _training_rows,
+    "prevalence": prevalence_rows,
+    "training MAP": training_rows,
 }
 EXPERIMENTS = (
-    _described("paum-table-1", ("usps",), *(Task(name, partial(_usps_rows, name)) for name in _PRINTED["table1"])),
+    read_experiment("paum-table-1", ("usps",), *(Task(name, partial(_usps_rows, name)) for name in _PRINTED["table1"])),
     _experiment("paum-table-2", _REUTERS, "table2", perceptrons=_perceptron_rows, SVM=_svm_rows),
     _experiment("paum-table-3", "rcv1", "table3", perceptrons=_perceptron_rows, SVM=_svm_rows),
-    _experiment("paum-table-4", _REUTERS, "table4", PA=_separability_rows),
-    _experiment("paum-grid", _REUTERS, "grid", grid=_grid_rows),
+    _experiment("paum-table-4", _REUTERS, "table4", PA=separability_rows),
+    _experiment("paum-grid", _REUTERS, "grid", grid=grid_rows),
     _experiment("paum-adaptation", _REUTERS, "grid", **_ADAPTATION),
-    _described(
+    read_experiment(
         "paum-figure-2.1",
         (_REUTERS,),
-        Task(_TOPIC, lambda settings: _figure_rows(_vectors(_REUTERS), _TOPIC, settings.pictures)),
+        Task(_TOPIC, lambda settings: figure_rows(corpus_vectors(_REUTERS), _TOPIC, settings.pictures)),
     ),
 )

@@ -1,7 +1,7 @@
 """Read documents of many formats from files, folders, archives, URLs and pipes: for training and for tagging.
 
-For tagging, `sources._find` finds the inputs, `batches._read_batches` cuts them into batches, and
-`formats._batch_records` reads the records of a batch; for training, `batches._read_documents` reads them with labels.
+For tagging, `sources.find_sources` finds the inputs, `batches.read_batches` cuts them into batches, and
+`formats._batch_records` reads the records of a batch; for training, `batches.read_documents` reads them with labels.
 """
 
 
@@ -26,6 +26,6 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     TextcatError
         If it has another format, is broken or encrypted, has no text, or is too large.
     """
-    from textcat.reading.batches import _zones_of  # here, as most that needs a part of this package reads nothing
+    from textcat.reading.batches import read_zones  # here, as most that needs a part of this package reads nothing
 
-    return _zones_of(name, data)
+    return read_zones(name, data)

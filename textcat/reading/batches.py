@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.reading.containers import _Entry, tar_entries, zip_entries
-from textcat.reading.formats import BINARY, DOCUMENTS, FORMATS, WHOLE, _block_records, annif, delimited, parquet
+from textcat.reading.containers import ContainerEntry, tar_entries, zip_entries
+from textcat.reading.formats import BINARY, DOCUMENTS, FORMATS, WHOLE, annif, block_records, delimited, parquet
 from textcat.reading.formats.documents import LARGER
-from textcat.reading.formats.text import _LineCutter
+from textcat.reading.formats.text import LineCutter
 from textcat.reading.records import (
     LAST,
     Batch,
@@ -30,23 +30,23 @@ from textcat.reading.records import (
     LabelSettings,
     PipeState,
     Record,
+    RefusedError,
     Rejection,
     UnreadableError,
-    _RefusedError,
-    _reject,
+    reject_or_raise,
 )
 from textcat.reading.sources import (
     ARCHIVES,
     Source,
-    _by_content,
-    _find,
-    _format_of,
-    _is_array,
+    find_sources,
+    format_by_content,
+    format_of,
+    holds_array,
     is_archive,
     named_format,
     plain_name,
 )
-from textcat.reading.streams import STEP, _as_utf8, _LookAhead, _Stream, _unpacked, of_file, sought_in
+from textcat.reading.streams import STEP, ByteStream, LookAhead, as_utf8, of_file, sought_in, unpacked_stream
 
 if TYPE_CHECKING:
     from textcat.progress import Bar
@@ -61,8 +61,8 @@ _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
 _BY_PLACE = DOCUMENTS | {"lines", "mbox"}  # formats whose topics are told by where their files lie
 
-_Wanted: TypeAlias = Callable[[str], object]  # see `_read_documents`
-_Opened: TypeAlias = Callable[[str, _Stream], _Stream | None]
+_Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
+_Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
 
 
 class _Place(NamedTuple):
@@ -86,7 +86,7 @@ class _Step(NamedTuple):
     read: int
 
 
-def _read_batches(
+def read_batches(
     sources: Sequence[Source],
     settings: InputSettings,
     start: Iterable[int] | None = None,
@@ -161,29 +161,31 @@ class _Walk:
             return plain_name(PurePath(name).name)
         return plain_name(name if above == "." else name[len(above) :].lstrip("/"))
 
-    def _file(self, name: str, entry: Source | _Entry, place: _Place, depth: int, form: str = "") -> Iterator[_Step]:
+    def _file(
+        self, name: str, entry: Source | ContainerEntry, place: _Place, depth: int, form: str = ""
+    ) -> Iterator[_Step]:
         """Yield the contents of a file; its name or content tells the format unless it is given."""
         self.on_disk = name if depth == 0 else self.on_disk
         # Documents of a corpus are named by where they are inside of it.
         inside = name if self._settings.labels is None else self.inside(name)
         is_document = self._settings.labels is not None and not is_archive(name)
-        fault = entry.fault if isinstance(entry, _Entry) else None
+        fault = entry.fault if isinstance(entry, ContainerEntry) else None
         if fault is None and self._wanted is not None and is_document and not self._wanted(inside):
             return
         try:
             if fault is not None:
                 raise UnreadableError(*fault.args)  # another one, as it holds on to where it is raised
             with closing(entry.open()) as stored:
-                unpacked = _unpacked(stored, name)
+                unpacked = unpacked_stream(stored, name)
                 stream = self._opened(inside, unpacked) if self._opened is not None and is_document else unpacked
                 if stream is None:
                     return
-                form = _format_of(stream, name, self._settings, form)
+                form = format_of(stream, name, self._settings, form)
                 if form == annif.SUBJECTS:
                     self._take_subjects(inside, stream)
                 elif form not in ARCHIVES:
-                    if form in ("tsv", "annif") and not stream._peek(1):
-                        self.subjects.setdefault(annif._stem(inside), ())  # maybe of a text without subjects
+                    if form in ("tsv", "annif") and not stream.peek(1):
+                        self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
                     yield from _documents(stream, Block(inside, form, b""), self._settings, place, name)
                 elif depth < _DEPTH:
                     entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
@@ -194,22 +196,22 @@ class _Walk:
             if self._settings.labels is not None and error.args[1] == "link":
                 log.warning("%s %s.", name, error)
             else:
-                yield _Step(_reject(self._settings, error, name), None, 0)
+                yield _Step(reject_or_raise(self._settings, error, name), None, 0)
 
-    def _take_subjects(self, name: str, stream: _Stream) -> None:
+    def _take_subjects(self, name: str, stream: ByteStream) -> None:
         """Keep the subjects that a file lists for the text next to it; tagging ignores such files."""
         if self._source.kind != "folder" and self._source.format not in ARCHIVES:
             raise UnreadableError("lists the subjects of a text: name the folder that holds both, or the text")
         if self._settings.labels is not None:
-            decoded = _as_utf8(stream, self._settings.encoding)
+            decoded = as_utf8(stream, self._settings.encoding)
             encoding, stream = "" if decoded else self._settings.encoding, decoded or stream
-            data, stem = b"".join(iter(lambda: stream.read(STEP), b"")), annif._stem(name)
-            subjects = annif._subjects_in(name, data, encoding)
+            data, stem = b"".join(iter(lambda: stream.read(STEP), b"")), annif.stem_of_name(name)
+            subjects = annif.read_subjects(name, data, encoding)
             if stem not in self.subjects or name.lower().endswith(".tsv"):  # which goes before a .key, as in Annif
                 self.subjects[stem] = subjects
 
     def _entries(
-        self, entries: Iterator[_Entry], name: str, place: _Place, depth: int, consumed: Callable[[], int]
+        self, entries: Iterator[ContainerEntry], name: str, place: _Place, depth: int, consumed: Callable[[], int]
     ) -> Iterator[_Step]:
         """Yield what the files of a folder or an archive hold."""
         first, base = place.path[0] if place.path else 0, place.base
@@ -218,7 +220,9 @@ class _Walk:
             try:
                 entry = next(entries, None)
             except UnreadableError as fault:
-                yield _Step(_reject(self._settings, fault, name, "The archive, or the rest of it,"), None, consumed())
+                yield _Step(
+                    reject_or_raise(self._settings, fault, name, "The archive, or the rest of it,"), None, consumed()
+                )
                 return
             if entry is None:
                 return
@@ -235,13 +239,13 @@ class _Walk:
             base += entry.size
 
 
-def _documents(stream: _Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _documents(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Return the steps through a file of documents."""
     if model.format == "parquet":
         return _tables(stream, model, settings, place, name)
     if model.format in BINARY:
         return _whole(stream, model, LARGER * settings.max_bytes)
-    decoded = _as_utf8(stream, settings.encoding)
+    decoded = as_utf8(stream, settings.encoding)
     if decoded is not None:
         stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
     if model.format in WHOLE:
@@ -249,7 +253,7 @@ def _documents(stream: _Stream, model: Block, settings: InputSettings, place: _P
     return _cut(stream, model, settings, place, name)
 
 
-def _whole(stream: _Stream, model: Block, most: int) -> Iterator[_Step]:
+def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
     """Yield a file that is one document."""
     parts, left = [], most + 1
     while left and (part := stream.read(left)):
@@ -261,33 +265,33 @@ def _whole(stream: _Stream, model: Block, most: int) -> Iterator[_Step]:
         yield _Step(model._replace(data=b"".join(parts)), None, stream.consumed())
 
 
-def _tables(stream: _Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _tables(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Yield the rows of a Parquet file."""
     file, part = sought_in(stream)
     try:
-        for block, *after, share in parquet._row_blocks(file, model.source, settings, place.offset, place.position):
+        for block, *after, share in parquet.row_blocks(file, model.source, settings, place.offset, place.position):
             yield _Step(block, _Place(*after), part.at(share))
     except UnreadableError as fault:
         if not fault.args[1]:
             raise  # it is not damaged, but has not the columns
-        yield _Step(_reject(settings, fault, name, "The file, or the rest of it,"), None, part.end)
+        yield _Step(reject_or_raise(settings, fault, name, "The file, or the rest of it,"), None, part.end)
 
 
-def _cut(stream: _Stream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _cut(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
     """Yield a file of many records."""
-    ahead, largest = _LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
+    ahead, largest = LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
-        n = ahead.find(partial(delimited._head, quotes=settings.quotes), settings.block_bytes, largest)
+        n = ahead.find(partial(delimited.header_length, quotes=settings.quotes), settings.block_bytes, largest)
         if not n and not ahead.ended:
             raise UnreadableError(f"has a header of more than {largest} bytes: check that it is a table")
         if not n and ahead.error:
             raise ahead.error
         row = ahead.data[:n] if settings.columns else ahead.drop(n)
-        header = delimited._header_of(row, model.format, settings) if settings.columns and row.strip() else row
+        header = delimited.read_header(row, model.format, settings) if settings.columns and row.strip() else row
         model = model._replace(header=header)
         if not model.header.strip():
             return  # an empty file has no names of columns, either
-    is_array = model.format == "json" and _is_array(stream, settings)
+    is_array = model.format == "json" and holds_array(stream, settings)
     whole = _WholeRecords(ahead, model, settings, largest, is_array)
     if place.position:
         ahead.move_to(place.offset)
@@ -296,7 +300,7 @@ def _cut(stream: _Stream, model: Block, settings: InputSettings, place: _Place, 
         yield _Step(item, _Place(ahead.offset, whole.position), stream.consumed())
     if ahead.error:
         subject = f"The file, from byte {ahead.offset} on,"
-        yield _Step(_reject(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
+        yield _Step(reject_or_raise(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
     elif is_array:
         # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
         rest = model._replace(offset=ahead.offset, position=whole.position, data=ahead.data)
@@ -305,11 +309,11 @@ def _cut(stream: _Stream, model: Block, settings: InputSettings, place: _Place, 
         else:
             why = "ends without ], so objects may be missing: check whether the file is complete"
             fault = UnreadableError(why, "damage", "its array ends without ]")
-            end = _reject(settings, fault, name, "The array", rest.position, rest.offset, len(rest.data))
+            end = reject_or_raise(settings, fault, name, "The array", rest.position, rest.offset, len(rest.data))
             yield _Step(end, None, stream.consumed())
 
 
-def _zones_of(name: str, data: bytes) -> dict[str, str]:
+def read_zones(name: str, data: bytes) -> dict[str, str]:
     """Implement `textcat.reading.text_of_file`."""
     settings, stream = InputSettings(), of_file(io.BytesIO(data))
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
@@ -321,23 +325,23 @@ def _zones_of(name: str, data: bytes) -> dict[str, str]:
     except UnreadableError as error:
         raise TextcatError(f"{called} {error}.") from None
     assert isinstance(block, Block)
-    (record,) = _block_records(block, settings)
+    (record,) = block_records(block, settings)
     if isinstance(record, Rejection):
         reason = record.reason.removeprefix("The file").replace("name its encoding with --encoding", "save it as UTF-8")
         raise TextcatError(called + reason)
     return record.zones
 
 
-def _document_in(stream: _Stream, settings: InputSettings) -> str:
+def _document_in(stream: ByteStream, settings: InputSettings) -> str:
     """Return the format of a document without a name by its content; text if that does not tell."""
-    form = _by_content(stream, "a.", settings).format
-    return "docx" if stream._peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS else "text"
+    form = format_by_content(stream, "a.", settings).format
+    return "docx" if stream.peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS else "text"
 
 
 class _WholeRecords:
     """Take whole records from a look-ahead buffer: a block, or more if the next record is longer."""
 
-    def __init__(self, ahead: _LookAhead, model: Block, settings: InputSettings, largest: int, is_array: bool) -> None:
+    def __init__(self, ahead: LookAhead, model: Block, settings: InputSettings, largest: int, is_array: bool) -> None:
         self.position = 1 + model.header.count(b"\n")
         self._ahead, self._model, self._settings, self._largest = ahead, model, settings, largest
         self._is_array = is_array
@@ -359,7 +363,7 @@ class _WholeRecords:
     def _without_rest(self, size: int) -> int:
         """Return where the last record of a block ends, if that is known before reading all: this saves a copy."""
         start = size - _TAIL
-        if start < 0 or type(self._cutter) is not _LineCutter:
+        if start < 0 or type(self._cutter) is not LineCutter:
             return size
         end = self._cutter.cut(self._ahead.ahead(start, _TAIL))
         return start + end if end else size
@@ -379,7 +383,7 @@ class _WholeRecords:
             fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: close it")
         else:
             fault = settings.too_long(length)
-        return _reject(settings, fault, self._model.source, "The record", position, start, length)
+        return reject_or_raise(settings, fault, self._model.source, "The record", position, start, length)
 
 
 # --- pipes: when a run is resumed, they must give what they gave before ----------------------------------------------
@@ -396,9 +400,9 @@ class _Pipe:
     def state(self) -> PipeState:
         return PipeState(self._n, self._sha256.hexdigest())
 
-    def open(self) -> _Stream:
+    def open(self) -> ByteStream:
         inner = self._open()
-        return _Stream(lambda n: self._checked(inner.read(n)), lambda: self._n, inner.prompt, inner.close)
+        return ByteStream(lambda n: self._checked(inner.read(n)), lambda: self._n, inner.prompt, inner.close)
 
     def _checked(self, data: bytes) -> bytes:
         left = max(self._before.n_bytes - self._n, 0)
@@ -419,14 +423,14 @@ class _Pipe:
 # --- corpora: all documents, with their labels ------------------------------------------------------------------------
 
 
-class _DamagedError(TextcatError):
+class DamagedError(TextcatError):
     """A file or archive that is truncated, changed, or not what its name says; the message names it and the reason."""
 
     def __init__(self, path: object, reason: object) -> None:
         super().__init__(f"{path} is damaged or incomplete ({reason}): fetch or copy it again.")
 
 
-def _read_documents(
+def read_documents(
     inputs: Iterable[str | PathLike[str]],
     settings: InputSettings,
     wanted: _Wanted | None = None,
@@ -439,7 +443,7 @@ def _read_documents(
     The topic of a text is the name of its folder; that of an mbox or a file of lines, too, or else the file's name. A
     folder that holds everything is not a topic. If neither the document nor the format gives the part, the name of the
     file or of a folder above it does, if it is or ends in ``train`` or ``test``. A TextcatError is raised if anything
-    cannot be read, or if two documents have the same id. The inputs are those of `_find`.
+    cannot be read, or if two documents have the same id. The inputs are those of `find_sources`.
 
     `wanted` takes the name of a file inside its input, without the ending of compression; if it returns a false value,
     the file is skipped, so that the ``append`` of a list lists all files and reads none. Archives are always opened.
@@ -452,7 +456,7 @@ def _read_documents(
     gc.disable()  # it would go through all documents again and again, and none of them is garbage
     try:
         subjects: dict[str, tuple[str, ...]] = {}
-        labelled = _read_labelled(inputs, settings, wanted, opened, as_read, subjects, progress)
+        labelled = read_labelled(inputs, settings, wanted, opened, as_read, subjects, progress)
         records = sorted(labelled, key=lambda pair: pair[1].source)
         documents = _documents_of(records, ", ".join(map(str, inputs)), subjects)
         return _with_last_for_test(documents, settings.labels, inputs)
@@ -487,7 +491,7 @@ def _documents_of(
         form, record = records.pop()
         topics, part = record.topics, record.split
         if form == "text" and listed:
-            stem = annif._stem(record.source)
+            stem = annif.stem_of_name(record.source)
             if stem not in subjects:
                 raise TextcatError(
                     f"{place}: {record.source} has no {PurePath(stem).name}.tsv or .key next to it, as other texts "
@@ -526,7 +530,7 @@ def _with_last_for_test(
     return [replace(one, split="") if one.split and i < n else one for i, one in enumerate(documents)]
 
 
-def _read_labelled(
+def read_labelled(
     inputs: Iterable[str | PathLike[str]],
     settings: InputSettings,
     wanted: _Wanted | None = None,
@@ -540,7 +544,7 @@ def _read_labelled(
     Subjects that files next to texts list are put into `subjects`, by the sources of the texts without ``.txt``.
     """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
-    sources = _find(inputs, settings)
+    sources = find_sources(inputs, settings)
     total, before, shown = sum(source.size or 0 for source in sources), 0, 0
     for source in sources:
         walk = _Walk(source, settings, wanted, opened)
@@ -550,7 +554,7 @@ def _read_labelled(
                 if len(sources) > 1:
                     above = plain_name(source.name)
                     item = item._replace(source=above if source.kind == "file" else f"{above}/{item.source}")
-                for record in _block_records(item, settings):
+                for record in block_records(item, settings):
                     assert isinstance(record, Record)
                     if as_read is not None:
                         as_read(record)
@@ -558,7 +562,7 @@ def _read_labelled(
                 if progress is not None and before + read - shown >= total / 100:  # there may be a step for every file
                     shown = before + read
                     progress.show(completed=shown, total=total or None)
-        except _RefusedError as refusal:
+        except RefusedError as refusal:
             raise _error(refusal, source, walk) from None
         if subjects is not None:
             above = f"{plain_name(source.name)}/" if len(sources) > 1 else ""
@@ -566,13 +570,13 @@ def _read_labelled(
         before += source.size or 0
 
 
-def _error(refusal: _RefusedError, source: Source, walk: _Walk) -> TextcatError:
+def _error(refusal: RefusedError, source: Source, walk: _Walk) -> TextcatError:
     """Return the error about a corpus that cannot be read, with the place and the remedy."""
     fault, name, subject = refusal.fault, refusal.source, refusal.subject
     _, kind, detail = fault.args
     if kind == "damage":
         inner = name[len(walk.on_disk) :].lstrip("/") if name.startswith(walk.on_disk) else ""
-        return _DamagedError(walk.on_disk, f"{inner}: {detail}" if inner else detail)
+        return DamagedError(walk.on_disk, f"{inner}: {detail}" if inner else detail)
     if kind == "unsafe":
         return TextcatError(f"{walk.on_disk} holds {detail}, so nothing of it is read: get it again from its source.")
     inside = walk.inside(name) if name.startswith(source.name) else name

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from textcat.reading import streams
 from textcat.reading.records import UnreadableError
-from textcat.reading.streams import READ_ERRORS, STEP, _check_ratio, _Part, _Stream, shown, sought_in, unreadable
+from textcat.reading.streams import (
+    READ_ERRORS,
+    STEP,
+    ByteStream,
+    StoredBytes,
+    check_ratio,
+    shown,
+    sought_in,
+    unreadable,
+)
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (
@@ -51,12 +60,12 @@ def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -
     return UnreadableError(fault, "unsafe", f"{what} ({name!r})")
 
 
-class _Entry(NamedTuple):
+class ContainerEntry(NamedTuple):
     """A file in a folder or archive."""
 
     number: int  # from 0; what is not yielded, such as hidden files, may have numbers, too
     name: str  # its path in there, with "/"; "" for the archive itself, if something is wrong with it
-    open: Callable[[], _Stream] = _Stream  # in an archive only until the next entry is asked for
+    open: Callable[[], ByteStream] = ByteStream  # in an archive only until the next entry is asked for
     fault: UnreadableError | None = None  # why it is not to be opened
     size: int = 0  # bytes it takes up in a folder
     read: int = -1  # in a zip, how many bytes of the stored file are used up when it has been read; else -1
@@ -105,14 +114,14 @@ def _met(name: str, path: str) -> _Walked:
     return _Walked(name, path, fault=UnreadableError(fault, "link"))
 
 
-def folder_entries(folder: str) -> Iterator[_Entry]:
+def folder_entries(folder: str) -> Iterator[ContainerEntry]:
     """Yield the files of a folder."""
     for index, item in enumerate(walk(folder)):
         size = item.status.st_size if item.status else 0
-        yield _Entry(index, shown(item.name), partial(open_file, item.path), item.fault, size)
+        yield ContainerEntry(index, shown(item.name), partial(open_file, item.path), item.fault, size)
 
 
-def open_file(path: str) -> _Stream:
+def open_file(path: str) -> ByteStream:
     """Open a file on the disk, or raise UnreadableError."""
     try:
         return streams.of_file(open(path, "rb", buffering=0))
@@ -120,22 +129,22 @@ def open_file(path: str) -> _Stream:
         raise unreadable(error) from None
 
 
-def zip_entries(stream: _Stream) -> Iterator[_Entry]:
+def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
     """Yield the files of a zip; raise UnreadableError if it is damaged, or unpacks to many times more than there is."""
     file, whole = sought_in(stream)
     try:
         with zipfile.ZipFile(file) as archive:
-            _check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
+            check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
             total, done = sum(entry.compress_size for entry in archive.filelist) or 1, 0
             for index, entry in enumerate(archive.filelist):  # as they are listed: they may lie in another order
                 start, done = done, done + entry.compress_size
-                part = _Part(whole.at(start / total), whole.at(done / total))
+                part = StoredBytes(whole.at(start / total), whole.at(done / total))
                 name = _safe_name(entry.filename)
                 is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG, stat.S_IFDIR)
                 if fault := _unsafe(name, entry.filename, is_file, bool(entry.flag_bits & 1)):
-                    yield _Entry(index, shown(entry.filename), fault=fault, read=part.end)
+                    yield ContainerEntry(index, shown(entry.filename), fault=fault, read=part.end)
                 elif not entry.is_dir() and not hidden(name):
-                    yield _Entry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
+                    yield ContainerEntry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
             # Its own count, which zipfile does not look at, and some write without the higher bits.
             end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
             if (end[4] - len(archive.filelist)) % (1 << 16):
@@ -144,8 +153,8 @@ def zip_entries(stream: _Stream) -> Iterator[_Entry]:
         raise unreadable(error) from None
 
 
-def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) -> _Stream:
-    _check_ratio(entry.file_size, entry.compress_size)  # no more is read than the header says
+def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: StoredBytes) -> ByteStream:
+    check_ratio(entry.file_size, entry.compress_size)  # no more is read than the header says
     try:
         content: Any = archive.open(entry)
     except READ_ERRORS as error:
@@ -154,7 +163,7 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: _Part) 
     step = STEP if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) else 1
     # zipfile reads ahead, so that its place in the file says little.
     size = max(entry.file_size, 1)
-    return _Stream(lambda n: content.read1(step), lambda: part.at(content.tell() / size), close=content.close)
+    return ByteStream(lambda n: content.read1(step), lambda: part.at(content.tell() / size), close=content.close)
 
 
 class _TarInfo(tarfile.TarInfo):
@@ -178,7 +187,7 @@ class _TarInfo(tarfile.TarInfo):
         raise tarfile.ReadError("a file with holes")
 
 
-def tar_entries(stream: _Stream) -> Iterator[_Entry]:
+def tar_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
     """Yield the files of a tar that has been uncompressed; raise UnreadableError if it is damaged."""
     file: Any = _TarFile(stream)
     try:
@@ -190,14 +199,14 @@ def tar_entries(stream: _Stream) -> Iterator[_Entry]:
                 if fault is None and info.issparse():
                     fault = UnreadableError("is a sparse file: pack it without --sparse")
                 if fault is not None:
-                    yield _Entry(index, shown(info.name), fault=fault)
+                    yield ContainerEntry(index, shown(info.name), fault=fault)
                 elif info.isreg() and not hidden(name):
-                    yield _Entry(index, shown(name), partial(file.part, info.size, stream.consumed))
+                    yield ContainerEntry(index, shown(name), partial(file.part, info.size, stream.consumed))
                 index += 1
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             if file.has_more():
                 fault = UnreadableError("continues after its end mark, which is not read: split it into separate tars")
-                yield _Entry(index, "", fault=fault)
+                yield ContainerEntry(index, "", fault=fault)
     except READ_ERRORS as error:
         raise unreadable(error) from None
 
@@ -205,7 +214,7 @@ def tar_entries(stream: _Stream) -> Iterator[_Entry]:
 class _TarFile:
     """A stream as a file for tarfile; it only seeks forwards."""
 
-    def __init__(self, stream: _Stream) -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self._stream, self._data, self._place, self._offset = stream, b"", 0, 0
 
     def tell(self) -> int:
@@ -223,7 +232,7 @@ class _TarFile:
             data += more
         return data
 
-    def part(self, size: int, consumed: Callable[[], int]) -> _Stream:
+    def part(self, size: int, consumed: Callable[[], int]) -> ByteStream:
         """Return the stream of the next file's bytes."""
         end = self._offset + size
 
@@ -233,7 +242,7 @@ class _TarFile:
                 raise tarfile.ReadError("unexpected end of data")
             return data
 
-        return _Stream(take, consumed)
+        return ByteStream(take, consumed)
 
     def has_more(self) -> bool:
         """Read the rest, where the checksum of a compressed tar is compared; return whether it has data."""

@@ -87,7 +87,7 @@ class InputSettings(NamedTuple):
             f"has {length} bytes, but a record may have at most {self.max_bytes}: split it or leave it out"
         )
 
-    def _titled(self, title: str, texts: Sequence[str]) -> dict[str, str]:
+    def titled(self, title: str, texts: Sequence[str]) -> dict[str, str]:
         """Return title and body, without an empty title; with labels even that, as all documents of a corpus have it.
 
         Several texts are joined by line ends, without the empty ones.
@@ -113,7 +113,7 @@ class InputSettings(NamedTuple):
             raise UnreadableError(f"has the split {text!r}: it must be one of train, test, unused")
         return text
 
-    def text_of(self, span: "_Span") -> str:
+    def text_of(self, span: "RecordSpan") -> str:
         """Return the text of a span; raise UnreadableError if it has a NUL byte, as pictures and UTF-16 have."""
         encoding = self.encoding or "utf-8"
         text = span.decoded(encoding)
@@ -154,7 +154,7 @@ class InputSettings(NamedTuple):
             if not self.is_default(name) or (what == "topics" and not isinstance(names, Mapping)):
                 _check_field(getattr(self, name), names, name, what)
 
-    def columns_among(self, names: Sequence[str]) -> "_Fields":
+    def columns_among(self, names: Sequence[str]) -> "ColumnNames":
         """Return the columns of a table to read; raise UnreadableError if one is missing or occurs twice."""
         title, body = self.texts_among(names)
         settings, (topics, name) = self, ANNIFS
@@ -166,14 +166,14 @@ class InputSettings(NamedTuple):
         labels = [settings.id_field]
         if self.labels is not None:
             labels += [settings.topics_field, self.split_field, "date", "judged"]
-        which = _Fields(title, body, *(name if name in names else "" for name in labels))
+        which = ColumnNames(title, body, *(name if name in names else "" for name in labels))
         for name in which.names():
             if names.count(name) > 1:
                 raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
         return which
 
 
-class _Fields(NamedTuple):
+class ColumnNames(NamedTuple):
     """The names of the columns that are read, "" for none."""
 
     title: str
@@ -290,7 +290,7 @@ class UnreadableError(Exception):
         return str(self.args[0])
 
 
-class _RefusedError(Exception):
+class RefusedError(Exception):
     """Input that cannot be read although labels are wanted: source, subject of the sentence, and the reason."""
 
     def __init__(self, source: str, subject: str, fault: UnreadableError) -> None:
@@ -298,7 +298,7 @@ class _RefusedError(Exception):
         self.source, self.subject, self.fault = source, subject, fault
 
 
-def _reject(
+def reject_or_raise(
     settings: InputSettings,
     fault: UnreadableError,
     source: str,
@@ -312,7 +312,7 @@ def _reject(
     The subject begins the sentence.
     """
     if settings.labels is not None:
-        raise _RefusedError(source, subject, fault) from None
+        raise RefusedError(source, subject, fault) from None
     return Rejection(source, position, f"{subject} {fault}.", offset, length)
 
 
@@ -332,7 +332,7 @@ class _Cutter(Protocol):
         """Return how much of `data` belongs to a record to skip, and whether the record ends there."""
 
 
-class _Span(NamedTuple):
+class RecordSpan(NamedTuple):
     """One record as stored in its source: its position, offset and bytes."""
 
     position: int
@@ -344,10 +344,10 @@ class _Span(NamedTuple):
         try:
             return self.data.decode(encoding)
         except UnicodeError as error:
-            raise _not_in(encoding, self.offset + getattr(error, "start", 0)) from None
+            raise encoding_error(encoding, self.offset + getattr(error, "start", 0)) from None
 
 
-class _Content(NamedTuple):
+class RecordContent(NamedTuple):
     """The content of a record: its id ("" if it has none), its texts, and its labels."""
 
     id: str
@@ -358,11 +358,11 @@ class _Content(NamedTuple):
     judged: tuple[str, ...] | None = None
 
 
-class _Format(NamedTuple):
+class RecordFormat(NamedTuple):
     """How the files of a format become records."""
 
-    spans: Callable[[Block, InputSettings], Iterable[_Span]]  # of the records in a block
-    parser: Callable[[Block, InputSettings], Callable[[_Span], _Content]]  # of these spans
+    spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # of the records in a block
+    parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # of these spans
     unit: str = "The file"  # what a span is called in a sentence; {} is its position
     #: Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file, which runs
     #: where the inputs are read, and must be cheap. None: a file is one document, or has groups of rows.
@@ -371,10 +371,14 @@ class _Format(NamedTuple):
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         """Yield each record of a block, or its Rejection; can run in any process."""
         parse = self.parser(block, settings)
-        return self._read(self.spans(block, settings), parse, block, settings)
+        return self.read(self.spans(block, settings), parse, block, settings)
 
-    def _read(
-        self, spans: Iterable[_Span], parse: Callable[[_Span], _Content], block: Block, settings: InputSettings
+    def read(
+        self,
+        spans: Iterable[RecordSpan],
+        parse: Callable[[RecordSpan], RecordContent],
+        block: Block,
+        settings: InputSettings,
     ) -> Iterator[Record | Rejection]:
         for span in spans:
             length = len(span.data)
@@ -386,10 +390,10 @@ class _Format(NamedTuple):
                 yield Record(name, block.source, span.position, *content[1:])
             except UnreadableError as fault:
                 subject, known = self.unit.format(span.position), length if span.offset >= 0 else -1
-                yield _reject(settings, fault, block.source, subject, span.position, span.offset, known)
+                yield reject_or_raise(settings, fault, block.source, subject, span.position, span.offset, known)
 
 
-def _not_in(encoding: str, place: object) -> UnreadableError:
+def encoding_error(encoding: str, place: object) -> UnreadableError:
     """Return the error for bytes that are not text in an encoding; the place is the number of the first of them."""
     return UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding")
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
 from textcat.reading import streams
-from textcat.reading.containers import _Entry, folder_entries, hidden, open_file, walk
+from textcat.reading.containers import ContainerEntry, folder_entries, hidden, open_file, walk
 from textcat.reading.formats import DOCUMENTS, FORMATS, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mail import SEPARATOR
@@ -26,7 +26,7 @@ from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.records import LAST, InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
-from textcat.reading.streams import _exact_encoding, _of_pipe, _Stream, _unpacked, of_file, shown, unreadable
+from textcat.reading.streams import ByteStream, exact_encoding, of_file, pipe_stream, shown, unpacked_stream, unreadable
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def named_format(name: str) -> str:
     return _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
 
 
-def _by_name(name: str, settings: InputSettings) -> _Guess:
+def format_by_name(name: str, settings: InputSettings) -> _Guess:
     """Return the format by a name; for anything but an archive, that of the settings comes first."""
     given = "" if is_archive(name) else settings.format
     if given == "annif":
@@ -104,16 +104,16 @@ def _by_name(name: str, settings: InputSettings) -> _Guess:
     return _Guess("lines" if form == "text" and settings.lines else form, by)
 
 
-def _by_content(stream: _Stream, name: str, settings: InputSettings) -> _Guess:
+def format_by_content(stream: ByteStream, name: str, settings: InputSettings) -> _Guess:
     """Return the format by the first line that is not blank, without consuming it."""
-    head = stream._peek(_HEAD, until=_LINE)
+    head = stream.peek(_HEAD, until=_LINE)
     if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
         archive = "zip" if head.startswith(b"PK\x03\x04") else "tar" if head[257:262] == b"ustar" else ""
         if archive:
             return _Guess(archive, "content")
     head = _start(head, settings)
     form = next((form for form, start in _BY_START if start.match(head)), "") or _by_columns(head, settings)
-    form = form or ("annif" if annif._kind_of(_first_line(head)) == "annif" else "")
+    form = form or ("annif" if annif.annif_kind(_first_line(head)) == "annif" else "")
     if not form and plain_name(name).lower().endswith(".json"):
         form = "json" if head.startswith(b"[") else "jsonl"
     if form or not stream.prompt:
@@ -121,24 +121,24 @@ def _by_content(stream: _Stream, name: str, settings: InputSettings) -> _Guess:
     return _Guess("lines" if settings.lines else "text", "default")  # what is typed is a text
 
 
-def _format_of(stream: _Stream, name: str, settings: InputSettings, form: str = "") -> str:
+def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str = "") -> str:
     """Return the format of a file, `form` if given; raise UnreadableError if neither name nor content tells it."""
-    form = form or _by_name(name, settings).format or _by_content(stream, name, settings).format
+    form = form or format_by_name(name, settings).format or format_by_content(stream, name, settings).format
     plain = plain_name(name).lower()
     if form in ("", "annif") and plain.endswith(".key"):
         return annif.SUBJECTS
     if form in ("tsv", "annif") and not settings.columns:
-        head = _start(stream._peek(_HEAD, until=_LINE), settings)
-        form = annif._kind_of(_first_line(head)) or form
+        head = _start(stream.peek(_HEAD, until=_LINE), settings)
+        form = annif.annif_kind(_first_line(head)) or form
     if form == "jsonl" and plain.endswith(".json") and not settings.format:
-        line, end, _ = _start(stream._peek(_HEAD, until=_LINE), settings).partition(b"\n")
+        line, end, _ = _start(stream.peek(_HEAD, until=_LINE), settings).partition(b"\n")
         form = "json" if end and not line.rstrip().endswith(b"}") else form  # an object on several lines
     if not form:
         raise UnreadableError(
             "is not read, as neither its name nor its content tells the format: name it with --format"
         )
     # An array of objects is often called JSON Lines.
-    if form == "jsonl" and _BY_START[0][1].match(_start(stream._peek(_START, until=_LINE), settings)):
+    if form == "jsonl" and _BY_START[0][1].match(_start(stream.peek(_START, until=_LINE), settings)):
         return "json"
     return form
 
@@ -148,14 +148,14 @@ def _first_line(head: bytes) -> bytes:
     return b"" if len(head) >= _HEAD and b"\n" not in head else head.partition(b"\n")[0]
 
 
-def _is_array(stream: _Stream, settings: InputSettings) -> bool:
+def holds_array(stream: ByteStream, settings: InputSettings) -> bool:
     """Return whether a stream in JSON starts with an array."""
-    return _start(stream._peek(_HEAD, until=_FIRST), settings).startswith(b"[")
+    return _start(stream.peek(_HEAD, until=_FIRST), settings).startswith(b"[")
 
 
 def _start(head: bytes, settings: InputSettings) -> bytes:
     """Return the start of a text, as UTF-8."""
-    encoding = _exact_encoding(settings.encoding, head)
+    encoding = exact_encoding(settings.encoding, head)
     if not is_like_ascii(encoding):
         head = head.decode(encoding, "ignore").encode()
     return head.removeprefix(codecs.BOM_UTF8).lstrip()
@@ -192,8 +192,8 @@ class Source(NamedTuple):
     size: int | None  # bytes, all files of a folder together; None of a pipe
     state: int | str | None  # what changes when the source does; None of a pipe
     files: int  # how many it is
-    open: Callable[[], _Stream] = _Stream  # of a file or pipe
-    entries: Callable[[], Iterator[_Entry]] = lambda: iter(())  # of a folder
+    open: Callable[[], ByteStream] = ByteStream  # of a file or pipe
+    entries: Callable[[], Iterator[ContainerEntry]] = lambda: iter(())  # of a folder
 
     @property
     def format(self) -> str:
@@ -205,7 +205,7 @@ class Source(NamedTuple):
         return {"name": self.name, "files": self.files, "size": self.size, "state": self.state}
 
 
-def _find(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
+def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
     """Find what arguments name: files, folders, patterns, URLs that fsspec knows, and ``-`` or none, standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
@@ -241,7 +241,7 @@ def _check(settings: InputSettings) -> None:
 
 def _named(text: str, settings: InputSettings) -> list[Source]:
     if text == STANDARD_INPUT:
-        return [_pipe(text, lambda: _of_pipe(sys.stdin.buffer), settings)]
+        return [_pipe(text, lambda: pipe_stream(sys.stdin.buffer), settings)]
     if is_url(text):
         return _remote(text, settings)
     if not os.path.exists(text) and not _GLOB.isdisjoint(text):
@@ -264,12 +264,12 @@ def _local(path: str, settings: InputSettings) -> Source:
         reading = partial(open_file, path)
         return Source(name, "file", _guess(name, reading, settings), status.st_size, status.st_mtime_ns, 1, reading)
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
-        return _pipe(name, lambda: _of_pipe(open(path, "rb"), closes=True), settings)
+        return _pipe(name, lambda: pipe_stream(open(path, "rb"), closes=True), settings)
     raise TextcatError(f"{path} is not a file, folder or pipe: check the path.")
 
 
-def _pipe(name: str, reading: Callable[[], _Stream], settings: InputSettings) -> Source:
-    return Source(name, "pipe", _by_name(name, settings), None, None, 1, reading)
+def _pipe(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> Source:
+    return Source(name, "pipe", format_by_name(name, settings), None, None, 1, reading)
 
 
 def _folder(name: str, path: str) -> Source:
@@ -283,13 +283,13 @@ def _folder(name: str, path: str) -> Source:
     return Source(name, "folder", guess, size, state.hexdigest(), files, entries=partial(folder_entries, path))
 
 
-def _guess(name: str, reading: Callable[[], _Stream], settings: InputSettings) -> _Guess:
-    guess = _by_name(name, settings)
+def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> _Guess:
+    guess = format_by_name(name, settings)
     if guess.format:
         return guess
     try:
         with closing(reading()) as stored:
-            guess = _by_content(_unpacked(stored, name), name, settings)
+            guess = format_by_content(unpacked_stream(stored, name), name, settings)
     except UnreadableError:
         return guess  # what it is read as does not matter
     if not guess.format:
@@ -361,7 +361,7 @@ def _remote_source(url: str, system: Any, path: str, settings: InputSettings) ->
     inside = {name[len(path) :].lstrip("/"): name for name in found}
     files = [(name, inside[name], found[inside[name]]) for name in sorted(inside) if not hidden(name)]
     entries = [
-        _Entry(index, name, partial(_open_remote, system, file), size=_size(info) or 0)
+        ContainerEntry(index, name, partial(_open_remote, system, file), size=_size(info) or 0)
         for index, (name, file, info) in enumerate(files)
     ]
     state = _sum([(name, _size(info), _state(info)) for name, _, info in files])
@@ -383,7 +383,7 @@ def _sum(known: list[Any]) -> str:
     return hashlib.sha256(repr(known).encode("utf-8", "replace")).hexdigest()
 
 
-def _open_remote(system: Any, path: str) -> _Stream:
+def _open_remote(system: Any, path: str) -> ByteStream:
     try:
         if _gives_ranges(system, path):
             return of_file(_RemoteFile(system.open(path, "rb")))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
-from textcat.reading.records import UnreadableError, _not_in, is_like_ascii
+from textcat.reading.records import UnreadableError, encoding_error, is_like_ascii
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
@@ -46,7 +46,7 @@ def unreadable(error: BaseException) -> UnreadableError:
     return UnreadableError(f"is damaged or incomplete ({detail})", "damage", detail)
 
 
-class _Stream:
+class ByteStream:
     """Bytes that are read forwards; for a seekable file, `file` is that file.
 
     `take` takes a number of bytes and returns as many or fewer, and none only at the end; by default the stream is
@@ -79,7 +79,7 @@ class _Stream:
         data, self._kept = self._kept[:n], self._kept[n:]
         return data
 
-    def _peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
+    def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
         """Return the next bytes without consuming them; fewer than `n` at the end, or once they match a pattern."""
         while len(self._kept) < n and not until.search(self._kept):
             try:
@@ -108,7 +108,7 @@ class _Stream:
         return data
 
 
-class _FileStream(_Stream):
+class _FileStream(ByteStream):
     """A seekable file, read in one call however much is asked for."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -121,7 +121,7 @@ class _FileStream(_Stream):
         except READ_ERRORS as error:
             raise unreadable(error) from None
 
-    def _peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
+    def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
         place, data = self._file.tell(), b""
         try:
             while len(data) < n and (more := self._file.read(n - len(data))):
@@ -135,12 +135,12 @@ class _FileStream(_Stream):
         self._file.seek(n, io.SEEK_CUR)
 
 
-def of_file(file: Any) -> _Stream:
+def of_file(file: Any) -> ByteStream:
     """Return the stream of a file opened for reading bytes, with random access if it is seekable."""
-    return _FileStream(file) if file.seekable() else _Stream(file.read, close=file.close)
+    return _FileStream(file) if file.seekable() else ByteStream(file.read, close=file.close)
 
 
-def _of_pipe(pipe: Any, closes: bool = False) -> _Stream:
+def pipe_stream(pipe: Any, closes: bool = False) -> ByteStream:
     """Return the stream of a pipe, such as standard input, which returns available bytes at once."""
     # Not through its buffer, as Python cannot end while a thread waits there.
     raw, ended = getattr(pipe, "raw", None), False
@@ -158,7 +158,7 @@ def _of_pipe(pipe: Any, closes: bool = False) -> _Stream:
             ended = not data  # on a terminal the end comes once
         return b"".join(parts)
 
-    return _Stream(take, prompt=True, close=pipe.close if closes else lambda: None)
+    return ByteStream(take, prompt=True, close=pipe.close if closes else lambda: None)
 
 
 def _ready(pipe: Any) -> bool:
@@ -168,13 +168,13 @@ def _ready(pipe: Any) -> bool:
         return False  # no file of the system's, or a system that can wait for sockets only
 
 
-class _LookAhead:
+class LookAhead:
     """A look-ahead buffer: `data` of a stream from some `offset` on, filled at the end and dropped at the start.
 
     Once it has `ended`, no more data can follow.
     """
 
-    def __init__(self, stream: _Stream) -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
         self.data, self.offset = b"", 0
         self.ended = False
@@ -247,9 +247,9 @@ class _LookAhead:
             size = min(2 * size, most)
 
 
-def _as_utf8(stream: _Stream, encoding: str) -> _Stream | None:
+def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
     """Return a stream converted to UTF-8, or None if it has ASCII's characters as in ASCII."""
-    encoding = _exact_encoding(encoding, stream._peek(4, until=_LINE_END))
+    encoding = exact_encoding(encoding, stream.peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
         return None
     decoder, n_read = codecs.getincrementaldecoder(encoding)(), 0
@@ -261,15 +261,15 @@ def _as_utf8(stream: _Stream, encoding: str) -> _Stream | None:
             try:
                 text = decoder.decode(data, final=not data).encode()
             except UnicodeError as error:
-                raise _not_in(encoding, n_read + max(getattr(error, "start", 0), 0)) from None
+                raise encoding_error(encoding, n_read + max(getattr(error, "start", 0), 0)) from None
             n_read += len(data)
             if text or not data:
                 return text
 
-    return _Stream(take, stream.consumed, stream.prompt)
+    return ByteStream(take, stream.consumed, stream.prompt)
 
 
-def _exact_encoding(encoding: str, head: bytes) -> str:
+def exact_encoding(encoding: str, head: bytes) -> str:
     """Return the encoding of a file, "" for UTF-8, with the order of the bytes of UTF-16 and UTF-32.
 
     A byte order mark among the first four bytes, `head`, decides, even if no encoding is given.
@@ -281,7 +281,7 @@ def _exact_encoding(encoding: str, head: bytes) -> str:
     return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
 
 
-class _Part(NamedTuple):
+class StoredBytes(NamedTuple):
     """The bytes of the stored file that a part corresponds to."""
 
     start: int
@@ -292,16 +292,16 @@ class _Part(NamedTuple):
         return self.start + int((self.end - self.start) * share)
 
 
-def sought_in(stream: _Stream) -> tuple[IO[bytes], _Part]:
+def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
     """Return a seekable file with all of a stream, and the bytes of the stored file that it corresponds to."""
     start, file = stream.consumed(), stream.file
     if file is not None:
-        return file, _Part(start, file.seek(0, io.SEEK_END))
-    spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # it goes when nothing refers to it
+        return file, StoredBytes(start, file.seek(0, io.SEEK_END))
+    spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # it goes when nothing refers to it
     while data := stream.read(STEP):
         spool.write(data)
     spool.seek(0)
-    return spool, _Part(start, stream.consumed())
+    return spool, StoredBytes(start, stream.consumed())
 
 
 def shown(name: str) -> str:
@@ -343,7 +343,7 @@ class _Zstandard:
                 f"An input is compressed with Zstandard: run `{install_hint('zst')}` to read it, then start again."
             ) from None
         self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._error = zstandard.ZstdError
+        self.pipe_error = zstandard.ZstdError
         self._waiting = b""
 
     @property
@@ -363,7 +363,7 @@ class _Zstandard:
         bite, self._waiting = self._waiting[:_BITE], self._waiting[_BITE:]
         try:
             return self._frame.decompress(bite)
-        except self._error as error:
+        except self.pipe_error as error:
             raise OSError(str(error)) from None
 
 
@@ -388,27 +388,27 @@ _MAGIC_LENGTH, _TAR_LENGTH = 10, 262
 _BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar", re.DOTALL)
 
 
-def _unpacked(stream: _Stream, name: str) -> _Stream:
+def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
     """Return the unpacked stream if a stream is compressed, else the stream itself.
 
     The first bytes decide, as servers may unpack a file but keep its name. If they are not those of a compressed file,
     but the name and binary data suggest one whose beginning is damaged, reading it raises an error.
     """
     # A pipe that gives a short line may give no more for long.
-    head, lower = stream._peek(_MAGIC_LENGTH, until=_LINE_END), name.lower()
+    head, lower = stream.peek(_MAGIC_LENGTH, until=_LINE_END), name.lower()
     for compression in COMPRESSIONS:
         named = lower.endswith(compression.endings)
         if compression.magic.match(head) or (
-            named and _BINARY.search(head) and not _TAR.match(stream._peek(_TAR_LENGTH))
+            named and _BINARY.search(head) and not _TAR.match(stream.peek(_TAR_LENGTH))
         ):
-            return _Stream(_Unpacker(stream, compression.unpack).take, stream.consumed, stream.prompt)
+            return ByteStream(_Unpacker(stream, compression.unpack).take, stream.consumed, stream.prompt)
     return stream
 
 
 class _Unpacker:
     """Unpack a stream in steps that do not depend on how much is asked for, and check the ratio of any part."""
 
-    def __init__(self, source: _Stream, make: Callable[[], Any]) -> None:
+    def __init__(self, source: ByteStream, make: Callable[[], Any]) -> None:
         self._source, self._make, self._decompressor = source, make, make()
         self._start, self._n_unpacked = 0, 0  # of the stretch
 
@@ -439,12 +439,12 @@ class _Unpacker:
     def _watch(self, n: int) -> None:
         self._n_unpacked += n
         consumed = self._source.consumed()
-        _check_ratio(self._n_unpacked, consumed - self._start)
+        check_ratio(self._n_unpacked, consumed - self._start)
         if consumed - self._start >= STEP:
             self._start, self._n_unpacked = consumed, 0
 
 
-def _check_ratio(unpacked: int, packed: int) -> None:
+def check_ratio(unpacked: int, packed: int) -> None:
     """Raise UnreadableError if implausibly many bytes are unpacked, as of a decompression bomb."""
     if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
         fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which text never does"

@@ -6,23 +6,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.evaluation.significance import _holm, _mcnemar
+from textcat.evaluation.significance import holm, mcnemar
 from textcat.report import figures
-from textcat.report.contents import _NAMED, Measured, _excerpt, _spans
-from textcat.report.figures import _rounded
+from textcat.report.contents import REASONS_WITH_NUMBERS, Measured, excerpt_of, spans_of_reason
+from textcat.report.figures import rounded_values
 
 _EXAMPLES = 3  # of documents that became right, and of those that became wrong, of a topic
 _TERMS = 12  # whose weights differ most
 _MANY = 120  # from so many topics on, each has fewer examples
 
 
-def _changes(before: Measured, after: Measured) -> dict[str, Any]:
+def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
     """Return by topic how a model's decisions on the documents differ from those of an earlier model."""
     labels = after.evaluation.relevant.toarray() > 0
     right = [of.given == labels for of in (before, after)]
     gained, lost = right[1] & ~right[0], right[0] & ~right[1]
-    p_values = _mcnemar(lost.sum(axis=0), gained.sum(axis=0))
-    corrected = _holm(p_values)
+    p_values = mcnemar(lost.sum(axis=0), gained.sum(axis=0))
+    corrected = holm(p_values)
     # Models have scales of their own: weights and scores of the earlier one are shown on that of the other.
     spread = [of.scores.std(axis=0, dtype=np.float64) for of in (before, after)]
     scales = np.divide(spread[1], spread[0], out=np.ones_like(spread[1]), where=spread[0] > 0)
@@ -36,7 +36,7 @@ def _changes(before: Measured, after: Measured) -> dict[str, Any]:
                 "curve": _curve(before, j, labels[:, j]),
                 "better": int(gained[:, j].sum()),
                 "worse": int(lost[:, j].sum()),
-                "p": _rounded([p_values[j], corrected[j]], 3),
+                "p": rounded_values([p_values[j], corrected[j]], 3),
                 "terms": _terms(before, after, now.topic, scales[j]),
                 "examples": [_examples(before, after, j, of[:, j], scales[j]) for of in (gained, lost)],
             }
@@ -46,7 +46,7 @@ def _changes(before: Measured, after: Measured) -> dict[str, Any]:
 
 def _curve(measured: Measured, j: int, is_positive: NDArray[np.bool_]) -> list[list[Any]]:
     """Return how many documents, and how many positives, are above each of some thresholds."""
-    cuts = figures._cuts(measured.scores[:, j], is_positive, most=80)
+    cuts = figures.sample_thresholds(measured.scores[:, j], is_positive, most=80)
     return [cuts.retrieved.tolist(), cuts.hits.tolist()]
 
 
@@ -54,12 +54,12 @@ def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[
     """Return the terms whose weights differ most, with both; a term that a model does not know weighs 0 there."""
     weights = []
     for of, times in ((before.tagger, scale), (after.tagger, 1.0)):
-        values = of._weights_of(topic) * times
+        values = of.weights_of(topic) * times
         places = np.flatnonzero(values)
         weights.append(dict(zip(of.features.get_feature_names_out()[places], values[places].tolist(), strict=True)))
     was, now = weights
     differing = sorted(was.keys() | now.keys(), key=lambda term: (-abs(now.get(term, 0) - was.get(term, 0)), term))
-    return [[str(term), *_rounded([was.get(term, 0), now.get(term, 0)], 4)] for term in differing[:_TERMS]]
+    return [[str(term), *rounded_values([was.get(term, 0), now.get(term, 0)], 4)] for term in differing[:_TERMS]]
 
 
 def _examples(
@@ -86,15 +86,19 @@ def _example(before: Measured, after: Measured, i: int, j: int, scale: float) ->
         {reason.term: reason.contribution * times for reason in reasons}
         for reasons, times in zip(explained, (scale, 1.0), strict=True)
     )
-    spans = {reason.term: _spans(reason) for reasons in explained for reason in reasons}
+    spans = {reason.term: spans_of_reason(reason) for reasons in explained for reason in reasons}
     change = {term: now.get(term, 0.0) - was.get(term, 0.0) for term in spans}
     strongest = sorted(change, key=lambda term: (-abs(change[term]), term))
     return {
         "id": document.id,
         "topics": list(document.topics),
         "margins": [
-            _rounded(times * _margins(of, np.array([i]), j), 3)[0] for of, times in ((before, scale), (after, 1.0))
+            rounded_values(times * _margins(of, np.array([i]), j), 3)[0]
+            for of, times in ((before, scale), (after, 1.0))
         ],
-        "text": _excerpt(document.zones, [(span, change[term]) for term in strongest[:12] for span in spans[term]]),
-        "reasons": [[term, *_rounded([was.get(term, 0), now.get(term, 0)], 3)] for term in strongest[:_NAMED]],
+        "text": excerpt_of(document.zones, [(span, change[term]) for term in strongest[:12] for span in spans[term]]),
+        "reasons": [
+            [term, *rounded_values([was.get(term, 0), now.get(term, 0)], 3)]
+            for term in strongest[:REASONS_WITH_NUMBERS]
+        ],
     }

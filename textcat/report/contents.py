@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.evaluation.metrics import _columns
+from textcat.evaluation.metrics import positives_by_topic
 from textcat.report import figures
-from textcat.report.figures import _rounded
+from textcat.report.figures import rounded_values
 
 if TYPE_CHECKING:
     from textcat.documents import Document
@@ -24,7 +24,7 @@ _EXAMPLES = 3  # of false positives, and of false negatives, of a topic
 _TERMS = 12  # of largest weight
 _AGAINST = 6  # of lowest weight
 _REASONS = 12  # that are highlighted in a document
-_NAMED = 5  # of these, with numbers
+REASONS_WITH_NUMBERS = 5  # of these, with numbers
 _CONFUSED = 200  # pairs of topics
 _EXCERPT, _AROUND, _HEAD = 420, 50, 140  # characters of a document: in all, on each side of what is highlighted, first
 # From so many topics on, each gets fewer thresholds and examples, so that the file stays small.
@@ -51,23 +51,23 @@ class Measured(NamedTuple):
         return np.asarray(self.scores > self.evaluation.threshold)
 
 
-def _contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
+def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
     """Return topics, curves of bands and pairs of topics that are mistaken for each other."""
     evaluation, names = measured.evaluation, measured.tagger.topics
-    mistaken = figures._mistaken(evaluation.relevant, measured.given)
+    mistaken = figures.confused_pairs(evaluation.relevant, measured.given)
     topics = []
-    for j, column in enumerate(_columns(evaluation.relevant)):
+    for j, column in enumerate(positives_by_topic(evaluation.relevant)):
         topics.append(_topic(measured, j, column))
         advance(1)
     calibrated = None
     if measured.calibration is not None:
         probabilities = measured.calibration.probabilities(measured.scores).ravel()
         labels = evaluation.relevant.toarray().ravel() > 0
-        calibrated = [_rounded(row, 4) for row in figures._reliability(probabilities, labels)]
+        calibrated = [rounded_values(row, 4) for row in figures.reliability(probabilities, labels)]
     return {
         "names": list(names),
         "documents": evaluation.test_documents,
-        "bands": {name: _rounded(curve, 3) for name, curve in figures._band_curves(evaluation).items()},
+        "bands": {name: rounded_values(curve, 3) for name, curve in figures.band_curves(evaluation).items()},
         "in_bands": {band.name: sorted(band.topics) for band in evaluation.band_topics or ()},
         "calibration": calibrated,
         "topics": topics,
@@ -84,59 +84,63 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
     assert evaluation.threshold is not None
     threshold = None if tagger.single else float(evaluation.threshold[j])
     share = max(len(tagger.topics) / _MANY, 1)
-    cuts = figures._cuts(scores, is_positive, threshold, most=max(int(160 / share), 24))
-    histogram = figures._histogram(scores, is_positive)
+    cuts = figures.sample_thresholds(scores, is_positive, threshold, most=max(int(160 / share), 24))
+    histogram = figures.score_histogram(scores, is_positive)
     calibration = None
     if measured.calibration is not None:
         p = measured.calibration.of_topics(np.array([j])).probabilities(scores[:, np.newaxis])[:, 0]
-        calibration = [_rounded(one, 4) for one in figures._reliability(p, is_positive)]
-    wrong = figures._errors(scores, is_positive, given, max(int(_EXAMPLES / share), 1))
+        calibration = [rounded_values(one, 4) for one in figures.reliability(p, is_positive)]
+    wrong = figures.worst_errors(scores, is_positive, given, max(int(_EXAMPLES / share), 1))
     return {
         "train": row.train_positives,
         "n": row.test_positives,
         "ap": row.average_precision,
         "given": [int(given.sum()), int((given & is_positive).sum())],
-        "cuts": [_rounded(cuts.thresholds), cuts.retrieved.tolist(), cuts.hits.tolist()],
+        "cuts": [rounded_values(cuts.thresholds), cuts.retrieved.tolist(), cuts.hits.tolist()],
         "chosen": cuts.chosen,
-        "histogram": [*_rounded(histogram[:2]), histogram.positives.tolist(), histogram.negatives.tolist()],
+        "histogram": [*rounded_values(histogram[:2]), histogram.positives.tolist(), histogram.negatives.tolist()],
         "calibration": calibration,
         "terms": _terms(tagger, row.topic),
-        "wrong": [[_example(measured, i, j) for i in documents] for documents in wrong],
+        "wrong": [[example_of(measured, i, j) for i in documents] for documents in wrong],
     }
 
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
     """Return the terms of largest weight, and those of lowest weight if it is negative, with their weights."""
-    weights = tagger._weights_of(topic)
+    weights = tagger.weights_of(topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")
     chosen = [*order[:_TERMS], *(k for k in order[max(len(order) - _AGAINST, _TERMS) :] if weights[k] < 0)]
-    return [[str(names[k]), *_rounded([weights[k]], 4)] for k in chosen if weights[k]]
+    return [[str(names[k]), *rounded_values([weights[k]], 4)] for k in chosen if weights[k]]
 
 
-def _example(measured: Measured, document: int, topic: int) -> dict[str, Any]:
+def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
     """Return a document with its score for a topic, its own topics, and an excerpt with the evidence in it."""
     of, name = measured.documents[document], measured.tagger.topics[topic]
     reasons = list(measured.tagger.explain(of, name, _REASONS))
     probability = None
     if measured.calibration is not None:
         curve = measured.calibration.of_topics(np.array([topic]))
-        probability = _rounded(curve.probabilities(measured.scores[document, [topic]]), 3)[0]
+        probability = rounded_values(curve.probabilities(measured.scores[document, [topic]]), 3)[0]
     return {
         "id": of.id,
         "topics": list(of.topics),
-        "score": _rounded(measured.scores[document, [topic]], 4)[0],
+        "score": rounded_values(measured.scores[document, [topic]], 4)[0],
         "p": probability,
-        "text": _excerpt(of.zones, [(span, reason.contribution) for reason in reasons for span in _spans(reason)]),
-        "reasons": [[reason.term, *_rounded([reason.contribution], 3)] for reason in reasons[:_NAMED]],
+        "text": excerpt_of(
+            of.zones, [(span, reason.contribution) for reason in reasons for span in spans_of_reason(reason)]
+        ),
+        "reasons": [
+            [reason.term, *rounded_values([reason.contribution], 3)] for reason in reasons[:REASONS_WITH_NUMBERS]
+        ],
     }
 
 
-def _spans(reason: Any) -> Iterable[tuple[str, int, int]]:
+def spans_of_reason(reason: Any) -> Iterable[tuple[str, int, int]]:
     return getattr(reason, "spans", ())
 
 
-def _excerpt(
+def excerpt_of(
     texts: Mapping[str, str], marks: Sequence[tuple[tuple[str, int, int], float]]
 ) -> list[str | tuple[int, str]]:
     """Return parts of a text, highlighted ones as (strength, text), with a strength from -3 to 3.

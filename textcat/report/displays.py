@@ -120,7 +120,7 @@ class PrecisionRecallBands(_OfTopics):
     @classmethod
     def _measured(cls, evaluation: Evaluation) -> dict[str, Any]:
         means = {row.band: row.macro_average_precision for row in evaluation.bands}
-        curves = figures._band_curves(evaluation)
+        curves = figures.band_curves(evaluation)
         return {
             "recall": figures.LEVELS,
             "precision": curves,
@@ -183,7 +183,7 @@ class CalibrationBands(_OfTopics):
         columns: dict[str, dict[str, Any]] = {"predicted": {}, "right": {}, "documents": {}}
         for band in evaluation.band_topics or ():
             of = list(band.topics)
-            bins = figures._reliability(probabilities[:, of].ravel(), labels[:, of].ravel(), n_bins)
+            bins = figures.reliability(probabilities[:, of].ravel(), labels[:, of].ravel(), n_bins)
             for column, values in zip(columns.values(), zip(*bins, strict=True), strict=True):
                 column[band.name] = np.array(values)
         return columns
@@ -245,7 +245,7 @@ class ScoreHistogram(_OfTopics):
         j = names.index(topic)
         assert evaluation.scores is not None
         is_positive = evaluation.relevant[:, [j]].toarray()[:, 0] > 0
-        drawn = figures._histogram(evaluation.scores[:, j], is_positive, n_bins)
+        drawn = figures.score_histogram(evaluation.scores[:, j], is_positive, n_bins)
         edges, counts = np.linspace(drawn.low, drawn.high, n_bins + 1), drawn._asdict()
         known = {"topic": topic, "edges": edges, "threshold": evaluation.topics[j].threshold}
         return known | {name: counts[name] for name in ("positives", "negatives")}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.evaluation.metrics import _columns, _Places
+from textcat.evaluation.metrics import PositivePlaces, positives_by_topic
 from textcat.evaluation.ranking import Evaluation
 
 LEVELS = np.linspace(0, 1, 101)  # of recall, at which the topics of a band are averaged
@@ -21,7 +21,7 @@ class _Cuts(NamedTuple):
     chosen: int | None  # the place of the threshold that the model has, if it has one
 
 
-def _cuts(
+def sample_thresholds(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], threshold: float | None = None, most: int = 160
 ) -> _Cuts:
     """Return thresholds below each positive document's score, and some in between, more sparsely at lower scores.
@@ -52,7 +52,7 @@ def _cuts(
     return _Cuts(thresholds[wanted], retrieved[wanted], hits[wanted], place)
 
 
-def _reliability(
+def reliability(
     probabilities: NDArray[np.float64], is_positive: NDArray[np.bool_], n_bins: int = 10
 ) -> list[tuple[float, float, int]]:
     """Return for each bin that is not empty: mean probability, fraction of positives, number of documents."""
@@ -72,16 +72,16 @@ class _Histogram(NamedTuple):
     negatives: NDArray[np.intp]
 
 
-def _histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins: int = 30) -> _Histogram:
+def score_histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins: int = 30) -> _Histogram:
     low, high = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 1.0)
     high = high if high > low else low + 1
     counted = [np.histogram(scores[of], n_bins, (low, high))[0] for of in (is_positive, ~is_positive)]
     return _Histogram(low, high, *counted)
 
 
-def _interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
+def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
     """Return the precision of a topic at the `LEVELS` of recall: the highest at this recall or a higher one."""
-    places = _Places.of(at_positives, scores)  # from the lowest score up: recall falls
+    places = PositivePlaces.of(at_positives, scores)  # from the lowest score up: recall falls
     n = len(at_positives)
     precision = np.maximum.accumulate(places.hits / places.retrieved)
     # The last place, the one of highest precision so far, whose recall is enough.
@@ -89,15 +89,15 @@ def _interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[n
     return np.asarray(precision[np.maximum(enough, 0)])
 
 
-def _band_curves(evaluation: Evaluation) -> dict[str, NDArray[np.float64]]:
+def band_curves(evaluation: Evaluation) -> dict[str, NDArray[np.float64]]:
     """Return by band the mean of its topics' precision at the `LEVELS` of recall, without bands that have no positive.
 
     Topics without a positive are left out.
     """
     assert evaluation.scores is not None
     of_topics = [
-        _interpolated(column[places], column) if len(places) else np.full(len(LEVELS), np.nan)
-        for column, places in zip(evaluation.scores.T, _columns(evaluation.relevant), strict=True)
+        interpolated(column[places], column) if len(places) else np.full(len(LEVELS), np.nan)
+        for column, places in zip(evaluation.scores.T, positives_by_topic(evaluation.relevant), strict=True)
     ]
     curves = {}
     for band in evaluation.band_topics or ():
@@ -107,7 +107,7 @@ def _band_curves(evaluation: Evaluation) -> dict[str, NDArray[np.float64]]:
     return curves
 
 
-def _mistaken(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
+def confused_pairs(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     """Return pairs of topics (missed, wrongly given instead) with their number of documents, most frequent first."""
     from scipy import sparse
 
@@ -118,7 +118,7 @@ def _mistaken(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int, int
     return [(topic, other, -n) for n, topic, other in cells if n]
 
 
-class _Suspect(NamedTuple):
+class LabelIssue(NamedTuple):
     """A document, by its place, whose score confidently contradicts its label for a topic."""
 
     document: int
@@ -128,7 +128,7 @@ class _Suspect(NamedTuple):
     limit: float  # the probability from which on, or down to which, a score is confident
 
 
-def _suspects(probabilities: NDArray[np.float64], labels: Any) -> list[_Suspect]:
+def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[LabelIssue]:
     """Return labels that are probably wrong, the surest first.
 
     Confident learning (Northcutt, Jiang & Chuang, "Confident learning: estimating uncertainty in dataset labels", 2021,
@@ -139,7 +139,7 @@ def _suspects(probabilities: NDArray[np.float64], labels: Any) -> list[_Suspect]
     distance between its probability and its label.
     """
     found = []
-    for topic, (column, places) in enumerate(zip(probabilities.T, _columns(labels), strict=True)):
+    for topic, (column, places) in enumerate(zip(probabilities.T, positives_by_topic(labels), strict=True)):
         has = np.zeros(len(column), bool)
         has[places] = True
         if not has.any() or has.all():
@@ -147,16 +147,16 @@ def _suspects(probabilities: NDArray[np.float64], labels: Any) -> list[_Suspect]
         high, low = max(float(column[has].mean()), 0.5), min(float(column[~has].mean()), 0.5)
         for wrong, limit in ((~has & (column >= high) & (column > 0.5), high), (has & (column <= low), low)):
             documents = np.flatnonzero(wrong).tolist()
-            found += [_Suspect(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
+            found += [LabelIssue(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
     return sorted(found, key=lambda one: (one.probability if one.has_it else 1 - one.probability, one[:2]))
 
 
-def _rounded(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
+def rounded_values(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
     """Return numbers rounded to some significant digits, to be short; infinities and nan as None."""
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in np.asarray(values).tolist()]
 
 
-def _errors(
+def worst_errors(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], given: NDArray[np.bool_], n: int
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the places of the n false positives with the highest scores, and false negatives with the lowest."""

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat.documents import _shortened
+from textcat.documents import shortened_text
 from textcat.errors import TextcatError
 from textcat.evaluation import significance, top
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import TopEvaluation
-from textcat.files import _write_atomically
+from textcat.files import write_atomically
 from textcat.progress import Stages
 from textcat.report import figures
-from textcat.report.changes import _changes
-from textcat.report.contents import Measured, _contents, _example
-from textcat.report.figures import _rounded
-from textcat.report.page import _page, _table, _text
+from textcat.report.changes import decision_changes
+from textcat.report.contents import Measured, example_of, report_contents
+from textcat.report.figures import rounded_values
+from textcat.report.page import html_table, html_text, report_page
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus, Document
@@ -138,27 +138,27 @@ def write_report(
             parts.append(_Scored(corpus.test, measured.scores, tagger.calibration, evaluation.relevant, _BY_THE_MODEL))
         found = _suspects(parts, tagger)
         if suspects is not None:
-            _write_atomically(suspects, (json.dumps(one, ensure_ascii=False) + "\n" for _, _, one in found))
-        with stages._stage("report", len(tagger.topics)) as advance:
-            data = _contents(measured, advance)
+            write_atomically(suspects, (json.dumps(one, ensure_ascii=False) + "\n" for _, _, one in found))
+        with stages.stage("report", len(tagger.topics)) as advance:
+            data = report_contents(measured, advance)
             data["suspects"] = [_shown(one, part, place, measured) for part, place, one in found[:_N_SUSPECTS]]
             data["n_suspects"] = len(found)
             if before is not None:
                 earlier = _earlier(before, measured, bands, resamples)
-                data["changes"] = _changes(earlier, measured) | {"names": list(names)}
+                data["changes"] = decision_changes(earlier, measured) | {"names": list(names)}
         sections = _sections(measured, data, parts, names)
     path = Path(path)
-    _write_atomically(path, _page(title, sections, data))
+    write_atomically(path, report_page(title, sections, data))
     return path
 
 
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
     """Score training documents by rankers not trained on them; None if the tagger was trained on other documents."""
-    from textcat.training.train import _cross_validated
+    from textcat.training.train import cross_validated
 
-    if not folds or not tagger._was_trained_on(corpus):
+    if not folds or not tagger.was_trained_on(corpus):
         return None
-    found = _cross_validated(tagger, corpus, folds, n_jobs=n_jobs, stages=stages)
+    found = cross_validated(tagger, corpus, folds, n_jobs=n_jobs, stages=stages)
     return found and _Scored(corpus.train, *found, _OUT_OF_FOLD.format(folds))
 
 
@@ -176,32 +176,32 @@ def _measured(
         )
     else:
         documents, calibration = list(scored.documents), scored.calibration
-        with stages._stage("evaluate"):
+        with stages.stage("evaluate"):
             by = "training documents, by cross-validation"
-            evaluation = tagger._measure(scored.scores, scored.labels, bands=bands, measured_on=by)
+            evaluation = tagger.measure_corpus(scored.scores, scored.labels, bands=bands, measured_on=by)
     assert isinstance(evaluation, Evaluation)
     if resamples:
-        with stages._stage("intervals"):
-            evaluation = significance._with_intervals(evaluation, n_resamples=resamples)
+        with stages.stage("intervals"):
+            evaluation = significance.add_intervals(evaluation, n_resamples=resamples)
     return Measured(tagger, documents, evaluation, calibration)
 
 
 def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> Measured:
     if measured.evaluation.measured_on != "test documents":
         raise TextcatError("Two models are compared on test documents, and the corpus has none.")
-    evaluation = before._measure(before.scores(measured.documents), measured.evaluation.relevant, bands=bands)
+    evaluation = before.measure_corpus(before.scores(measured.documents), measured.evaluation.relevant, bands=bands)
     assert isinstance(evaluation, Evaluation)
     if resamples:
-        evaluation = significance._with_intervals(evaluation, n_resamples=resamples)
+        evaluation = significance.add_intervals(evaluation, n_resamples=resamples)
     return Measured(before, measured.documents, evaluation, before.calibration)
 
 
-def _suspects(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures._Suspect, dict[str, Any]]]:
+def _suspects(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
     """Return labels that are probably wrong: their part, the label, and its line for JSON."""
     found = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
-        for one in figures._suspects(part.calibration.probabilities(part.scores), part.labels):
+        for one in figures.find_label_issues(part.calibration.probabilities(part.scores), part.labels):
             document = part.documents[one.document]
             entry = {
                 "id": document.id,
@@ -221,14 +221,14 @@ def _suspects(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, f
 
 def _heading(document: Document) -> str:
     text = document.zones.get("title", "").strip() or " ".join(document.zones.values())
-    return _shortened(text, _TITLE)
+    return shortened_text(text, _TITLE)
 
 
-def _shown(entry: Mapping[str, Any], part: _Scored, one: figures._Suspect, measured: Measured) -> dict[str, Any]:
+def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
     """Return a suspect with the evidence in its text."""
     evaluation = replace(measured.evaluation, scores=part.scores)
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
-    example = _example(seen, one.document, one.topic)
+    example = example_of(seen, one.document, one.topic)
     known = {"p": entry["probability"], "split": entry["split"], "title": entry["title"]}
     return {**example, **known, "t": one.topic, "has": one.has_it}
 
@@ -238,7 +238,7 @@ def _sections(
 ) -> list[tuple[str, str, str]]:
     evaluation, tagger = measured.evaluation, measured.tagger
     overview = (
-        f"<p>{_text(_about(tagger, evaluation))}</p>{_bands(evaluation)}"
+        f"<p>{html_text(_about(tagger, evaluation))}</p>{_bands(evaluation)}"
         '<div class="plots" id="plots"></div><p id="moved" aria-live="polite"></p>'
     )
     topics = (
@@ -255,7 +255,7 @@ def _sections(
             f"{changed['worse']:,} wrong. p is that of McNemar’s exact test per topic, and corrected for "
             "the number of topics (Holm)."
         )
-        sections.append(("changes", "What changed", f"<p>{_text(text)}</p>{_changed(measured, data)}"))
+        sections.append(("changes", "What changed", f"<p>{html_text(text)}</p>{_changed(measured, data)}"))
     sections.append(("labels", "Labels that are probably wrong", _about_suspects(parts) + '<div id="suspects"></div>'))
     pairs = '<p>Documents that have a topic, but were wrongly given another topic instead.</p><div id="pairs"></div>'
     return [*sections, ("confusion", "Topics that are mistaken for each other", pairs)]
@@ -279,7 +279,7 @@ def _bands(evaluation: Evaluation) -> str:
     if any(row.left_out for row in evaluation.bands):
         rows.append(["Topics without a positive, left out", *(row.left_out for row in evaluation.bands)])
     intervals = ", with 95 % intervals by the bootstrap" * any(row.intervals for row in evaluation.bands)
-    return _table(
+    return html_table(
         "bands", f"Quality by bands of topics{intervals}", ["", *(row.band for row in evaluation.bands)], rows
     )
 
@@ -297,7 +297,7 @@ def _topics(measured: Measured, data: Mapping[str, Any]) -> str:
         numbers = (row.train_positives, row.test_positives, row.average_precision, row.precision, row.recall, row.f1)
         rows.append([_link(j, row.topic), *numbers, given - hits, row.test_positives - hits])
     hint = {"AP": "average precision", "Training": "training documents", "Test": "documents measured on"}
-    return _table("table", f"{len(rows):,} topics, the largest first", titles, rows, hint=hint)
+    return html_table("table", f"{len(rows):,} topics, the largest first", titles, rows, hint=hint)
 
 
 def _changed(measured: Measured, data: Mapping[str, Any]) -> str:
@@ -313,11 +313,11 @@ def _changed(measured: Measured, data: Mapping[str, Any]) -> str:
         cells = (one["ap"], row.average_precision, difference, one["f1"], row.f1, one["better"], one["worse"], *p)
         rows.append([-abs(ap or 0), [_link(j, row.topic), *cells]])
     rows = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
-    return _table("changed", "Topics, the largest difference first", titles, rows)
+    return html_table("changed", "Topics, the largest difference first", titles, rows)
 
 
 def _link(j: int, topic: str) -> str:
-    return f'<a href="#topic-{j}">{_text(topic)}</a>'
+    return f'<a href="#topic-{j}">{html_text(topic)}</a>'
 
 
 def _about_suspects(parts: Sequence[_Scored]) -> str:
@@ -325,7 +325,7 @@ def _about_suspects(parts: Sequence[_Scored]) -> str:
         return "<p>Not searched for: the model has no probabilities, or --folds is 0.</p>"
     who = " and ".join(f"{len(part.documents):,} documents, each scored by {part.by}" for part in parts)
     return (
-        f"<p>{_text(who)}. A label is listed if the score contradicts it as confidently as the scores of documents "
+        f"<p>{html_text(who)}. A label is listed if the score contradicts it as confidently as the scores of documents "
         "with the opposite label do on average; the surest come first. Check them: the model may be wrong, too. "
         "<code>textcat report … --suspects suspects.jsonl</code> lists all of them, and "
         "<code>textcat teach ARCHIVE --list suspects.jsonl</code> opens that list on a page, to judge "
@@ -350,7 +350,7 @@ def _of_tops(
         evaluation = of.evaluate(corpus, bands=bands, stages=stages)
         assert isinstance(evaluation, TopEvaluation)
         if resamples and evaluation.values is not None:
-            evaluation = top._with_intervals(evaluation, n_resamples=resamples)
+            evaluation = top.add_intervals_at_k(evaluation, n_resamples=resamples)
         rows: list[list[Any]] = []
         for shown, measure, k in (line for line in top.SHOWN if line[2] in evaluation.ks):
             cells = (
@@ -360,13 +360,18 @@ def _of_tops(
         rows += [
             [what.capitalize(), *(getattr(row, what) for row in evaluation.bands)] for what in ("documents", "topics")
         ]
-        table = _table(
+        table = html_table(
             f"bands-{len(sections)}", "Quality by bands of topics", ["", *(row.band for row in evaluation.bands)], rows
         )
         why = "With so many topics, the first topics of each document are measured, not each topic."
         heading = "Overview" if before is None else f"Overview: {name}"
-        sections.append((f"overview-{len(sections)}", heading, f"<p>{_text(_about(of, evaluation))} {why}</p>{table}"))
+        sections.append(
+            (f"overview-{len(sections)}", heading, f"<p>{html_text(_about(of, evaluation))} {why}</p>{table}")
+        )
     order = np.argsort(-tagger.train_sizes, kind="stable")[:200].tolist()
-    rows = [[_text(tagger.topics[j]), int(tagger.train_sizes[j]), *_rounded([tagger.thresholds[j]])] for j in order]
-    largest = _table("table", f"The {len(rows)} largest topics", ["Topic", "Training", "Threshold"], rows)
+    rows = [
+        [html_text(tagger.topics[j]), int(tagger.train_sizes[j]), *rounded_values([tagger.thresholds[j]])]
+        for j in order
+    ]
+    largest = html_table("table", f"The {len(rows)} largest topics", ["Topic", "Training", "Threshold"], rows)
     return [*sections, ("topics", "Topics", largest)], {}

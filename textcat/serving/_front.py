@@ -97,7 +97,7 @@ class Call(Request):
         return _inflated(body, limit) if encoding == b"gzip" else body
 
     async def _whole(self, limit: int) -> bytes:
-        message = await self._next()
+        message = await self.next_call()
         body: bytes = message.get("body", b"")
         if not message.get("more_body"):
             if len(body) > limit:
@@ -107,7 +107,7 @@ class Call(Request):
         try:
             self._hold(size)
             while message.get("more_body"):
-                message = await self._next()
+                message = await self.next_call()
                 part = message.get("body", b"")
                 size += len(part)
                 if size > limit:
@@ -135,7 +135,7 @@ class Call(Request):
     def _too_large(limit: int) -> Problem:
         return Problem(413, f"The body has more than {limit:,} bytes: send fewer documents at a time.")
 
-    async def _next(self) -> Message:
+    async def next_call(self) -> Message:
         message = await self.receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError

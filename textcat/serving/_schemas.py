@@ -8,19 +8,19 @@ _STORY = "Wheat exports rose to 12 mln tonnes, the ministry said."
 Texts: TypeAlias = Annotated[dict[str, str], Field(min_length=1, max_length=100)]
 
 
-def _whole(value: Any) -> Any:
+def whole_number(value: Any) -> Any:
     return int(value) if type(value) is float and value.is_integer() else value  # 2.0 is a whole number in JSON Schema
 
 
-_Top: TypeAlias = Annotated[int, Field(ge=1, le=100_000), BeforeValidator(_whole)]
-_Terms: TypeAlias = Annotated[int, Field(ge=1, le=1000), BeforeValidator(_whole)]
+_Top: TypeAlias = Annotated[int, Field(ge=1, le=100_000), BeforeValidator(whole_number)]
+_Terms: TypeAlias = Annotated[int, Field(ge=1, le=1000), BeforeValidator(whole_number)]
 
 
-class _Sent(BaseModel):
+class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
-class _Choice(_Sent):
+class _Choice(RequestModel):
     """Which topics of a document to return."""
 
     top: _Top | None = Field(None, description="Return this many topics, above their thresholds or not.")
@@ -38,7 +38,7 @@ class _Choice(_Sent):
         return self.top, self.min_probability, self.everything
 
 
-class _Text(_Sent):
+class _Text(RequestModel):
     text: str = Field(description="A text; it is never taken for a path or a URL.", examples=[_STORY])
 
     @property
@@ -46,7 +46,7 @@ class _Text(_Sent):
         return self.text
 
 
-class _Zones(_Sent):
+class _Zones(RequestModel):
     zones: Texts = Field(
         description="The text of each zone by its name.", examples=[{"title": "Wheat up", "body": _STORY}]
     )
@@ -100,7 +100,7 @@ class TagBatch(_Choice):
     documents: list[AnyDocument] = Field(min_length=1)
 
 
-class _Explained(_Sent):
+class _Explained(RequestModel):
     topics: list[str] | None = Field(
         None, max_length=100, description="Topics to explain; by default the tags of the document."
     )

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from textcat.serving._schemas import _Sent, _whole
+from textcat.serving._schemas import RequestModel, whole_number
 
 LONGEST_NAME = 300  # characters: that of textcat.teaching.judgements, which a test compares it with
 
@@ -17,12 +17,12 @@ Person: TypeAlias = Annotated[
 ]
 _MOST = 2**31 - 1
 Position: TypeAlias = Annotated[
-    int, Field(ge=0, le=_MOST, description="Place of a document in the archive, from 0."), BeforeValidator(_whole)
+    int, Field(ge=0, le=_MOST, description="Place of a document in the archive, from 0."), BeforeValidator(whole_number)
 ]
 Note: TypeAlias = Annotated[str, Field(max_length=10_000)]
 
 
-class NewTopic(_Sent):
+class NewTopic(RequestModel):
     """A new topic; description, query and examples are optional."""
 
     topic: Name
@@ -32,7 +32,7 @@ class NewTopic(_Sent):
     person: Person = ""
 
 
-class AnswerSent(_Sent):
+class AnswerSent(RequestModel):
     """A person's answer on a document."""
 
     topic: Name
@@ -47,14 +47,14 @@ class AnswerSent(_Sent):
     ask: bool = Field(True, description="Whether to answer with the next question.")
 
 
-class UndoSent(_Sent):
+class UndoSent(RequestModel):
     """Whose last answer or mark to take back, and the topic to continue with."""
 
     topic: Name
     person: Person = ""
 
 
-class MarkSent(_Sent):
+class MarkSent(RequestModel):
     """A word that speaks for a topic, or against it."""
 
     topic: Name

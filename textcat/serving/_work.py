@@ -38,7 +38,7 @@ class Work:
     async def tag_all(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
         """Tag the documents of one request in parts, so that other requests need not wait for all of them."""
         tags: list[Tags] = []
-        for part in self._parts(documents, choice):
+        for part in self.sparse_parts(documents, choice):
             tags += self.tags(part, choice)
             await asyncio.sleep(0)
         return tags
@@ -71,7 +71,7 @@ class Work:
                 groups.setdefault(choice, []).append((document, future))
         for choice, group in groups.items():
             start = 0
-            for part in self._parts([document for document, _ in group], choice):
+            for part in self.sparse_parts([document for document, _ in group], choice):
                 self._answer(part, choice, [future for _, future in group[start : start + len(part)]])
                 start += len(part)
 
@@ -87,7 +87,7 @@ class Work:
                 if not future.done():
                     self._answer([document], choice, [future])
 
-    def _parts(self, documents: Sequence[Any], choice: Choice) -> Iterator[list[Any]]:
+    def sparse_parts(self, documents: Sequence[Any], choice: Choice) -> Iterator[list[Any]]:
         part: list[Any] = []
         characters, most = 0, _MOST_DOCUMENTS
         if n := len(self._tagger.topics) if choice[2] else choice[0] or 0:

@@ -288,7 +288,7 @@ class _Stream:
         more = True
         while more:
             try:
-                message = await call._next()
+                message = await call.next_call()
             except ClientGoneError:
                 return
             more = bool(message.get("more_body"))

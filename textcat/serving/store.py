@@ -131,9 +131,9 @@ class Store:
                 self.on_load(name, "loaded", served.version)
 
     def _loaded(self, name: str, path: Path) -> Served:
-        from textcat.model.storage import _load_versioned
+        from textcat.model.storage import load_versioned
 
-        tagger, digest = _load_versioned(path, prepare=False)
+        tagger, digest = load_versioned(path, prepare=False)
         tagger.features.tokens_.memo_bytes = _CACHE_BYTES
         tagger.tag(["The first text is slow."])  # as tables of the vocabulary are made for it
         status = manifest_status(path)

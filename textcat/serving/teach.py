@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
-from textcat.documents import _shortened
+from textcat.documents import shortened_text
 from textcat.errors import TextcatError
 from textcat.serving import _teach_schemas as s
 from textcat.serving._front import JSON, Call, Front, Limits, Log
@@ -127,7 +127,7 @@ class _Guard(Front):
 
     def __init__(self, hosts: tuple[str, ...], tag: str, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._hosts, self._tag = frozenset(host.casefold() for host in hosts), tag.encode()
+        self._hosts, self.tag_text = frozenset(host.casefold() for host in hosts), tag.encode()
 
     def _admit(self, call: Call) -> None:
         host = call.head.get(b"host", b"").decode("latin-1")
@@ -142,7 +142,7 @@ class _Guard(Front):
             raise Problem(
                 403, "The request comes from a page of another site: use the server's own page, or a program."
             )
-        if call.head.get(b"if-match", self._tag) != self._tag:
+        if call.head.get(b"if-match", self.tag_text) != self.tag_text:
             raise Problem(412, "The server now has another session than this page: reload the page.")
         super()._admit(call)
 
@@ -391,7 +391,7 @@ def _document(session: Session, position: int) -> dict[str, Any]:
 
 
 def _heading(zones: Mapping[str, str]) -> str:
-    return _shortened(zones.get("title", "").strip() or " ".join(zones.values()), _TITLE)
+    return shortened_text(zones.get("title", "").strip() or " ".join(zones.values()), _TITLE)
 
 
 def _named(session: Session, position: int) -> dict[str, Any]:
@@ -449,7 +449,7 @@ def _search(session: Session, query: s.SearchQuery, person: str) -> dict[str, An
                 "position": each.position,
                 "id": _plain(each.id),
                 "title": _heading(zones),
-                "text": _shortened(text, _EXCERPT),
+                "text": shortened_text(text, _EXCERPT),
                 "answer": each.answer or None,
                 "label": each.label,
             }
@@ -498,8 +498,8 @@ def _agreement(session: Session, topic: str) -> dict[str, Any]:
 def _queue(session: Session, given: Sequence[Queue], wanted: str, person: str) -> dict[str, Any]:
     for queue in given:
         if queue.name == wanted:
-            with session._lock:
-                own = [session._own(queue.topic, position, person) or None for position, _ in queue.documents]
+            with session.lock:
+                own = [session.own_answer(queue.topic, position, person) or None for position, _ in queue.documents]
             documents = [
                 {**_named(session, position), "labelled": labelled, "answer": answer}
                 for (position, labelled), answer in zip(queue.documents, own, strict=True)

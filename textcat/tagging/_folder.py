@@ -32,7 +32,7 @@ _OWN_NAMES = re.compile(
 )
 _MARK = "textcat archive"
 _PARTS_PER_WRITE = 10_000
-_AGAIN = "start again with --restart, or name another folder"
+START_AGAIN = "start again with --restart, or name another folder"
 
 Line = dict[str, Any]
 
@@ -48,7 +48,7 @@ def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: boo
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
         refusal = f"Another run is writing to {path}: wait until it ends, or name another folder."
-        lock = files._acquired_lock(path / LOCK, refusal)
+        lock = files.acquire_lock(path / LOCK, refusal)
     try:
         with _errors_as_sentences(path):
             state = _begin_or_resume(path, facts, inputs, restart)
@@ -58,7 +58,7 @@ def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: boo
 
 
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
-    return files._write_errors(folder, "fix that, and the same command resumes the run")
+    return files.raise_write_errors(folder, "fix that, and the same command resumes the run")
 
 
 def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool) -> RunState:
@@ -80,7 +80,7 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
     header, *entries = journal.lines
     _compare(path, header, facts, inputs)
     if journal.damaged:
-        raise TextcatError(f"{path / JOURNAL} is damaged: {_AGAIN}.")
+        raise TextcatError(f"{path / JOURNAL} is damaged: {START_AGAIN}.")
     state = _last_state(path, entries)
     _remove_unfinished(path, state, journal.length, {entry.get("shard") for entry in entries})
     return state
@@ -90,7 +90,7 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
     unfinished, parts = path.with_name(path.name + UNFINISHED), iter(parts)
     with files.create(unfinished) as file:
         while data := b"".join(islice(parts, _PARTS_PER_WRITE)):
-            files._write(file, data)
+            files.write_all(file, data)
         files.sync(file)
     files.rename(unfinished, path)
     files.sync_folder(path.parent)
@@ -123,17 +123,17 @@ def _line_of_input(fields: Line) -> bytes:
 
 def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> None:
     if header[_MARK] != FORMAT:
-        raise TextcatError(f"The run in {path} was begun by another version of textcat: {_AGAIN}.")
+        raise TextcatError(f"The run in {path} was begun by another version of textcat: {START_AGAIN}.")
     for name in [*facts, *header["facts"]]:
         before, now = (_in_words(name, of_run.get(name)) for of_run in (header["facts"], facts))
         if before != now:
-            raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {_AGAIN}.")
+            raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {START_AGAIN}.")
     with open(path / INPUTS, "rb") as file:
         for old, new in zip_longest(file, map(_line_of_input, inputs)):
             if old != new:
-                raise TextcatError(f"{_difference(old, new)} since the run in {path} began: {_AGAIN}.")
+                raise TextcatError(f"{_difference(old, new)} since the run in {path} began: {START_AGAIN}.")
     if files.sha256_of_file(path / INPUTS) != header["inputs"]:
-        raise TextcatError(f"{path / INPUTS} is damaged: {_AGAIN}.")
+        raise TextcatError(f"{path / INPUTS} is damaged: {START_AGAIN}.")
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -167,7 +167,7 @@ def _sum_if_there(path: Path) -> str:
 
 
 def _missing(file: Path) -> TextcatError:
-    return TextcatError(f"{file} is missing or changed: restore it, or {_AGAIN}.")
+    return TextcatError(f"{file} is missing or changed: restore it, or {START_AGAIN}.")
 
 
 def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None]) -> None:
@@ -179,10 +179,10 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
     if state.rejected_bytes:
         if not rejected.is_file() or rejected.stat().st_size < state.rejected_bytes:
             raise _missing(rejected)
-        files._cut(rejected, state.rejected_bytes)
+        files.truncate_file(rejected, state.rejected_bytes)
     else:
         files.remove(rejected)
-    files._cut(path / JOURNAL, journal_length)
+    files.truncate_file(path / JOURNAL, journal_length)
     files.sync_folder(path)
 
 
@@ -200,7 +200,7 @@ class ShardWriter:
         self._max_records, self._max_bytes = max_records, max_bytes
         self.number = state.shards
         with _errors_as_sentences(folder):
-            self._journal = files.reopen(folder / JOURNAL)
+            self.journal = files.reopen(folder / JOURNAL)
         self._rejected = _AppendedFile(folder / REJECTED, state.rejected_bytes)
         self._begin()
 
@@ -225,7 +225,7 @@ class ShardWriter:
             self._log({"finished": True})
 
     def close(self) -> None:
-        for file in (self._journal, self._rejected, self._shard):
+        for file in (self.journal, self._rejected, self._shard):
             file.close()
 
     def _begin(self) -> None:
@@ -248,8 +248,8 @@ class ShardWriter:
         self._begin()
 
     def _log(self, entry: Line) -> None:
-        files._write(self._journal, files.journal_line(entry))
-        files.sync(self._journal)
+        files.write_all(self.journal, files.journal_line(entry))
+        files.sync(self.journal)
 
 
 class _AppendedFile:
@@ -264,7 +264,7 @@ class _AppendedFile:
         if data:
             if self._file is None:
                 self._file = files.reopen(self._path) if self.length else files.create(self._path)
-            files._write(self._file, data)
+            files.write_all(self._file, data)
             self.sha256.update(data)
             self.length += len(data)
 

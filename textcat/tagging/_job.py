@@ -59,10 +59,10 @@ def tag_batch(job: Job, batch: Batch) -> TaggedBatch:
     """
     tagger, counts = load_tagger(job), Counts()
     tagged = TaggedBatch([], [], counts, process_name())
-    items = formats._batch_records(batch, job.input)
-    while held := list(islice(items, tagger._n_held)):
+    items = formats.batch_records(batch, job.input)
+    while held := list(islice(items, tagger.n_held)):
         counts.records += len(held)
-        _tag(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)
+        tag_records(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]
     counts.rejected = len(tagged.rejections)
     counts.reasons.update(kind_of_reason(rejection.reason) for rejection in tagged.rejections)
@@ -75,7 +75,7 @@ def process_name() -> str:
     return f"{node()}:{os.getpid()}"
 
 
-def _tag(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: TaggedBatch) -> None:
+def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: TaggedBatch) -> None:
     """Tag and encode records; if one cannot be tagged, tag each by itself, and reject that one."""
     if not records:
         return
@@ -87,7 +87,7 @@ def _tag(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged
     except Exception as error:
         if len(records) > 1:
             for record in records:
-                _tag(tagger, output, [record], tagged)
+                tag_records(tagger, output, [record], tagged)
             return
         source, position = records[0].source, records[0].position
         log.warning("%s:%d cannot be tagged", source, position, exc_info=error)
@@ -107,7 +107,7 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
         tags = [[tag for tag in of_record if (tag.probability or 0) >= least] for of_record in tags]
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
-        return tagger._contributions(record, topics, output.explain)
+        return tagger.contributions(record, topics, output.explain)
 
     return ENCODERS[output.to](records, tags, **{"terms": terms} if output.explain else {})
 
@@ -124,7 +124,7 @@ def load_tagger(job: Job) -> "Tagger":
     tagger = load(job.model, prepare=False)
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
     if job.output.topics:
-        tagger = _restricted(tagger, job.output.topics)
+        tagger = restrict_topics(tagger, job.output.topics)
     if job.output.min_probability is not None and tagger.calibration is not None:
         tagger = replace(tagger, thresholds=tagger.calibration.threshold(job.output.min_probability))
     tagger.scores([""])  # at the first text, tables of the vocabulary are made
@@ -134,7 +134,7 @@ def load_tagger(job: Job) -> "Tagger":
     return tagger
 
 
-def _restricted(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
+def restrict_topics(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
     """Return a tagger with some of the topics, in the order of the model."""
     import numpy as np
 

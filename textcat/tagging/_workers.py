@@ -33,7 +33,7 @@ _PER_JOB = 3
 Work = Callable[[Batch], Any]
 
 
-class _Workers(NamedTuple):
+class WorkerPool(NamedTuple):
     """How work is done outside this process."""
 
     start: Callable[[int], Executor]  # returns an executor, given a number of jobs
@@ -44,7 +44,7 @@ class _Workers(NamedTuple):
     started: Executor | None = None  # the first one, if it has been started
 
 
-def ordered_map(function: Work, batches: Iterable[Batch], workers: _Workers) -> Generator[tuple[Batch, Any]]:
+def ordered_map(function: Work, batches: Iterable[Batch], workers: WorkerPool) -> Generator[tuple[Batch, Any]]:
     """Call a function of batches, which are read in a thread, and yield each batch with its result, in order.
 
     If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
@@ -86,14 +86,14 @@ class _ReadAhead:
         self.free = threading.Semaphore(limit)
         self._stopped = False
         with _interrupts_blocked():
-            threading.Thread(target=self._read, args=(batches,), daemon=True).start()
+            threading.Thread(target=self.read, args=(batches,), daemon=True).start()
 
     def stop(self) -> None:
         """End the thread after the batch that it is reading."""
         self._stopped = True
         self.free.release()
 
-    def _read(self, batches: Iterable[Batch]) -> None:
+    def read(self, batches: Iterable[Batch]) -> None:
         try:
             iterator = iter(batches)
             while self.free.acquire() and not self._stopped:
@@ -105,7 +105,7 @@ class _ReadAhead:
 class _Tasks:
     """Batches that have been read but not yielded; the first of them, or all, have futures."""
 
-    def __init__(self, function: Work, workers: _Workers, wake: Callable[[object], None]):
+    def __init__(self, function: Work, workers: WorkerPool, wake: Callable[[object], None]):
         self.batches: deque[Batch] = deque()
         self._futures: deque[Future[Any]] = deque()
         self._function, self._workers, self._wake = function, workers, wake
@@ -201,7 +201,7 @@ def _is_loss(error: BaseException | None, lost: tuple[type[BaseException], ...])
 @contextmanager
 def open_workers(
     jobs: int, n_bytes: int | None, scheduler: str = "", prepare: Callable[[], object] = lambda: None
-) -> Iterator[_Workers]:
+) -> Iterator[WorkerPool]:
     """Yield the workers: this process for little input or one job, more processes for more, or a cluster.
 
     `jobs` batches are worked on at the same time (-1: one per core); a Dask cluster, at an address, has its own number.
@@ -217,7 +217,7 @@ def open_workers(
         in_process = math.inf if jobs == 1 else little
         pool = None if in_process or not is_single_threaded() else _forked_pool(jobs, prepare)
         try:
-            yield _Workers(_ProcessPool, jobs, in_process, started=pool)
+            yield WorkerPool(_ProcessPool, jobs, in_process, started=pool)
         finally:
             if pool is not None:
                 pool.shutdown()
@@ -229,7 +229,7 @@ def open_workers(
 
         # Equal batches are two batches. Those of a lost worker Dask hands to others by itself, some times.
         jobs, lost = sum(client.nthreads().values()), (KilledWorker, MemoryError)
-        yield _Workers(lambda _: client.get_executor(pure=False), jobs, lost=lost)
+        yield WorkerPool(lambda _: client.get_executor(pure=False), jobs, lost=lost)
 
 
 class _ProcessPool(ProcessPoolExecutor):

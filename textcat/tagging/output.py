@@ -144,7 +144,7 @@ def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags], terms: Term
     """Return a row per document, with a list of its topics, and lists of their terms, as a stream of Arrow."""
     import pyarrow as pa
 
-    from textcat.reading.formats.parquet import _packed
+    from textcat.reading.formats.parquet import packed_column
 
     topics = [_topic_objects(*pair, terms) for pair in zip(records, tags, strict=True)]
     for topic in chain.from_iterable(topics) if terms is not None else ():
@@ -155,7 +155,7 @@ def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags], terms: Term
         "position": [record.position for record in records],
         "topics": topics,
     }
-    return _packed(pa, pa.RecordBatch.from_pydict(columns, _arrow_schema(with_terms=terms is not None)))
+    return packed_column(pa, pa.RecordBatch.from_pydict(columns, _arrow_schema(with_terms=terms is not None)))
 
 
 def _arrow_schema(*, with_terms: bool) -> Any:

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
-from textcat.errors import TextcatError, _did_you_mean
+from textcat.errors import TextcatError, did_you_mean
 from textcat.files import installed_version
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.reading.formats import DOCUMENTS
 from textcat.reading.records import Batch, Block, InputSettings, Rejection
-from textcat.reading.sources import ARCHIVES, Source, _find, is_url
+from textcat.reading.sources import ARCHIVES, Source, find_sources, is_url
 from textcat.tagging._folder import ShardWriter, open_folder
 from textcat.tagging._job import Job, TaggedBatch, load_tagger, process_name, tag_batch
-from textcat.tagging._workers import _Workers, open_workers, ordered_map
+from textcat.tagging._workers import WorkerPool, open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
 from textcat.tagging.summary import Counts, RunProgress, RunState, ShowProgress, Summary
 
@@ -102,11 +102,11 @@ def tag_archive(
     >>> import textcat
     >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
     """
-    plan = _make_plan(model, inputs, input_settings, output_settings, jobs, scheduler, strict)
-    return _tag_to_folder(plan, Path(out).expanduser(), restart=restart, progress=progress)
+    plan = make_plan(model, inputs, input_settings, output_settings, jobs, scheduler, strict)
+    return tag_to_folder(plan, Path(out).expanduser(), restart=restart, progress=progress)
 
 
-def _tag_to_stream(
+def tag_to_stream(
     model: str | os.PathLike[str],
     inputs: Iterable[str | os.PathLike[str]],
     stream: BinaryIO,
@@ -119,13 +119,13 @@ def _tag_to_stream(
 
     The settings are those of `tag_archive`; the input ``-`` is standard input.
     """
-    plan = _make_plan(model, inputs, **settings)
+    plan = make_plan(model, inputs, **settings)
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
     _log_plan(plan, "standard output")
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
     stream.write(form.begin())
-    batches = _read_batches(plan.sources, plan.job.input)
+    batches = read_batches(plan.sources, plan.job.input)
     with _workers(plan) as workers, closing(_tagged(plan, batches, workers, tally)) as results:
         for _, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
@@ -137,7 +137,7 @@ def _tag_to_stream(
     return tally.summary(0)
 
 
-def _make_plan(
+def make_plan(
     model: str | os.PathLike[str],
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     input_settings: InputSettings = INPUT,
@@ -151,7 +151,7 @@ def _make_plan(
     manifest = read_manifest(model)
     for topic in output_settings.topics:
         if topic not in manifest["topics"]:
-            near = _did_you_mean(topic, manifest["topics"])
+            near = did_you_mean(topic, manifest["topics"])
             raise TextcatError(f"The model has no topic {topic!r}.{near} `textcat topics MODEL` lists its topics.")
     if output_settings.min_probability is not None and f"{CALIBRATION}.npy" not in manifest["files"]:
         raise TextcatError(
@@ -161,14 +161,16 @@ def _make_plan(
     folder = str(Path(model).expanduser().resolve())
     job = Job(folder, manifest[SUM], installed_version("spacy"), input_settings, output_settings)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    return _Plan(job, _find([os.fspath(path) for path in paths], input_settings), manifest, jobs, scheduler, strict)
+    return _Plan(
+        job, find_sources([os.fspath(path) for path in paths], input_settings), manifest, jobs, scheduler, strict
+    )
 
 
-def _tag_to_folder(
+def tag_to_folder(
     plan: _Plan, out: Path, *, restart: bool = False, progress: ShowProgress | None = None, **limits: int
 ) -> Summary:
     """Tag the inputs into a folder of shards, with the limits of `ShardWriter`."""
-    _check_apart(plan.sources, out)
+    check_output_apart(plan.sources, out)
     _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
     # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the lock.
@@ -176,24 +178,24 @@ def _tag_to_folder(
         tally = _Tally(plan, state, progress)
         if state.finished:
             return tally.summary(state.shards)
-        batches = _read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
+        batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         with (
             closing(ShardWriter(out, state, plan.job.output, **limits)) as shards,
             closing(_tagged(plan, batches, workers, tally)) as results,
         ):
             for batch, tagged in results:
                 shards.add(batch, tagged)
-            _warn_of_changes(plan.sources, plan.job.input)
+            warn_of_changes(plan.sources, plan.job.input)
             shards.finish()
         return tally.summary(shards.number)
 
 
-def _workers(plan: _Plan) -> AbstractContextManager[_Workers]:
+def _workers(plan: _Plan) -> AbstractContextManager[WorkerPool]:
     return open_workers(plan.jobs, plan.total, plan.scheduler, partial(load_tagger, plan.job))
 
 
 def _tagged(
-    plan: _Plan, batches: Iterable[Batch], workers: _Workers, tally: "_Tally"
+    plan: _Plan, batches: Iterable[Batch], workers: WorkerPool, tally: "_Tally"
 ) -> Generator[tuple[Batch, TaggedBatch]]:
     """Yield batches with their results, and count each batch after it has been written."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
@@ -254,7 +256,7 @@ def _facts(plan: _Plan) -> dict[str, Any]:
         "textcat": __version__,
         "spacy": plan.job.spacy,
         **library_versions(write),
-        **_facts_of_reading(plan.sources, plan.job.input),
+        **facts_of_reading(plan.sources, plan.job.input),
         "--to": write.to,
         "--compress": write.compress,
         "--top": write.top,
@@ -265,7 +267,7 @@ def _facts(plan: _Plan) -> dict[str, Any]:
     }
 
 
-def _facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
+def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
     """Return what the documents depend on apart from the inputs, by readable names."""
     return {
         **_reader_versions(sources),
@@ -291,7 +293,7 @@ def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
     return versions
 
 
-def _check_apart(sources: Iterable[Source], out: Path) -> None:
+def check_output_apart(sources: Iterable[Source], out: Path) -> None:
     """Raise an error if a run would read its own output."""
     for source in sources:
         if source.kind != "pipe" and not is_url(source.name):
@@ -310,11 +312,11 @@ def _log_plan(plan: _Plan, where: str) -> None:
             log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)
 
 
-def _warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
+def warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
     """Warn of inputs that have changed since the run began; additions may not have been read."""
     for source in sources:
         try:
-            (now,) = _find([source.name], settings)
+            (now,) = find_sources([source.name], settings)
             changed = now.fingerprint() != source.fingerprint()
         except (TextcatError, ValueError):
             changed = True

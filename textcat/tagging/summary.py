@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textcat.progress import _bar_on
+from textcat.progress import download_bar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,10 +67,10 @@ class Drift(NamedTuple):
     topic: str
     rate: float  # fraction of the archive's documents above the topic's threshold
     prevalence: float  # fraction of the training documents that have it
-    g: float  # how far that is from chance, see `_log_likelihood_ratio`
+    g: float  # how far that is from chance, see `log_likelihood_ratio`
 
 
-def _log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
+def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
     """Return G² = 2·Σ observed·ln(observed / expected) over the table of two samples, with and without a feature.
 
     `k` of a sample's `n` documents have the feature; G² is 0 if a sample is empty. If both samples are drawn from the
@@ -132,7 +132,7 @@ class Summary(NamedTuple):
         for topic, size in sizes.items():
             n, tagged = self.counts.topics[topic], self.counts.tagged
             rate, prevalence = n / max(tagged, 1), size / train_documents
-            g = _log_likelihood_ratio(n, tagged, size, train_documents)
+            g = log_likelihood_ratio(n, tagged, size, train_documents)
             p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # that a χ² of one degree of freedom is at least so large
             if max(rate, prevalence) > _RATIO * min(rate, prevalence) and p < _P / len(sizes):
                 drifts.append(Drift(topic, rate, prevalence, g))
@@ -186,7 +186,7 @@ def progress_shown(console: "Callable[[], Console | None]" = lambda: None) -> It
         def show(progress: RunProgress) -> None:
             nonlocal last_line, bar
             # Only now, when workers are busy: rich is imported, and draws by a thread, before which they are forked.
-            bar = bar or drawing.enter_context(_bar_on(console(), shows="text"))
+            bar = bar or drawing.enter_context(download_bar(console(), shows="text"))
             bar.show(completed=progress.read, total=progress.total, description=progress.documents)
             now = time.monotonic()
             if not 0 <= now - last_line < _LOG_SECONDS:  # a clock that was set back counts as late

@@ -20,16 +20,16 @@ from textcat.errors import TextcatError
 from textcat.features.vectorizer import Vectorizer
 from textcat.files import installed_version
 from textcat.progress import Stages
-from textcat.reading.batches import _read_batches
-from textcat.reading.formats import _batch_records
+from textcat.reading.batches import read_batches
+from textcat.reading.formats import batch_records
 from textcat.reading.records import Batch, InputSettings, Record, Rejection
-from textcat.reading.sources import Source, _find
+from textcat.reading.sources import Source, find_sources
 from textcat.recipe import Recipe
-from textcat.tagging._folder import _AGAIN, JOURNAL, ShardWriter, open_folder
+from textcat.tagging._folder import JOURNAL, START_AGAIN, ShardWriter, open_folder
 from textcat.tagging._job import TaggedBatch, process_name
 from textcat.tagging._workers import open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, escape_undecodable
-from textcat.tagging.run import _check_apart, _facts_of_reading, _warn_of_changes
+from textcat.tagging.run import check_output_apart, facts_of_reading, warn_of_changes
 from textcat.tagging.summary import Counts, RunState, kind_of_reason
 from textcat.teaching._pieces import for_many, may_be_pieces, name_of, piece_of
 
@@ -109,7 +109,7 @@ def read_archive(
     `limits` are those of `ShardWriter`.
     """
     reading = _reading_of(inputs, recipe, settings)
-    _check_apart(reading.sources, folder)
+    check_output_apart(reading.sources, folder)
     with _with_own_remedy(folder), ExitStack() as locked:
         # Workers first: if this process is killed, they would keep whatever they were forked with, such as the lock.
         with open_workers(jobs, reading.n_bytes) as workers:
@@ -132,7 +132,7 @@ def _with_own_remedy(folder: Path) -> Iterator[None]:
         yield
     except TextcatError as error:
         remedy = f"remove {folder}, or name another folder"
-        told = str(error).replace(_AGAIN, remedy).replace("start again with --restart", remedy)
+        told = str(error).replace(START_AGAIN, remedy).replace("start again with --restart", remedy)
         if told == str(error):
             raise
         raise TextcatError(told) from error
@@ -142,7 +142,7 @@ def _write_shards(
     folder: Path, reading: _Reading, state: RunState, workers: Any, shards: ShardWriter, stages: Stages
 ) -> None:
     position = state.counts.tagged
-    with stages._stage("read") as bar, closing(_read(reading, state, workers)) as results:
+    with stages.stage("read") as bar, closing(_read(reading, state, workers)) as results:
         bar.show(completed=state.counts.records)
         for batch, read in results:
             if read.piece:  # before the journal says that it is read
@@ -150,7 +150,7 @@ def _write_shards(
             shards.add(batch, read)
             position += read.counts.tagged
             bar(read.counts.records)
-        _warn_of_changes(reading.sources, reading.settings)
+        warn_of_changes(reading.sources, reading.settings)
         shards.finish()
 
 
@@ -194,9 +194,9 @@ def _reading_of(
     if settings.is_default("block_bytes"):
         settings = settings._replace(block_bytes=_BLOCK_BYTES)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    sources = _find([os.fspath(path) for path in paths], settings)
+    sources = find_sources([os.fspath(path) for path in paths], settings)
     fingerprints = [source.fingerprint() for source in sources]
-    facts |= _facts_of_reading(sources, settings)
+    facts |= facts_of_reading(sources, settings)
     reading = _Reading(facts, fingerprints, sources, None, settings, None)
     if reading.n_bytes is not None and reading.n_bytes < _PIECES_FROM:
         return reading
@@ -217,12 +217,12 @@ def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[B
             stop = start + len(some)
             yield Batch((), (start,), (stop,), stop), _lines_of(None, records)
         return
-    batches = _read_batches(reading.sources, reading.settings, state.checkpoint, state.pipes)
+    batches = read_batches(reading.sources, reading.settings, state.checkpoint, state.pipes)
     yield from ordered_map(partial(_read_batch, reading.features, reading.settings), batches, workers)
 
 
 def _read_batch(features: Vectorizer | None, settings: InputSettings, batch: Batch) -> _ReadBatch:
-    return _lines_of(_kept_features(features), list(_batch_records(batch, settings)))
+    return _lines_of(_kept_features(features), list(batch_records(batch, settings)))
 
 
 def _kept_features(features: Vectorizer | None) -> Vectorizer | None:

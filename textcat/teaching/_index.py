@@ -20,7 +20,7 @@ from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Documents
 from textcat.files import FolderFormat, sha256_of_file
-from textcat.progress import Advance, Stages, _counted
+from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe
 from textcat.teaching._archive import PIECES, Archive, Shard
 from textcat.teaching._duplicates import distinct_terms
@@ -111,17 +111,17 @@ def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple["TfIdf", csr_
     """Fit features to documents in memory, and return them with the documents' rows and groups of near-duplicates."""
     features = recipe.make_features()
     counted = features.count(documents)
-    rows = features._fit_counted(counted)._rows_of(counted)
+    rows = features.fit_counted(counted).rows_of(counted)
     parts, counts, _ = counted
     sizes = distinct_terms(parts.ends, counts.ends, counts.ids, parts.sources, len(counts.terms))
     return features, rows, _groups(features, rows, sizes)
 
 
 def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
-    names = features._listed_names()
+    names = features.listed_names()
     # All columns except n-grams of terms, which have a space inside (n-grams of characters may have one at either end),
     # and except a zone's own columns of terms that also have a shared column.
-    own = features._own_prefixes()
+    own = features.zone_prefixes()
     bare = (name.partition(":")[2] if features.apart is True else name for name in names)
     counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(own) for name in bare), np.bool_)
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
@@ -169,11 +169,11 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
             "documents": archive.n_documents,
             "rejected": archive.n_rejected,
             "average_lengths": features.average_lengths_,
-            "rows": open_rows(folder / ROWS, verify=False)._sum,
+            "rows": open_rows(folder / ROWS, verify=False).checksum,
             "shards": [list(shard) for shard in archive.shards],
             "files": {path.name: sha256_of_file(path) for path in sorted(sibling.iterdir())},
         }
-        FORMAT._write_manifest(sibling, entries)
+        FORMAT.write_manifest(sibling, entries)
 
 
 def _from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
@@ -188,8 +188,8 @@ def _from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
             ids.append(fields["id"].encode())
             yield Document("", fields["zones"])
 
-    with stages._stage("weigh terms", archive.n_documents) as advance:
-        features, rows, groups = rows_and_groups(_counted(documents(), advance), recipe)
+    with stages.stage("weigh terms", archive.n_documents) as advance:
+        features, rows, groups = rows_and_groups(advance_over(documents(), advance), recipe)
         n = rows.shape[0]
         blocks = (rows[start : start + _ROWS_PER_BLOCK] for start in range(0, max(n, 1), _ROWS_PER_BLOCK))
         write_rows(archive.folder / ROWS, blocks)
@@ -199,12 +199,12 @@ def _from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """Compute rows from pieces, several at a time, in parallel."""
     pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
-    with stages._stage("weigh terms", 2 * archive.n_documents) as advance:
+    with stages.stage("weigh terms", 2 * archive.n_documents) as advance:
         facts = pieces.fit(features, advance)
         with ThreadPoolExecutor(_THREADS) as threads:
             blocks = _ahead(threads, lambda k: pieces.rows(features, k), len(pieces))
-            stored = write_rows(archive.folder / ROWS, map(features._matrix, _advancing(blocks, advance)))
-    with stages._stage("near-duplicates"):
+            stored = write_rows(archive.folder / ROWS, map(features.matrix, _advancing(blocks, advance)))
+    with stages.stage("near-duplicates"):
         groups = _groups(features, stored[:], facts.sizes)
     return _Made(features, groups, facts.lines, facts.id_sizes, facts.id_bytes.tobytes())
 
@@ -260,9 +260,9 @@ def read_index(folder: Path, *, verify: bool) -> Index:
                     raise damaged(f"{shard.name} is not as it was written")
             stored = open_rows(folder / ROWS, verify=verify)
             n, lengths = manifest["documents"], {len(arrays[name]) for name in _ARRAYS[1:]}
-            if stored._sum != manifest["rows"] or lengths != {n} or len(stored) != n:
+            if stored.checksum != manifest["rows"] or lengths != {n} or len(stored) != n:
                 raise damaged("its files do not fit together")
-            features = _PoolFeatures._restore(
+            features = _PoolFeatures.restore(
                 terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings()
             )
         except StoreError as error:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from textcat.documents import Document
 from textcat.features._rows import document_frequencies, text_lengths
-from textcat.features.tokens import _NO_IDS, _NO_NGRAMS, TermCounts
+from textcat.features.tokens import NO_IDS, NO_NGRAMS, TermCounts
 from textcat.features.vectorizer import Rows, Vectorizer
-from textcat.features.zones import _SHARED, _Columns, _Parts, _ZoneTexts
+from textcat.features.zones import SHARED_SPACE, TermColumns, TextParts, ZoneTexts
 from textcat.progress import Advance
 from textcat.recipe import Recipe
 from textcat.teaching._duplicates import distinct_terms
@@ -70,9 +70,9 @@ def piece_of(
     features: Vectorizer, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]
 ) -> bytes:
     """Return the piece of documents, as a file of arrays; b"" if a term contains a line end, as in some languages."""
-    features._take_tokens()
-    texts = _ZoneTexts((Document("", each) for each in zones), features.zones, False)
-    counts = features.tokens_._count_terms(texts)
+    features.take_tokens()
+    texts = ZoneTexts((Document("", each) for each in zones), features.zones, False)
+    counts = features.tokens_.count_terms(texts)
     parts, used = texts.parts(), np.zeros(len(counts.terms), np.bool_)
     used[counts.ids] = True
     own = (np.cumsum(used, dtype=np.int32) - 1)[counts.ids]
@@ -163,18 +163,18 @@ class Pieces:
         self._columns = [column[each] for each in numbers]
         vocabulary = {terms[i]: k for k, i in enumerate(kept.tolist())}
         distinct, positions = np.unique(df[kept], return_inverse=True)
-        idf = np.array([features._idf_of(n, self.n_documents) for n in distinct.tolist()], np.float64)[positions]
+        idf = np.array([features.idf_of(n, self.n_documents) for n in distinct.tolist()], np.float64)[positions]
         averages = {zone: n / n_texts for zone, (n, n_texts) in lengths.items()}
-        features._keep(vocabulary, idf, self.n_documents, averages)
+        features.keep(vocabulary, idf, self.n_documents, averages)
         return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: Vectorizer, k: int) -> Rows:
         """Return the rows of a piece, by its number, with features that were fitted to all pieces; thread-safe."""
         piece, columns = _read(self._paths[k]), self._columns[k]
         terms, own = [""] * len(columns), copy(features)
-        own._columns = _Columns(terms, features.vocabulary_, keys={_SHARED: (columns, _NO_IDS)})
+        own._columns = TermColumns(terms, features.vocabulary_, keys={SHARED_SPACE: (columns, NO_IDS)})
         parts, counts = _parts(piece, features), _counts(piece, terms)
-        return own._rows(parts, counts, text_lengths(counts.ends, counts.counts))
+        return own.rows_of_counts(parts, counts, text_lengths(counts.ends, counts.counts))
 
 
 class _Facts(NamedTuple):
@@ -198,16 +198,16 @@ def _read(path: Path) -> Piece:
 
 def _counts(piece: Piece, terms: list[str]) -> TermCounts:
     arrays = piece.ends.astype(np.int64), piece.ids.astype(np.int32), piece.counts.astype(np.int32)
-    return TermCounts(*arrays, terms, _NO_NGRAMS, _NO_IDS)
+    return TermCounts(*arrays, terms, NO_NGRAMS, NO_IDS)
 
 
-def _parts(piece: Piece, features: Vectorizer) -> _Parts:
+def _parts(piece: Piece, features: Vectorizer) -> TextParts:
     names, n_texts = json.loads(piece.zone_names.tobytes()), len(piece.ends)
     weight = np.array([1.0 if features.zones is None else features.zones[name] for name in names], np.float64)
     zones = [names[i] for i in piece.zones.tolist()] if features.weighting == "bm25" else []
     sources, spaces = np.arange(n_texts, dtype=np.int32), np.zeros(n_texts, np.int32)
     weights = weight[piece.zones] if n_texts else np.zeros(0)
-    return _Parts(zones, sources, spaces, weights, [_SHARED], np.cumsum(piece.texts, dtype=np.int64))
+    return TextParts(zones, sources, spaces, weights, [SHARED_SPACE], np.cumsum(piece.texts, dtype=np.int64))
 
 
 def _add_lengths(lengths: defaultdict[str, list[int]], piece: Piece) -> None:

@@ -50,7 +50,7 @@ class Descriptions:
             return row
         idf, more = self._features.idf_, np.zeros(row.shape[1])
         for word in sorted(set(re.findall(r"[^\W\d_]+", text.lower()))):
-            known = self._words(self._features.transform([word]).indices)
+            known = self.words(self._features.transform([word]).indices)
             if len(columns := self._related(word, known)):
                 more[columns] += (_WEIGHT if len(known) else 1) * idf[columns] / np.sqrt(len(columns))
         if not more.any():
@@ -58,9 +58,9 @@ class Descriptions:
         more[row.indices] += row.data * np.sqrt((idf[row.indices] ** 2).sum())  # as it was before its length became 1
         return csr_matrix((more / np.linalg.norm(more))[np.newaxis], dtype=np.float32)
 
-    def _words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
+    def words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the columns of whole words; n-grams of characters occur in words that no document has, too."""
-        names = self._features._listed_names()
+        names = self._features.listed_names()
         return np.array([j for j in columns.tolist() if "~" not in names[j]], np.int32)
 
     def _idf_of_common(self) -> float:
@@ -75,7 +75,7 @@ class Descriptions:
             return []
         if self._terms is None:
             # Words that zones share, in alphabetical order.
-            own = self._features._own_prefixes()
+            own = self._features.zone_prefixes()
             self._terms = [
                 term for term in vocabulary if " " not in term and "~" not in term and not term.startswith(own)
             ]

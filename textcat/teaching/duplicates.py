@@ -38,7 +38,7 @@ def near_duplicates(
     """
     indptr, indices, _ = Rows.of(rows)
     sizes = np.ascontiguousarray(sizes, np.int32)
-    bounds = _bounds(int(sizes.max(initial=1)))
+    bounds = size_class_bounds(int(sizes.max(initial=1)))
     class_of = np.searchsorted(bounds[:-1], np.arange(sizes.max(initial=1) + 1), side="right").astype(np.int32) - 1
     differences = (2 * (bounds[1:] - 1) // 19).astype(np.int32)
     own = class_of[sizes[sizes > 0]]
@@ -48,7 +48,7 @@ def near_duplicates(
     return leaders(indptr, indices, columns, sizes, everywhere, class_of, differences, bits, n_keys)
 
 
-def _bounds(largest: int) -> NDArray[np.int64]:
+def size_class_bounds(largest: int) -> NDArray[np.int64]:
     """Return the sizes that classes begin with, so that 10/9 of any size lies in the same class or the next one."""
     bounds = [1]
     while len(bounds) < 3 or bounds[-3] <= largest:

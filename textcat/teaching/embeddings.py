@@ -31,7 +31,10 @@ _PIECES_OF_A_TITLE = 48  # tokens; longer titles are truncated
 _AT_ONCE = 32  # titles, in the order of the documents
 _ROWS_IN_CACHE = 64  # at a time, where many small steps follow each other
 N_TITLE = N_TEXT = 64  # dimensions that are left of 384 for each: those in which the documents differ most
-_TITLE, _TEXT = 0.04, 0.05  # weights of the similarity of two titles, and of two texts; that of two rows has 1
+TITLE_PIECES, TEXT_PIECES = (
+    0.04,
+    0.05,
+)  # weights of the similarity of two titles, and of two texts; that of two rows has 1
 
 Array = NDArray[np.float32]
 
@@ -56,14 +59,14 @@ def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
     TextcatError
         If the model cannot be downloaded, or its checksum is wrong.
     """
-    model = _model()
+    model = read_minilm()
     titles, texts = [], []
     for zones in documents:
         text = " ".join(text for zone, text in zones.items() if zone != "title")
         titles.append(zones.get("title", "").strip() or text[:1000])
         texts.append(text)
-    title = _reduced(model.sentences(titles), N_TITLE) * np.float32(np.sqrt(_TITLE))
-    return np.hstack([title, _reduced(model.bags(texts), N_TEXT) * np.float32(np.sqrt(_TEXT))])
+    title = _reduced(model.sentences(titles), N_TITLE) * np.float32(np.sqrt(TITLE_PIECES))
+    return np.hstack([title, _reduced(model.bags(texts), N_TEXT) * np.float32(np.sqrt(TEXT_PIECES))])
 
 
 def _unit(x: NDArray[Any]) -> NDArray[Any]:
@@ -80,7 +83,7 @@ def _reduced(vectors: NDArray[Any], n: int) -> Array:
     return _unit(x @ axes).astype(np.float32)
 
 
-def _activated(x: Array) -> Array:
+def gelu(x: Array) -> Array:
     """Return x Φ(x), Φ by 7.1.26 of Abramowitz and Stegun (1964): within 1e-6, and sooner than by erf."""
     t = 1 / (1 + np.float32(0.3275911 * 0.5**0.5) * np.abs(x))
     tail = np.full_like(t, 1.061405429)
@@ -92,7 +95,7 @@ def _activated(x: Array) -> Array:
     return np.asarray(np.maximum(x, 0) - np.abs(x) * tail * np.float32(0.5))
 
 
-class _MiniLM:
+class MiniLM:
     """all-MiniLM-L6-v2 (Wang et al., 2020; Reimers and Gurevych, 2019): six layers of a transformer.
 
     Parameters
@@ -150,7 +153,7 @@ class _MiniLM:
             x = self._normed(x + self._linear(seen, f"{name}attention.output.dense"), f"{name}attention.output")
             h = self._linear(x, f"{name}intermediate.dense")
             for first in range(0, len(h), _ROWS_IN_CACHE):
-                h[first : first + _ROWS_IN_CACHE] = _activated(h[first : first + _ROWS_IN_CACHE])
+                h[first : first + _ROWS_IN_CACHE] = gelu(h[first : first + _ROWS_IN_CACHE])
             x = self._normed(x + self._linear(h, f"{name}output.dense"), f"{name}output")
         return np.asarray(np.add.reduceat(x, ends - sizes) / sizes[:, None].astype(np.float32))
 
@@ -164,7 +167,7 @@ class _MiniLM:
 
 
 @lru_cache(maxsize=1)
-def _model() -> _MiniLM:
+def read_minilm() -> MiniLM:
     """Read the model's files."""
     try:
         from tokenizers import Tokenizer
@@ -180,7 +183,7 @@ def _model() -> _MiniLM:
         for name, at in json.loads(data[8:start]).items()
         if at.get("dtype") == "F32"
     }
-    return _MiniLM(arrays, Tokenizer.from_str(tokenizer.read_text(encoding="utf-8")))
+    return MiniLM(arrays, Tokenizer.from_str(tokenizer.read_text(encoding="utf-8")))
 
 
 def _file(name: str) -> Path:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.files import _write_atomically
+from textcat.files import write_atomically
 from textcat.teaching.judgements import judgements_of
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
     Path
     """
     ids, lines = session.pool.ids, {}
-    with session._lock:
-        states = [session._topic(topic) for topic in _chosen(session, topics)]
+    with session.lock:
+        states = [session.topic_state(topic) for topic in _chosen(session, topics)]
         for group in sorted({group for state in states for group in state.labels}):
             labels = {state.name: state.labels[group] for state in states if group in state.labels}
             line: dict[str, Any] = {"labels": labels, "judged_as": ids[group]}
             if disputed := [state.name for state in states if state.is_disagreement(group)]:
                 line["disputed"] = disputed
             lines[group] = line
-    members = ((i, line) for group, line in lines.items() for i in session._members(group))
+    members = ((i, line) for group, line in lines.items() for i in session.members(group))
     return _written(out, (_as_line({"id": ids[i], **line}) for i, line in members))
 
 
@@ -141,7 +141,7 @@ def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[
     Path
     """
     chosen = _chosen(session, topics)
-    lines = [*session._journal.lines]
+    lines = [*session.journal.lines]
     undone = {line["undo"]: line["step"] for line in lines if "undo" in line}
     rows = (row for line in lines for row in _audited(line, undone) if row.get("topic", chosen[0]) in chosen)
     if Path(out).suffix.lower() == ".csv":
@@ -190,14 +190,14 @@ def _chosen(session: Session, topics: Sequence[str] | None) -> list[str]:
     if not chosen:
         raise TextcatError("The session has no topic: add one first.")
     for topic in chosen:
-        session._topic(topic)
+        session.topic_state(topic)
     return chosen
 
 
 def _documents(session: Session, topics: list[str]) -> list[Document]:
     """Return the documents judged for any of the topics, in the order of the archive, with their topics."""
-    with session._lock:
-        of_topic = {topic: session._topic(topic).labels.copy() for topic in topics}
+    with session.lock:
+        of_topic = {topic: session.topic_state(topic).labels.copy() for topic in topics}
     for topic, labels in of_topic.items():
         if not any(labels.values()):
             raise TextcatError(f"The topic {topic!r} has no document judged by yes: {_REMEDY}.")
@@ -225,5 +225,5 @@ def _as_line(fields: Mapping[str, Any]) -> str:
 
 def _written(out: str | os.PathLike[str], lines: Iterator[str]) -> Path:
     path = Path(out).expanduser()
-    _write_atomically(path, lines)
+    write_atomically(path, lines)
     return path

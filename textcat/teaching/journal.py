@@ -42,7 +42,7 @@ class SessionJournal:
     def __init__(self, folder: Path | None, header: Line, lines: list[Line]):
         self.folder, self.header, self.lines = folder, header, lines
         self._file: Any = None
-        self._lock: Any = None
+        self.lock: Any = None
         self._length = 0
 
     @classmethod
@@ -63,13 +63,13 @@ class SessionJournal:
             return journal
         with _errors_as_sentences(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            journal._lock = _locked(folder)
+            journal.lock = _locked(folder)
             path, unfinished = folder / JOURNAL, folder / (JOURNAL + UNFINISHED)
             try:
                 if path.exists():
                     raise TextcatError(f"{folder} holds a session already: open it, or name another folder.")
                 with files.create(unfinished) as file:
-                    files._write(file, files.journal_line({_MARK: _FORMAT, **header}))
+                    files.write_all(file, files.journal_line({_MARK: _FORMAT, **header}))
                     files.sync(file)
                 files.rename(unfinished, path)
                 files.sync_folder(folder)
@@ -111,13 +111,13 @@ class SessionJournal:
                             "answer is there, and give it again if not.",
                             folder / JOURNAL,
                         )
-                        files._cut(folder / JOURNAL, read.length)
+                        files.truncate_file(folder / JOURNAL, read.length)
                     journal._begin_to_write(read.length)
             except BaseException:
                 if lock is not None:
                     lock.release()
                 raise
-        journal._lock = lock
+        journal.lock = lock
         return journal
 
     def _begin_to_write(self, length: int) -> None:
@@ -136,7 +136,7 @@ class SessionJournal:
             data = files.journal_line(line)
             with _errors_as_sentences(self.folder):
                 try:
-                    files._write(self._file, data)
+                    files.write_all(self._file, data)
                     files.sync(self._file)
                     self.lines.append(line)
                 except BaseException:  # Ctrl-C, too
@@ -160,9 +160,9 @@ class SessionJournal:
         """Stop writing, and let other processes write."""
         if self._file is not None:
             self._file.close()
-        if self._lock is not None:
-            self._lock.release()
-        self._file = self._lock = None
+        if self.lock is not None:
+            self.lock.release()
+        self._file = self.lock = None
 
 
 def is_session(folder: str | os.PathLike[str]) -> bool:
@@ -190,8 +190,10 @@ def _checked(path: Path, read: files.Journal) -> tuple[Line, list[Line]]:
 
 def _locked(folder: Path) -> Any:
     refusal = f"Another process has the session {folder} open: stop it, or let several people use its page."
-    return files._acquired_lock(folder / LOCK, refusal, thread_local=False)  # a server may close it in another thread
+    return files.acquire_lock(folder / LOCK, refusal, thread_local=False)  # a server may close it in another thread
 
 
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
-    return files._write_errors(f"the session {folder}", "earlier answers are saved; check the disk, and answer again")
+    return files.raise_write_errors(
+        f"the session {folder}", "earlier answers are saved; check the disk, and answer again"
+    )

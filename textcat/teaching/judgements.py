@@ -123,7 +123,7 @@ class TopicState:
             if self.is_disagreement(group):
                 last = max(standing.values(), key=lambda each: each.step)
                 disagreements.append(Disagreement(last.position, last.id, list(standing.values())))
-        pairs = {names: (_cohens_kappa(both), len(both)) for names, both in sorted(of_pairs.items())}
+        pairs = {names: (cohens_kappa(both), len(both)) for names, both in sorted(of_pairs.items())}
         known = [(kappa, n) for kappa, n in pairs.values() if kappa is not None]
         n = sum(len(both) for both in of_pairs.values())
         agreed = sum(one == other for both in of_pairs.values() for one, other in both)
@@ -150,7 +150,7 @@ def _label(given: Iterable[Judgement], settled: list[Judgement]) -> bool | None:
     return 2 * sum(opinions) >= len(opinions) if opinions else None
 
 
-def _cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
+def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
     """Compute Cohen's kappa of two persons' answers on the same documents: (p - e) / (1 - e).
 
     p is the share on which they agree, and e what chance would give: the product of their shares of yes, plus that of

@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix
 
 from textcat.documents import Corpus, Document
 from textcat.features.vectorizer import Vectorizer
-from textcat.features.zones import Documents, _zones
+from textcat.features.zones import Documents, zones_of_document
 from textcat.progress import Stages
 from textcat.reading.records import InputSettings
 from textcat.recipe import Recipe, read_recipe
@@ -38,7 +38,7 @@ from textcat.teaching._index import (
     write_index,
 )
 from textcat.teaching.embeddings import N_TEXT, N_TITLE, embeddings_of
-from textcat.training.train import _N_SAMPLED, _warn_if_unsegmented
+from textcat.training.train import SCRIPT_SAMPLE, warn_if_unsegmented
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,9 @@ class Pool:
             raise PoolError(f"There are {len(ids)} ids for {len(held)} documents: give one for each.")
         recipe = recipe_for(recipe, len(held))
         features, rows, groups = rows_and_groups(held, recipe)
-        texts = [{"zones": _zones(each, i), "topics": getattr(each, "topics", ())} for i, each in enumerate(held)]
+        texts = [
+            {"zones": zones_of_document(each, i), "topics": getattr(each, "topics", ())} for i, each in enumerate(held)
+        ]
         return cls(recipe, features, rows, list(ids), groups, texts)
 
     def __len__(self) -> int:
@@ -247,9 +249,9 @@ def build_pool(
         log.warning("%s", rejected)
     pool = open_pool(folder)
     if new:
-        sample = [Document("", pool.document(i)) for i in range(0, len(pool), max(1, len(pool) // _N_SAMPLED))]
+        sample = [Document("", pool.document(i)) for i in range(0, len(pool), max(1, len(pool) // SCRIPT_SAMPLE))]
         remedy = "Start with a recipe that sets their language: lang = {code!r} in [tokens], given by --recipe"
-        _warn_if_unsegmented(sample, recipe, remedy)
+        warn_if_unsegmented(sample, recipe, remedy)
     return pool
 
 

@@ -53,12 +53,12 @@ def keep(
         name, tagger = str(model), storage.load(Path(os.fspath(model)), prepare=False)
     else:
         name, tagger = "a model in memory", model  # type: ignore[assignment]
-    weights = tagger._weights_of(topic)
+    weights = tagger.weights_of(topic)
     if tagger.features.vocabulary_ is None or pool.features.vocabulary_ is None:
         raise TextcatError(
             f"The terms of {name} or of the archive have no names, only hashes: start without the model."
         )
-    names, known = tagger.features._listed_names(), pool.features.vocabulary_
+    names, known = tagger.features.listed_names(), pool.features.vocabulary_
     mapped = np.zeros(len(pool.features.idf_), np.float64)
     theirs = np.flatnonzero(weights)
     n_shared = 0
@@ -80,7 +80,7 @@ def keep(
     np.savez(content, columns=columns, values=values)
     path = folder / f"topic-{number:04}.npz"
     with files.create(path) as file:
-        files._write(file, content.getvalue())
+        files.write_all(file, content.getvalue())
         files.sync(file)
     files.sync_folder(folder)
     return {**entry, "file": path.name, "sha256": files.sha256_of_file(path)}

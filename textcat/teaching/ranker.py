@@ -165,10 +165,10 @@ class Ranker:
                 )
             rows = hstack([rows, csr_matrix(embeddings * np.float32(np.sqrt(settings.embeddings)))], "csr", np.float32)
         self.settings, self.seed, self.shape = settings, seed, rows.shape
-        self._rows = _arrays(rows)
-        self._n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // _ENTRIES_OF_A_THREAD))
-        self._threads = ThreadPoolExecutor(self._n_parts - 1) if self._n_parts > 1 else None
-        self._lock = Lock()  # of what is written to and cleaned again: no topic waits longer than for one training
+        self.rows_of_counts = _arrays(rows)
+        self.n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // _ENTRIES_OF_A_THREAD))
+        self._threads = ThreadPoolExecutor(self.n_parts - 1) if self.n_parts > 1 else None
+        self.lock = Lock()  # of what is written to and cleaned again: no topic waits longer than for one training
         self._number_of = np.full(self.shape[1], -1, np.int32)
         self._w = np.zeros(self.shape[1], np.float32)
         mean = max(1, entries.mean() if len(entries) else 1)
@@ -208,8 +208,8 @@ class Ranker:
         positions, labels = positions[order], labels[order]
         if (twice := np.flatnonzero(positions[1:] == positions[:-1])).size:
             raise TextcatError(f"Row {positions[twice[0]]} is judged twice: give each row one label.")
-        presumed = self._presumed(positions)
-        blocks = [(self._rows, np.concatenate([positions, presumed]))]
+        presumed = self.presumed(positions)
+        blocks = [(self.rows_of_counts, np.concatenate([positions, presumed]))]
         y = [np.where(labels, 1, -1), np.full(len(presumed), -1)]
         n_judged = len(positions) + len(presumed)
         c = [np.ones(len(positions)), np.full(len(presumed), self.settings.presumed_weight)]
@@ -260,7 +260,7 @@ class Ranker:
     @cached_property
     def _background(self) -> _Background:
         sums = np.zeros(self.shape[1])
-        add_up(*self._rows[1:], sums)
+        add_up(*self.rows_of_counts[1:], sums)
         row = (sums * (self.settings.background / max(1, self.shape[0]))).astype(np.float32)
         columns = np.flatnonzero(row).astype(np.int32)
         return _Background(row, self._times(columns, row[columns]), _dot(row, row))
@@ -273,13 +273,15 @@ class Ranker:
     def _times(self, columns: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the products of all rows and w."""
         scores = np.empty(self.shape[0], np.float32)
-        ends = self._rows[0]
-        shares = ends[0] + (ends[-1] - ends[0]) * np.arange(1, self._n_parts) / self._n_parts
+        ends = self.rows_of_counts[0]
+        shares = ends[0] + (ends[-1] - ends[0]) * np.arange(1, self.n_parts) / self.n_parts
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(scores)]
-        with self._lock:
+        with self.lock:
             self._w[columns] = values
             try:
-                arguments = [(*self._rows, first, last, self._w, 0.0, scores) for first, last in pairwise(bounds)]
+                arguments = [
+                    (*self.rows_of_counts, first, last, self._w, 0.0, scores) for first, last in pairwise(bounds)
+                ]
                 others: list[Future[None]] = []
                 if self._threads:
                     others = [self._threads.submit(rows_times, *each) for each in arguments[1:]]
@@ -290,7 +292,7 @@ class Ranker:
                 self._w[columns] = 0
         return scores
 
-    def _presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    def presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Draw rows that are not judged; positions are in order."""
         n = min(self.settings.presumed, self.shape[0] - len(positions))
         if n <= 0:
@@ -320,7 +322,7 @@ class Ranker:
         )
         columns = np.empty(min(sum(sizes) + n_prior, self.shape[1]), np.int32)
         n_columns, n_rows = n_prior, 0
-        with self._lock:
+        with self.lock:
             if prior:
                 columns[:n_prior] = prior.columns
                 self._number_of[prior.columns] = np.arange(n_prior, dtype=np.int32)

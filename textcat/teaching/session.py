@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import vstack
 
 from textcat.documents import Document
-from textcat.errors import TextcatError, _did_you_mean
+from textcat.errors import TextcatError, did_you_mean
 from textcat.teaching import export, prior
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.journal import SessionJournal
@@ -89,7 +89,7 @@ class Session:
     """
 
     def __init__(self, pool: Pool, journal: SessionJournal):
-        self.pool, self._journal = pool, journal
+        self.pool, self.journal = pool, journal
         self.seed = int(journal.header["seed"])
         self.overlap = float(journal.header["overlap"])
         try:
@@ -110,7 +110,7 @@ class Session:
         self._asked: dict[tuple[str, str], Question] = {}
         self._estimates: dict[tuple[Any, ...], Estimate] = {}
         self._found: tuple[str, np.ndarray, np.ndarray] | None = None  # the last query, what it found, and the scores
-        self._lock = threading.RLock()  # of what changes
+        self.lock = threading.RLock()  # of what changes
         self._texts = threading.Lock()  # of what turns texts into terms; who holds it waits for nothing else
         for line in journal.lines:
             self._check(line)
@@ -215,8 +215,8 @@ class Session:
 
     def close(self) -> None:
         """Close the journal, so that other processes can open the session."""
-        with self._lock:
-            self._journal.close()
+        with self.lock:
+            self.journal.close()
 
     def __enter__(self) -> Session:
         return self
@@ -227,12 +227,12 @@ class Session:
     @property
     def folder(self) -> Path | None:
         """The folder of the journal; None in memory."""
-        return self._journal.folder
+        return self.journal.folder
 
     @property
     def tag(self) -> str:
         """Identifies the session: a checksum of its folder and of the journal's header."""
-        known = self.folder and str(self.folder.resolve()), sorted(self._journal.header.items())
+        known = self.folder and str(self.folder.resolve()), sorted(self.journal.header.items())
         return f"{zlib.crc32(repr(known).encode('utf-8', 'surrogateescape')):08x}"
 
     # --- topics -------------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class Session:
 
     def about(self, topic: str) -> dict[str, Any]:
         """Return what a topic was started with, its strategy, and its share of random questions."""
-        state = self._topic(topic)
+        state = self.topic_state(topic)
         given = (each for of_group in state.answers.values() for every in of_group.values() for each in every)
         return {**state.about, "examples": tuple(each.id for each in given if each.source == "example")}
 
@@ -284,7 +284,7 @@ class Session:
             If the topic exists already, there is no such document or strategy, or the model shares no term with the
             pool.
         """
-        with self._lock:
+        with self.lock:
             if not name.strip():
                 raise TextcatError("A topic needs a name: give one.")
             if len(name) > LONGEST_NAME:
@@ -295,12 +295,12 @@ class Session:
             if name in self._judgements.topics:
                 raise TextcatError(f"The session has a topic {name!r} already: resume it, or give another name.")
             about: dict[str, Any] = {"description": description, "query": query}
-            about |= _checked_choice(strategy, random)
+            about |= checked_choice(strategy, random)
             positions = [self._position_of(id) for id in dict.fromkeys(examples)]
             if model is not None:
                 about["model"] = prior.keep(self.pool, self.folder, *model, number=len(self._judgements.topics) + 1)
             answers = [self._entry(name, position, "yes", "example") for position in positions]
-            self._write({"topic": name, "about": about, "person": person, "answers": answers})
+            self.write_entry({"topic": name, "about": about, "person": person, "answers": answers})
 
     def choose_by(self, topic: str, strategy: str | None = None, random: float | None = None) -> None:
         """Use another strategy from now on, or another share of random questions.
@@ -311,10 +311,10 @@ class Session:
         strategy, random
             As for `add_topic`; None: unchanged.
         """
-        with self._lock:
-            about = self._topic(topic).about
+        with self.lock:
+            about = self.topic_state(topic).about
             chosen = strategy or about["strategy"], about["random"] if random is None else random
-            self._write({"topic": topic, "change": _checked_choice(*chosen), "person": ""})
+            self.write_entry({"topic": topic, "change": checked_choice(*chosen), "person": ""})
 
     # --- questions and answers ----------------------------------------------------------------------------------------
 
@@ -329,8 +329,8 @@ class Session:
         -------
         Question or None
         """
-        with self._lock:
-            state, open_ = self._topic(topic), self._open(topic, person)
+        with self.lock:
+            state, open_ = self.topic_state(topic), self._open(topic, person)
             ranking, n_answers = self._ranking(topic), state.n_answers()
             strategy = f"{state.about['strategy']}:{state.about['random']}"
             chosen = choose(ranking.scores, open_, n_answers, strategy, (self.seed, topic, person))
@@ -348,9 +348,9 @@ class Session:
                 float(score),
                 why,
                 n_answers,
-                tuple(self.pool.ids[i] for i in self._members(position) if i != position),
+                tuple(self.pool.ids[i] for i in self.members(position) if i != position),
                 ranking.model,
-                {other: self._own(other, position, person) for other in self.topics() if other != topic},
+                {other: self.own_answer(other, position, person) for other in self.topics() if other != topic},
             )
             self._asked[topic, person] = question
             return question
@@ -388,13 +388,13 @@ class Session:
         """
         if source not in SOURCES or source == "example":
             raise TextcatError(f"No source {source!r} of an answer: choose one of asked, search, list and settled.")
-        with self._lock:
+        with self.lock:
             given = {topic: answer, **(others or {})}
             for each in given.values():
                 if each not in ANSWERS or (source == "settled" and each == "skip"):
                     raise TextcatError(f"No answer {each!r}: choose one of {', '.join(ANSWERS)}; skip settles nothing.")
             for each in given:
-                self._topic(each)
+                self.topic_state(each)
             position = self._checked_position(position)
             asked = self._asked.get((topic, person))
             if source == "asked" and (asked is None or asked.position != position):
@@ -404,7 +404,7 @@ class Session:
                 self._entry(name, position, each, source, note, question if name == topic else None)
                 for name, each in given.items()
             ]
-            self._write({"person": person, "answers": answers})
+            self.write_entry({"person": person, "answers": answers})
             self._asked.pop((topic, person), None)
 
     def mark(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
@@ -422,16 +422,16 @@ class Session:
         TextcatError
             If no document has the words.
         """
-        with self._lock:
-            self._topic(topic)
+        with self.lock:
+            self.topic_state(topic)
             term = " ".join(term.split())
-            if not self._rows_of([term]).nnz:
+            if not self.rows_of([term]).nnz:
                 raise TextcatError(f"No term of the documents is in {term!r}: mark words that the documents have.")
-            self._write({"topic": topic, "mark": term, "speaks_for": speaks_for, "person": person})
+            self.write_entry({"topic": topic, "mark": term, "speaks_for": speaks_for, "person": person})
 
     def marks(self, topic: str) -> dict[str, bool]:
         """Return the marked words of a topic, and whether they speak for it."""
-        return self._topic(topic).marked()
+        return self.topic_state(topic).marked()
 
     def undo(self, person: str = "") -> list[Judgement] | None:
         """Undo a person's last answer or mark; return None if there is none.
@@ -447,12 +447,12 @@ class Session:
         """
         from textcat.teaching.judgements import judgements_of
 
-        with self._lock:
+        with self.lock:
             line = self._judgements.last_of(person)
             if line is None:
                 return None
             taken_back = list(judgements_of(line))
-            self._write({"undo": line["step"], "person": person})
+            self.write_entry({"undo": line["step"], "person": person})
             return taken_back
 
     # --- looking ------------------------------------------------------------------------------------------------------
@@ -478,7 +478,7 @@ class Session:
         """
         known = self._found
         if known is None or known[0] != query:
-            scores = np.asarray(self.pool.rows @ self._rows_of([query]).toarray().ravel())
+            scores = np.asarray(self.pool.rows @ self.rows_of([query]).toarray().ravel())
             found = np.flatnonzero(scores > 0)
             order = found[np.argsort(-scores[found], kind="stable")]
             if (named := self._named(query)) is not None:
@@ -486,11 +486,11 @@ class Session:
             known = self._found = query, order, scores
         _, order, scores = known
         documents = []
-        with self._lock:
-            state = None if topic is None else self._topic(topic)
+        with self.lock:
+            state = None if topic is None else self.topic_state(topic)
             for position in order[max(offset, 0) : max(offset, 0) + limit].tolist():
                 group = int(self._groups[position])
-                own = "" if topic is None else self._own(topic, position, person)
+                own = "" if topic is None else self.own_answer(topic, position, person)
                 label = None if state is None else state.labels.get(group)
                 found_ = self.pool.ids[position], self.pool.document(position), float(scores[position]), own, label
                 documents.append(Found(position, *found_))
@@ -510,15 +510,15 @@ class Session:
         -------
         Explanation
         """
-        from textcat.model.explain import _explain, _in_words
+        from textcat.model.explain import explain_document, explanation_in_words
 
         document = Document("", self.pool.document(self._checked_position(position)))
         tagger = self._tagger(topic, self._ranker.factors[position])
         with self._texts:
-            explanation = _explain(tagger, document, [topic], None)[0]
+            explanation = explain_document(tagger, document, [topic], None)[0]
         features = self.pool.features
-        own = tuple(f"{zone}:" for zone in document.zones) if features.apart is True else features._own_prefixes()
-        return _in_words(explanation, own, n)
+        own = tuple(f"{zone}:" for zone in document.zones) if features.apart is True else features.zone_prefixes()
+        return explanation_in_words(explanation, own, n)
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the terms of largest weight for a topic, with their weights.
@@ -536,30 +536,30 @@ class Session:
 
     def judgements(self, topic: str) -> list[Judgement]:
         """Return the current answers on a topic, one per person and group of near-duplicates, in their order."""
-        with self._lock:
-            return self._topic(topic).judgements()
+        with self.lock:
+            return self.topic_state(topic).judgements()
 
     def labels(self, topic: str) -> dict[int, bool]:
         """Return the label of each judged document of a topic, near-duplicates included."""
-        with self._lock:
-            labels = self._topic(topic).labels
-            found = {i: label for group, label in labels.items() for i in self._members(group)}
+        with self.lock:
+            labels = self.topic_state(topic).labels
+            found = {i: label for group, label in labels.items() for i in self.members(group)}
             return dict(sorted(found.items()))
 
     def agreement(self, topic: str) -> Agreement:
         """Return how far persons agree on a topic, and the disagreements that nobody has settled."""
-        with self._lock:
-            return self._topic(topic).agreement()
+        with self.lock:
+            return self.topic_state(topic).agreement()
 
     def scores(self, topic: str) -> np.ndarray:
         """Return the scores of all documents by a ranking that includes all answers: shape (n_documents,), float32."""
-        with self._lock:
+        with self.lock:
             return self._ranking(topic).scores
 
     def history(self, topic: str) -> History:
         """Return the answers on a topic for stopping rules: one for each group of near-duplicates."""
-        with self._lock:
-            return history_of(self._topic(topic), self._n_groups)
+        with self.lock:
+            return history_of(self.topic_state(topic), self._n_groups)
 
     def estimate(
         self, topic: str, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95
@@ -576,13 +576,13 @@ class Session:
         -------
         Estimate
         """
-        with self._lock:
-            key = topic, self._topic(topic).n_changes, rule, target, confidence
+        with self.lock:
+            key = topic, self.topic_state(topic).n_changes, rule, target, confidence
             if known := self._estimates.get(key):
                 return known
             history = self.history(topic)
         found = estimate(history, rule, target, confidence)  # which may take long, while others answer
-        with self._lock:
+        with self.lock:
             self._estimates = {name: each for name, each in self._estimates.items() if name[:2] == key[:2]}
             self._estimates[key] = found
         return found
@@ -603,8 +603,8 @@ class Session:
         Progress
         """
         estimated = None if rule is None else self.estimate(topic, rule, target, confidence)
-        with self._lock:
-            return progress_of(self._topic(topic), len(self.pool), self._n_groups, self._size_of, estimated)
+        with self.lock:
+            return progress_of(self.topic_state(topic), len(self.pool), self._n_groups, self._size_of, estimated)
 
     # --- exports ------------------------------------------------------------------------------------------------------
 
@@ -615,14 +615,14 @@ class Session:
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
-    def _topic(self, name: str) -> TopicState:
+    def topic_state(self, name: str) -> TopicState:
         topics = self._judgements.topics
         if name not in topics:
             known = f"it has {', '.join(map(repr, topics))}" if topics else "add one first"
-            raise TextcatError(f"The session has no topic {name!r}: {known}.{_did_you_mean(name, topics)}")
+            raise TextcatError(f"The session has no topic {name!r}: {known}.{did_you_mean(name, topics)}")
         return topics[name]
 
-    def _write(self, entry: Mapping[str, Any]) -> None:
+    def write_entry(self, entry: Mapping[str, Any]) -> None:
         notes = (each["note"] for each in entry.get("answers", ()))
         for text in (entry.get("topic"), entry["person"], *entry.get("about", {}).values(), *notes):
             if isinstance(text, str) and not text.isascii() and text != text.encode("utf-8", "replace").decode():
@@ -630,14 +630,14 @@ class Session:
                     f"{text!r:.80} is not valid Unicode, so pages and exports could not show it: write it again."
                 )
         try:
-            self._judgements.apply(self._journal.append({"at": round(time.time(), 3), **entry}))
+            self._judgements.apply(self.journal.append({"at": round(time.time(), 3), **entry}))
         except BaseException:  # Ctrl-C may come between the two
             self._replay()
             raise
 
     def _replay(self) -> None:
         judgements = Judgements(lambda position: int(self._groups[position]))
-        for line in self._journal.lines:
+        for line in self.journal.lines:
             judgements.apply(line)
         self._judgements = judgements
 
@@ -660,7 +660,7 @@ class Session:
             return {**entry, **{name: getattr(question, name) for name in ("why", "model", "rank", "score")}}
         if ranking := self._rankings.get(topic):
             score = ranking.scores[self._groups[position]]
-            rank = 1 + int(np.count_nonzero((ranking.scores > score) & self._unjudged(topic)))
+            rank = 1 + int(np.count_nonzero((ranking.scores > score) & self.unjudged(topic)))
             entry |= {"model": ranking.model, "rank": rank, "score": float(score)}
         return entry
 
@@ -675,7 +675,7 @@ class Session:
                 )
 
     def _ranking(self, topic: str) -> _Ranking:
-        state, known = self._topic(topic), self._rankings.get(topic)
+        state, known = self.topic_state(topic), self._rankings.get(topic)
         if known is not None and known.model == state.n_changes:
             return known
         positions = np.array(sorted(state.labels), np.int64)
@@ -689,19 +689,19 @@ class Session:
 
     def _examples(self, state: TopicState) -> Examples | None:
         """Return the examples of a topic that are no documents: its name, description and query, and marked words."""
-        about = " ".join(filter(None, [_words_of(state.name), state.about["description"]]))
+        about = " ".join(filter(None, [name_in_words(state.name), state.about["description"]]))
         described = [text for text in (about, state.about["query"]) if text.strip()]
         marked = state.marked()
         with self._texts:
             described_rows = self._descriptions.rows(described)
-        rows = vstack([described_rows, *(self._rows_of([term]) for term in marked)], "csr", np.float32)
+        rows = vstack([described_rows, *(self.rows_of([term]) for term in marked)], "csr", np.float32)
         known = np.flatnonzero(np.diff(rows.indptr) > 0)
         if not len(known):
             return None
         sides = [1] * len(described) + [1 if speaks_for else -1 for speaks_for in marked.values()]
         return Examples(rows[known], np.array(sides, np.int8)[known], np.ones(len(known)))
 
-    def _rows_of(self, texts: list[str]) -> Any:
+    def rows_of(self, texts: list[str]) -> Any:
         """Return the rows of texts, as if each were title and body of a document."""
         with self._texts:
             return self.pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
@@ -710,8 +710,8 @@ class Session:
         """Return the ranker of a topic as a tagger, its weights multiplied by a document's factor (for its length)."""
         from textcat.model.tagger import Tagger
 
-        with self._lock:
-            weights, labels = self._ranking(topic).weights, self._topic(topic).labels.copy()
+        with self.lock:
+            weights, labels = self._ranking(topic).weights, self.topic_state(topic).labels.copy()
         w, bias = self._ranker.whole(weights, factor)
         return Tagger(
             features=self.pool.features,
@@ -725,7 +725,7 @@ class Session:
 
     def _open(self, topic: str, person: str) -> np.ndarray:
         """Return which documents a person can be asked about."""
-        state = self._topic(topic)
+        state = self.topic_state(topic)
         open_ = self._firsts.copy()
         open_[list(state.judged_by(person))] = False
         if self.overlap < 1:
@@ -738,20 +738,20 @@ class Session:
             open_ = free if free.any() else open_
         return open_
 
-    def _unjudged(self, topic: str) -> np.ndarray:
+    def unjudged(self, topic: str) -> np.ndarray:
         open_ = self._firsts.copy()
-        open_[list(self._topic(topic).labels)] = False
+        open_[list(self.topic_state(topic).labels)] = False
         return open_
 
     def _is_for_all(self, group: int) -> bool:
         """Return whether every person is to be asked about a document: drawn by its position alone."""
         return zlib.crc32(b"%d %d" % (self.seed, group)) < self.overlap * 2**32
 
-    def _own(self, topic: str, position: int, person: str) -> str:
-        given = self._topic(topic).standing(int(self._groups[position])).get(person)
+    def own_answer(self, topic: str, position: int, person: str) -> str:
+        given = self.topic_state(topic).standing(int(self._groups[position])).get(person)
         return given.answer if given else ""
 
-    def _members(self, position: int) -> list[int]:
+    def members(self, position: int) -> list[int]:
         """Return the documents of a group of near-duplicates, the first one first."""
         group = int(self._groups[position])
         return [group] if self._size_of(group) == 1 else np.flatnonzero(self._groups == group).tolist()
@@ -777,7 +777,7 @@ class Session:
             return None
 
 
-def _checked_choice(strategy: str, random: float) -> dict[str, Any]:
+def checked_choice(strategy: str, random: float) -> dict[str, Any]:
     if strategy not in STRATEGIES:
         raise TextcatError(f"No strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}.")
     if not 0 <= random <= 1:
@@ -785,11 +785,11 @@ def _checked_choice(strategy: str, random: float) -> dict[str, Any]:
     return {"strategy": strategy, "random": random}
 
 
-def _words_of(name: str) -> str:
+def name_in_words(name: str) -> str:
     """Return a topic's name as words: the tokenizer would take rec.sport.hockey for a web address."""
-    from textcat.documents import _SEPARATORS
+    from textcat.documents import SEPARATORS
 
-    return _SEPARATORS.sub(" ", name).strip()
+    return SEPARATORS.sub(" ", name).strip()
 
 
 def _path_from(folder: Path | None, pool: Path | None) -> str:

@@ -20,16 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from textcat.documents import Corpus
-from textcat.errors import TextcatError, _did_you_mean
-from textcat.evaluation.metrics import _average_precisions
-from textcat.files import KeptResults, _parse_value
+from textcat.errors import TextcatError, did_you_mean
+from textcat.evaluation.metrics import average_precisions
+from textcat.files import KeptResults, parse_value
 from textcat.progress import Advance
 from textcat.recipe import Recipe
 from textcat.teaching import measures, stopping
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Examples, Ranker, RankerSettings
-from textcat.teaching.session import _words_of
+from textcat.teaching.session import name_in_words
 from textcat.teaching.strategies import choose
 
 STARTS = ("example", "description", "random")
@@ -82,7 +82,7 @@ class Run(NamedTuple):
         return measures.found_at(self.answers)
 
 
-def _batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
+def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
     """Return a function from the number of answers to the number of questions before the next training.
 
     ``"1:100,5:500,10"`` is 1 below 100 answers, 5 below 500, then 10.
@@ -141,7 +141,7 @@ def simulate(
     Run
     """
     labels = np.asarray(labels, bool)
-    n, size, generator = len(labels), _batch_sizes(steps), np.random.default_rng(seed)
+    n, size, generator = len(labels), batch_sizes(steps), np.random.default_rng(seed)
     if start not in STARTS:
         raise TextcatError(f"A simulation starts from one of {', '.join(STARTS)}, not from {start!r}.")
     if not 0 < labels.sum() < n:
@@ -221,7 +221,7 @@ def supervised(ranker: _Ranks, labels: ArrayLike, run: Run, examples: Examples |
                 return 0.0
             scores = ranker.scores(ranker.train(judged, np.where(labels[judged], 1, -1).astype(np.int8), examples))
             out = fold == part
-            values.append(_average_precisions(labels[out, np.newaxis], scores[out, np.newaxis])[0])
+            values.append(average_precisions(labels[out, np.newaxis], scores[out, np.newaxis])[0])
         return float(np.nanmean(values))
 
     enough = _SUPERVISED * quality(len(labels))
@@ -283,7 +283,7 @@ def cases_of(
     list of Case
     """
     for topic in set(topics or ()) - set(corpus.topics):
-        raise TextcatError(f"{corpus.name} has no topic {topic!r}.{_did_you_mean(topic, corpus.topics)}")
+        raise TextcatError(f"{corpus.name} has no topic {topic!r}.{did_you_mean(topic, corpus.topics)}")
     documents = [*corpus.train, *corpus.test]
     pool = Pool.from_documents(corpus, recipe=recipe)
     described = Descriptions(pool.features)
@@ -292,7 +292,7 @@ def cases_of(
         labels = np.array([topic in one.topics for one in documents])
         if 0 < labels.sum() < len(labels):
             about = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, ()))
-            words = described.rows([f"{_words_of(topic)} {about}"])
+            words = described.rows([f"{name_in_words(topic)} {about}"])
             examples = Examples(words, np.ones(1, np.int8), np.ones(1))
             name = corpus.name.split(".")[0] or corpus.name  # of a file
             cases.append(Case(name, topic, pool.rows, labels, examples, pool.embeddings() if embeddings else None))
@@ -307,10 +307,10 @@ def ranker_settings(changes: Iterable[str] = ()) -> RankerSettings:
         name, _, text = (part.strip() for part in change.strip().removeprefix("ranker.").partition("="))
         if name not in types:
             raise TextcatError(
-                f"The ranker has no setting {name!r}; it has {', '.join(types)}.{_did_you_mean(name, types)}"
+                f"The ranker has no setting {name!r}; it has {', '.join(types)}.{did_you_mean(name, types)}"
             )
         try:
-            values[name] = _parse_value(text, types[name])
+            values[name] = parse_value(text, types[name])
         except ValueError as error:
             raise TextcatError(f"The ranker's {name} cannot be {text!r}: {error}.") from None
     return replace(RankerSettings(), **values)
@@ -394,7 +394,7 @@ def study(
     list of Result
     """
     results = KeptResults(kept)
-    tasks = {_key(case, way, seed): (case, way, seed) for case in cases for way in ways for seed in seeds}
+    tasks = {run_key(case, way, seed): (case, way, seed) for case in cases for way in ways for seed in seeds}
     missing = [(key, *task) for key, task in tasks.items() if key not in results]
     advance(len(tasks) - len(missing))
     for key, result in _run_all(missing, n_jobs):
@@ -407,7 +407,7 @@ def study(
     ]
 
 
-def _key(case: Case, way: Way, seed: int) -> str:
+def run_key(case: Case, way: Way, seed: int) -> str:
     how = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
     how |= {"make": getattr(way.make, "__qualname__", "")}
     del how["name"]

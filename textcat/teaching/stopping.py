@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
     more: int | None  # answers until one can stop if none of them is "yes": 0 = now; None = the rule cannot tell
 
 
-class _Course(NamedTuple):
+class Course(NamedTuple):
     """The finds of a history: all rules are functions of this."""
 
     t: NDArray[np.floating[Any]]  # the numbers of answers, from 1, at which something was found
@@ -91,7 +91,7 @@ def estimate(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, c
         If there is no such rule, or a number is out of its range.
     """
     _check(rule, target, confidence)
-    course = _course_of(history)
+    course = course_of_history(history)
     more = _more(course, rule, target, confidence)
     if rule in _STOPS:
         return Estimate(rule, math.nan, math.nan, math.nan, math.nan, more)
@@ -113,7 +113,7 @@ def may_stop(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, c
     bool
     """
     _check(rule, target, confidence)
-    return _enough(_course_of(history), rule, target, confidence)
+    return _enough(course_of_history(history), rule, target, confidence)
 
 
 def _check(rule: str, target: float, confidence: float) -> None:
@@ -125,7 +125,7 @@ def _check(rule: str, target: float, confidence: float) -> None:
         raise TextcatError(f"A stopping rule cannot have confidence {confidence}: give at least 0.5 and less than 1.")
 
 
-def _course_of(history: History) -> _Course:
+def course_of_history(history: History) -> Course:
     answers = np.asarray(history.answers, bool)
     n, N = len(answers), int(history.n_documents)
     if not n <= N:
@@ -140,33 +140,33 @@ def _course_of(history: History) -> _Course:
         times = np.asarray(history.captures)[answers]
         captures = (int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2)))
     t = np.flatnonzero(answers) + 1.0
-    sums = float(((t / max(n, 1)) ** _FADE).sum()), float(np.log(t).sum())
-    return _Course(t, n, N, sums, max(n, 1), drawn, captures)
+    sums = float(((t / max(n, 1)) ** FADE).sum()), float(np.log(t).sum())
+    return Course(t, n, N, sums, max(n, 1), drawn, captures)
 
 
-def _enough(course: _Course, rule: str, target: float, confidence: float) -> bool:
+def _enough(course: Course, rule: str, target: float, confidence: float) -> bool:
     allowed = course.r / target - course.r  # how many may be missing
     if course.N - course.n <= allowed + _ROUNDING:
         return True  # even if all documents left belonged to the topic
     if rule in _STOPS:
         return _STOPS[rule](course)
-    return bool(course.r and _SURE[rule](course)(allowed) >= confidence)
+    return bool(course.r and SURE[rule](course)(allowed) >= confidence)
 
 
-def _more(course: _Course, rule: str, target: float, confidence: float) -> int | None:
+def _more(course: Course, rule: str, target: float, confidence: float) -> int | None:
     """Return after how many answers "no" one can stop, by bisection: a "no" never makes a rule less sure."""
     if _enough(course, rule, target, confidence):
         return 0
-    if rule in _DRAWN:
+    if rule in DRAWN:
         return None
     return _smallest(lambda k: _enough(course._replace(n=course.n + k), rule, target, confidence), course.N - course.n)
 
 
-def _bounds(course: _Course, rule: str, confidence: float) -> tuple[float, int, int]:
+def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, int]:
     """Return how many documents are missing: estimated, at least, and at most."""
     left = course.N - course.n
-    sure = _SURE[rule](course) if left and course.r else _never
-    if sure is _never:
+    sure = SURE[rule](course) if left and course.r else probability_of_none
+    if sure is probability_of_none:
         return float(left), 0, left
     sureness = (1 - confidence, 0.5, confidence)
     least, middle, most = (_smallest(lambda m, of=of: sure(m) >= of, left) for of in sureness)  # type: ignore[misc]
@@ -199,32 +199,32 @@ def _whole(m: float) -> int:
     return math.floor(m + _ROUNDING)
 
 
-def _never(m: float) -> float:
+def probability_of_none(m: float) -> float:
     return 0.0
 
 
-_FADE = 8
-_CONSTANTS = (511.0, 2.25, 0.1)  # C, p, φ: learnt by scripts/benchmarks/teaching_stopping.py from simulated runs
+FADE = 8
+CONSTANTS = (511.0, 2.25, 0.1)  # C, p, φ: learnt by scripts/benchmarks/teaching_stopping.py from simulated runs
 
 
-def _learned(course: _Course) -> tuple[float, float]:
+def fit_missing(course: Course) -> tuple[float, float]:
     """Return shape a and odds θ of the negative binomial distribution of the number of documents that are missing.
 
     ``a = φ E`` and ``θ = C (100 E / n)^p (N - n + 0.5)/N`` with ``E = 1 + Σ (t_i/n)^8``, where t_i is the number of
     answers at find i: a find counts less the longer ago it was, 0.43 if a tenth of the answers came after it.
     ``a θ`` is the mean number missing. A "no" lowers both a and θ, so it never makes the rule less sure.
     """
-    n, N, (c, p, spread) = course.n, course.N, _CONSTANTS
-    recent = 1 + course.sums[0] * (course.unit / n) ** _FADE
+    n, N, (c, p, spread) = course.n, course.N, CONSTANTS
+    recent = 1 + course.sums[0] * (course.unit / n) ** FADE
     return spread * recent, c * (100 * recent / n) ** p * (N - n + 0.5) / N
 
 
-def _sure_learned(course: _Course) -> _Sure:
-    a, odds = _learned(course)
+def sure_missing(course: Course) -> _Sure:
+    a, odds = fit_missing(course)
     return lambda m: float(betainc(a, _whole(m) + 1, 1 / (1 + odds)))
 
 
-def _poisson(course: _Course) -> float:
+def expected_missing(course: Course) -> float:
     """Return the expected number of missing documents when finds come at a rate ``λ(x) = A x^-b``.
 
     On the scale ``u = log x`` the finds until n have the density ``e^(cu)``, truncated at both ends, ``c = 1 - b``; its
@@ -248,12 +248,12 @@ def _tilt(mean: float) -> float:
     return (low + high) / 2
 
 
-def _sure_poisson(course: _Course) -> _Sure:
-    mean = _poisson(course)
+def _sure_poisson(course: Course) -> _Sure:
+    mean = expected_missing(course)
     return lambda m: float(gammaincc(_whole(m) + 1, mean))
 
 
-def _sure_hypergeometric(course: _Course) -> _Sure:
+def _sure_hypergeometric(course: Course) -> _Sure:
     """Return 1 - p for the hypothesis that more than m are missing, from the last s answers, for the best s.
 
     ``p = min_s P(X <= k)`` with X hypergeometric: s draws without replacement from the documents open before them, with
@@ -266,10 +266,10 @@ def _sure_hypergeometric(course: _Course) -> _Sure:
     # Of all stretches with the same number of finds the longest counts: it begins after the find before.
     starts = np.concatenate([[0.0], course.t[course.t < n]])
     k, s, open_then = r - np.arange(len(starts), dtype=float), n - starts, N - starts
-    if len(s) > _STRETCHES:  # only the most promising, by the normal approximation, at 95 % recall
+    if len(s) > STRETCHES:  # only the most promising, by the normal approximation, at 95 % recall
         share = np.minimum((k + r / 19) / open_then, 1)
         z = (k - s * share) / np.sqrt(np.maximum(s * share * (1 - share) * (open_then - s) / open_then, 1e-12))
-        best = np.argpartition(z, _STRETCHES)[:_STRETCHES]
+        best = np.argpartition(z, STRETCHES)[:STRETCHES]
         s, k, open_then = s[best], k[best], open_then[best]
 
     stretches = list(zip(k.tolist(), open_then.tolist(), s.tolist(), strict=True))
@@ -284,22 +284,22 @@ def _sure_hypergeometric(course: _Course) -> _Sure:
     return sure
 
 
-_STRETCHES = 16
+STRETCHES = 16
 
 
-def _sure_sample(course: _Course) -> _Sure:
+def _sure_sample(course: Course) -> _Sure:
     """Return the confidence from s random questions with k "yes" among them: ``1 - P(Bin(s, (m + 1)/N') <= k)``.
 
     N' documents were open before the first. As long as more than m relevant ones are open, each random question has at
     least the chance (m + 1)/N' of a "yes", whatever the ranker did in between: the rule assumes nothing else.
     """
     if course.drawn is None:
-        return _never
+        return probability_of_none
     s, k, _, open_then = course.drawn
     return lambda m: float(bdtrc(k, s, min(1.0, (_whole(m) + 1) / open_then)))
 
 
-def _sure_quantile(course: _Course) -> _Sure:
+def _sure_quantile(course: Course) -> _Sure:
     """Return the confidence, from a random sample, in a recall of at least ``r / (r + m)``: ``P(Bin(s, recall) < j)``.
 
     The sample has s relevant documents, and the ranking would have reached j of them by now. Lewis, Yang & Frieder,
@@ -307,12 +307,12 @@ def _sure_quantile(course: _Course) -> _Sure:
     sample determines the j at which one can stop. Valid if the ranker is not trained on the sample.
     """
     if course.drawn is None or course.drawn[2] < 1:
-        return _never
+        return probability_of_none
     _, s, j, _ = course.drawn
     return lambda m: float(bdtr(j - 1, s, course.r / (course.r + m)))
 
 
-def _sure_chao(course: _Course) -> _Sure:
+def _sure_chao(course: Course) -> _Sure:
     """Return the confidence by Chao's estimator, from f1 and f2 finds that only one and only two of the rankers make.
 
     ``missing = f1 (f1 - 1) / (2 (f2 + 1))``, log-normal with Chao's variance. Chao, Estimating the population size for
@@ -321,7 +321,7 @@ def _sure_chao(course: _Course) -> _Sure:
     Here f1 is at least 2.
     """
     if course.captures is None:
-        return _never
+        return probability_of_none
     # For f1 of 0 or 1 the formula says that nothing is missing, such as after a first find that all rankers agree on.
     f1, f2 = max(course.captures[0], 2), course.captures[1]
     missing = f1 * (f1 - 1) / (2 * (f2 + 1))
@@ -330,7 +330,7 @@ def _sure_chao(course: _Course) -> _Sure:
     return lambda m: float(ndtr(math.log(_whole(m) / missing) / spread)) if _whole(m) else 0.0
 
 
-def _chao(course: _Course) -> float:
+def _chao(course: Course) -> float:
     f1, f2 = course.captures or (0, 0)
     return f1 * (f1 - 1) / (2 * (f2 + 1))
 
@@ -338,16 +338,16 @@ def _chao(course: _Course) -> float:
 # ---- Rules that only tell whether to stop.
 
 
-def _knee(course: _Course) -> bool:
+def _knee(course: Course) -> bool:
     """Stop when the gain curve is ``156 - min(r, 150)`` times as steep before its knee as after it.
 
     The knee is the find farthest above the line from the start to now; one is added to the number of finds after it.
     Cormack & Grossman, Engineering quality and reliability in technology-assisted review, SIGIR 2016, section 5.
     """
-    return _steepness(course) >= 156 - min(course.r, 150)
+    return steepness(course) >= 156 - min(course.r, 150)
 
 
-def _steepness(course: _Course) -> float:
+def steepness(course: Course) -> float:
     t, r, n = course.t, course.r, course.n
     if not r:
         return 0.0
@@ -357,29 +357,29 @@ def _steepness(course: _Course) -> float:
     return float(found / at * (n - at) / (r - found + 1)) if n > at else 0.0
 
 
-def _budget(course: _Course) -> bool:
+def _budget(course: Course) -> bool:
     """Stop after three quarters of the pool, or after 10 N / r answers if the curve has a knee.
 
     It has one if it is 6 times as steep before it. Cormack & Grossman, 2016, section 6.
     """
-    return course.n >= 0.75 * course.N or (course.r * course.n >= 10 * course.N and _steepness(course) >= 6)
+    return course.n >= 0.75 * course.N or (course.r * course.n >= 10 * course.N and steepness(course) >= 6)
 
 
-_SURE: dict[str, Callable[[_Course], _Sure]] = {
+SURE: dict[str, Callable[[Course], _Sure]] = {
     "chao": _sure_chao,
     "hypergeometric": _sure_hypergeometric,
-    "learned": _sure_learned,
+    "learned": sure_missing,
     "poisson": _sure_poisson,
     "quantile": _sure_quantile,
     "sample": _sure_sample,
 }
-_MEAN: dict[str, Callable[[_Course], float]] = {
+_MEAN: dict[str, Callable[[Course], float]] = {
     "chao": _chao,
-    "learned": lambda course: math.prod(_learned(course)),
-    "poisson": _poisson,
+    "learned": lambda course: math.prod(fit_missing(course)),
+    "poisson": expected_missing,
 }
-_STOPS: dict[str, Callable[[_Course], bool]] = {"budget": _budget, "knee": _knee}
-_DRAWN = {"chao", "quantile", "sample"}  # their data do not change with answers "no"
+_STOPS: dict[str, Callable[[Course], bool]] = {"budget": _budget, "knee": _knee}
+DRAWN = {"chao", "quantile", "sample"}  # their data do not change with answers "no"
 
 #: The names of the rules.
-RULES = tuple(sorted([*_SURE, *_STOPS]))
+RULES = tuple(sorted([*SURE, *_STOPS]))

@@ -14,7 +14,7 @@ from textcat.documents import Corpus, Document
 from textcat.features.counts import DocumentCounts
 from textcat.features.store import StoredRows, write_rows
 from textcat.margin.problems import NO_ROWS
-from textcat.progress import Advance, _counted
+from textcat.progress import Advance, advance_over
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
@@ -44,7 +44,7 @@ class CorpusStream(Protocol):
         """Yield the texts of documents by zone, as they are read."""
 
 
-class _CountedCorpus:
+class CountedCorpus:
     """The training documents of a corpus, and its topics' descriptions, with their terms counted once.
 
     Of any of them, by their positions, examples are made, for which no text is needed any more. Of a stream all texts
@@ -84,7 +84,7 @@ class _CountedCorpus:
             self.corpus = corpus if isinstance(corpus, Corpus) else corpus.corpus
             yield from self.corpus.described() if self._copies else []
 
-        parts, counts = features._count_all(chain(_counted(documents(), advance), described()))
+        parts, counts = features.count_all(chain(advance_over(documents(), advance), described()))
         self._take_labels()
         position_of = dict(zip(map(id, zones), count(), strict=False))
         self._train, self._test = (
@@ -92,12 +92,12 @@ class _CountedCorpus:
             for part in (self.corpus.train, self.corpus.test)
         )
         positions = np.concatenate([self._train, self._test])
-        self.kept = DocumentCounts._of(parts, counts, positions) if keep else None
-        self._counts = features._of_use(parts, counts)
+        self.kept = DocumentCounts.of_documents(parts, counts, positions) if keep else None
+        self._counts = features.restrict_to_vocabulary(parts, counts)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
     @classmethod
-    def _of_kept(cls, corpus: Corpus, recipe: Recipe, kept: DocumentCounts, features: TfIdf) -> _CountedCorpus:
+    def of_training_counts(cls, corpus: Corpus, recipe: Recipe, kept: DocumentCounts, features: TfIdf) -> CountedCorpus:
         """Return what counting a corpus gives, by the kept counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
@@ -105,8 +105,8 @@ class _CountedCorpus:
         self._take_labels()
         counts = kept
         if self._copies:
-            described = features._count_all(corpus.described())
-            counts = kept.extended(DocumentCounts._of(*described, np.arange(len(corpus.topics))))
+            described = features.count_all(corpus.described())
+            counts = kept.extended(DocumentCounts.of_documents(*described, np.arange(len(corpus.topics))))
         self._train, self._test = np.split(np.arange(len(kept)), [len(corpus.train)])
         self._described = np.arange(len(kept), len(kept) + len(corpus.topics))
         self._counts = counts.of_use(features)
@@ -131,15 +131,15 @@ class _CountedCorpus:
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
-        return features._fit_counted(self._counts, np.append(self._positions(documents), self._described[unknown]))
+        return features.fit_counted(self._counts, np.append(self._positions(documents), self._described[unknown]))
 
-    def _rows(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
+    def rows_of_counts(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
         """Return the rows of documents, given by their positions, by features that `fit` has returned."""
-        return features._rows_of(self._counts, self._train[documents])
+        return features.rows_of(self._counts, self._train[documents])
 
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
         """Return the rows of the test documents by features that `fit` has returned; None if they were not counted."""
-        return features._rows_of(self._counts, self._test) if (self._test >= 0).all() else None
+        return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
 
     def clear(self) -> None:
         """Forget what was counted: no more rows can be made."""
@@ -168,36 +168,36 @@ class _CountedCorpus:
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
         if store is None:
-            rows = features._rows_of(self._counts, positions)
+            rows = features.rows_of(self._counts, positions)
         else:
 
             def blocks() -> Iterator[scipy.sparse.csr_matrix]:
                 for start in range(0, len(positions), _BATCH):
                     batch = positions[start : start + _BATCH]
-                    yield features._rows_of(self._counts, batch)
+                    yield features.rows_of(self._counts, batch)
                     advance(len(batch))
 
             rows = write_rows(store, blocks())
         if not self._copies:
             return Examples(rows, labels, unjudged)
-        has_term = np.diff(features._rows_of(self._counts, self._described).indptr) > 0
+        has_term = np.diff(features.rows_of(self._counts, self._described).indptr) > 0
         return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out, unjudged))
 
     def descriptions(self, features: TfIdf) -> scipy.sparse.csr_matrix:
         """Return a row per topic, of its description, or without an entry where descriptions are no examples."""
         if not self._copies:
             return scipy.sparse.csr_matrix((len(self.corpus.topics), len(features.idf_)), dtype=np.float32)
-        return features._rows_of(self._counts, self._described)
+        return features.rows_of(self._counts, self._described)
 
 
-def _examples_without(
+def examples_without(
     held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None
 ) -> Iterator[Examples]:
     """Yield the examples of a recipe for several choices of training documents, by their positions, to be held out.
 
     The rows are those of all documents, but their terms are weighed by those that are not held out.
     """
-    counts = _CountedCorpus(corpus, recipe, tokens)
+    counts = CountedCorpus(corpus, recipe, tokens)
     features = recipe.make_features()
     for documents in held_out:
         counts.fit(features, np.setdiff1d(np.arange(len(corpus.train)), documents))

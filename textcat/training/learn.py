@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.documents import Corpus, Document, _documents_of, topic_counts
-from textcat.errors import TextcatError, _did_you_mean
+from textcat.documents import Corpus, Document, as_documents, topic_counts
+from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import TopEvaluation
 from textcat.features.counts import DocumentCounts
@@ -28,8 +28,8 @@ from textcat.model.known import Known
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
 from textcat.recipe import Recipe
-from textcat.training.examples import _CountedCorpus
-from textcat.training.train import _train, _train_and_evaluate
+from textcat.training.examples import CountedCorpus
+from textcat.training.train import train_and_evaluate, train_and_measure
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
@@ -127,24 +127,24 @@ def learn(
     folder, stages = Path(model).expanduser().resolve(), stages or Stages()
     target = folder if out is None else Path(out).expanduser().resolve()
     with _alone(folder):
-        with stages._stage("read"):
+        with stages.stage("read"):
             known, manifest, before = storage.load_known(folder)
         storage.check_target(target)
         change = _Change.of(known.corpus, _given(documents), [unlearn] if isinstance(unlearn, str) else [*unlearn])
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         _warn_of_other_tokens(folder, manifest)
-        with stages._stage("tokens to rows", len(change.counted)):
+        with stages.stage("tokens to rows", len(change.counted)):
             features, corpus = recipe.make_features(), change.corpus(known.corpus, complete=complete)
-            counted = _CountedCorpus._of_kept(corpus, recipe, change.counts(known, features), features)
+            counted = CountedCorpus.of_training_counts(corpus, recipe, change.counts(known, features), features)
         new_topics = set(corpus.topics) - {*known.corpus.topics}
         _warn_of_topics_without_negatives(corpus, new_topics)
         _warn_of_similar_topics(new_topics, set(corpus.topics) - new_topics)
         options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "keep": f"{known.keep},{COUNTS}"}
         if known.is_measured:
-            tagger = _train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
+            tagger = train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
         else:
-            tagger = _train(corpus, recipe, store=None, counted=counted, **options)[0]
-        with stages._stage("save"):
+            tagger = train_and_measure(corpus, recipe, store=None, counted=counted, **options)[0]
+        with stages.stage("save"):
             if target == folder:
                 _put_in_place(tagger, folder, manifest[SUM], undoable=not change.gone)
             else:
@@ -209,7 +209,7 @@ class _Change(NamedTuple):
         for id_ in unlearn:
             if id_ not in place:
                 raise TextcatError(
-                    f"The model has no document {id_!r}, so it cannot be unlearnt.{_did_you_mean(id_, place)}"
+                    f"The model has no document {id_!r}, so it cannot be unlearnt.{did_you_mean(id_, place)}"
                 )
         if twice := [id_ for id_, n in Counter([*ids, *dict.fromkeys(unlearn)]).items() if n > 1]:
             what = "both to be learnt and unlearnt" if twice[0] in unlearn else "given twice"
@@ -247,7 +247,7 @@ class _Change(NamedTuple):
         """Return the counts of all documents as they are now."""
         new, counts = self.counted, known.counts
         if new:
-            counts = counts.extended(DocumentCounts._of(*features._count_all(new), np.arange(len(new))))
+            counts = counts.extended(DocumentCounts.of_documents(*features.count_all(new), np.arange(len(new))))
         place = {document.id: len(self.old) + i for i, document in enumerate(new)}
         order = [
             place.get(id_, i)
@@ -316,7 +316,7 @@ def _given(documents: Any) -> list[Document]:
     for number, record in enumerate(given, start=1):
         if isinstance(record, Mapping) and record.get("id") is None:
             raise TextcatError(f"Record {number} has no id: give each record one, to tell it from others.")
-    return _documents_of(given)
+    return as_documents(given)
 
 
 def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -378,7 +378,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool) -> None:
     """Replace the model in a folder by a tagger, atomically; keep the old model if this step can be undone."""
     with MODEL.replacing(folder) as sibling:
-        storage._write(tagger, sibling)
+        storage.write_model(tagger, sibling)
         if read_manifest(folder)[SUM] != expected:
             raise ModelError(f"The model {folder} was replaced while it learnt: run `textcat learn` again.")
         for earlier in folder.parent.glob(f"{escape(folder.name)}{_BEFORE}*"):

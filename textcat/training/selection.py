@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import _average_precisions
-from textcat.evaluation.ranking import DEFAULT_BANDS, Band, _bands
+from textcat.evaluation.metrics import average_precisions
+from textcat.evaluation.ranking import DEFAULT_BANDS, Band, choose_bands
 from textcat.features._rows import release_memory
 from textcat.features.tokens import Tokens
 from textcat.margin._folds import N_FOLDS, leave_out_folds
@@ -29,7 +29,7 @@ from textcat.margin.rules import PAM, PAUM, Rule
 from textcat.margin.solve import nothing, solve
 from textcat.progress import Advance
 from textcat.recipe import Recipe
-from textcat.training.examples import Examples, _examples_without
+from textcat.training.examples import Examples, examples_without
 
 # What the study of margins compares: every fixed pair, and every adapted one.
 _FIXED = product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
@@ -42,11 +42,11 @@ _MARGINS: list[dict[str, Any]] = [
 # topics of at least _MIN_COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on
 # all held-out ones.
 RARE, EXPECTED, POOLED = "RARE", "EXPECTED", "POOLED"
-_MAP, _SPARSITY = "macro_average_precision", "average_sparsity"
+_MAP, SPARSITY_MEASURE = "macro_average_precision", "average_sparsity"
 _MIN_COMMON = 15
 _N_RARE = 30
 
-# Of `_held_out_scores`, chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
+# Of `held_out_scores`, chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
 # Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
 _OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
 _ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
@@ -89,7 +89,7 @@ class Trial:
         return {"recipe": asdict(self.recipe), **self.measures, **on}
 
     @classmethod
-    def _from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
+    def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
         """Return the trial that `as_dict` made these figures of, with a recipe in the place of its own."""
         measures = {name: of for name, of in figures.items() if isinstance(of, dict) and name != "recipe"}
         return cls(recipe, measures, figures.get("measured_on", ""))
@@ -109,7 +109,7 @@ def _is_the_papers(recipe: Recipe) -> bool:
     return learner.get("name", "paum") == "paum" and (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
 
 
-def _folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
+def assign_folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
     """Return each document's fold, so that the positives of rare topics are spread over as many as they can be.
 
     The sizes of folds differ by one at most.
@@ -129,7 +129,7 @@ def _folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
     return fold
 
 
-def _out_of_fold_scores(
+def out_of_fold_scores(
     examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
     """Score every document by rankers that were not trained on it: what thresholds and settings are chosen from.
@@ -140,7 +140,7 @@ def _out_of_fold_scores(
     """
     n_documents, n_topics = len(fold_of), examples.labels.shape[1]
     labels = examples.labels[:n_documents]
-    parts = [_Fold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
+    parts = [HeldOutFold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
     problems = [problem for part in parts for problem in part.problems(learner, examples)]
     n_jobs, seed = learner.n_jobs, learner.random_state
     solutions = iter(solve(examples.rows, problems, n_jobs=n_jobs, seed=seed, keep=nothing, progress=progress))
@@ -150,12 +150,12 @@ def _out_of_fold_scores(
     return scores
 
 
-def _held_out_scores(
+def held_out_scores(
     examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
     """Score documents by rankers that were not trained on them, as many as thresholds need, for a part of the cost.
 
-    Training each topic again without every fold, as `_out_of_fold_scores` does, costs several times the training
+    Training each topic again without every fold, as `out_of_fold_scores` does, costs several times the training
     itself. Where training comes near to a minimum, as that of PAUM with λ > 0 does, the whole ranker is led to the
     minimum without a fold by a few passes over the rows that decide: see `textcat.margin._folds`.
 
@@ -165,7 +165,7 @@ def _held_out_scores(
     positives is judged by as many folds as hold enough of them: its scores are nan in the others. The learner must be
     fitted, without a kernel.
     """
-    topics, n_folds = _Topics(examples, learner, fold_of), fold_of.max() + 1
+    topics, n_folds = TopicProblems(examples, learner, fold_of), fold_of.max() + 1
     scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
     with ThreadPoolExecutor(joblib.effective_n_jobs(learner.n_jobs)) as pool:
         tasks = [pool.submit(topics.score, topic, column) for topic, column in enumerate(scores.T)]
@@ -181,7 +181,7 @@ def _held_out_scores(
     return scores
 
 
-class _Topics:
+class TopicProblems:
     """The problems of a fitted learner, each to be trained again without some folds."""
 
     def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):
@@ -215,7 +215,7 @@ class _Topics:
 
     def _changes(self, topic: int, scores: np.ndarray) -> np.ndarray:
         """Return what leaving out its fold changes in the score of each document, given those of all rows."""
-        kept, solution, rule = self._deciding(topic, scores, _NEAR_MINIMUM), self._solutions[topic], self._rules[topic]
+        kept, solution, rule = self.deciding(topic, scores, _NEAR_MINIMUM), self._solutions[topic], self._rules[topic]
         dtype, n_rows = scores.dtype, len(scores)
         alpha, label = np.zeros(n_rows, dtype), np.full(n_rows, -1, dtype)
         alpha[solution.support] = np.abs(solution.alpha)
@@ -239,7 +239,7 @@ class _Topics:
 
     def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
         """Return the solutions of a topic without each of its first folds, given the scores by the whole ranker."""
-        positives, kept = self._positives[topic], self._deciding(topic, scores)
+        positives, kept = self._positives[topic], self.deciding(topic, scores)
         is_positive = np.zeros(self.rows.shape[0], bool)
         is_positive[positives] = True
         fold, is_positive = self._fold_of[kept], is_positive[kept]
@@ -255,7 +255,7 @@ class _Topics:
         ]
         return solve(self.rows[kept], problems, n_jobs=1, seed=self._seed, overwrite_X=True)
 
-    def _deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
+    def deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
         """Return the rows that may cause an update, ascending, given the scores of all."""
         of_support, of_documents, least = near or (_OF_SUPPORT, _OF_DOCUMENTS, _LEAST)
         support, positives = self._solutions[topic].support, self._positives[topic]
@@ -279,7 +279,7 @@ def _is_near_minimum(rule: Rule, lambda_: float) -> bool:
     return lambda_ > 0 and isinstance(rule, (PAM, PAUM)) and rule.threshold(1) + rule.threshold(-1) > 0
 
 
-def _cross_validate(
+def cross_validate(
     corpus: Corpus,
     recipes: Iterable[Recipe],
     *,
@@ -300,20 +300,20 @@ def _cross_validate(
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
         raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
-    parts = list(_splits(labels, n_folds, n_repeats, seed))
+    parts = list(repeated_splits(labels, n_folds, n_repeats, seed))
     tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
     for _, alike in groupby(recipes, key=feature_key):
         same_features = list(alike)
         first = same_features[0]
         key = json.dumps(first.tokens, sort_keys=True)
         tokens[key] = tokens.get(key) or first.make_tokens()
-        examples = list(_examples_without([part.held_out for part in parts], corpus, first, tokens[key]))
+        examples = list(examples_without([part.held_out for part in parts], corpus, first, tokens[key]))
         for start in range(0, len(same_features), _BATCH):
             tries = [_Try(recipe, labels) for recipe in same_features[start : start + _BATCH]]
             with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
                 tasks = []
                 for part, of_part in zip(parts, examples, strict=True):
-                    chosen = _bands(corpus.topics, part.sizes, DEFAULT_BANDS)
+                    chosen = choose_bands(corpus.topics, part.sizes, DEFAULT_BANDS)
                     for each, solved in _train(tries, part, of_part, n_jobs):
                         tasks.append(executor.submit(each.measure, part, solved, chosen))
                     advance(len(tries))
@@ -327,16 +327,16 @@ def feature_key(recipe: Recipe) -> str:
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
-def _splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[_Fold]:
+def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[HeldOutFold]:
     """Yield the folds of several splits, with simulated rare topics."""
     for split_seed in range(seed, seed + n_repeats):
-        fold_of, random = _folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
+        fold_of, random = assign_folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
         for number in range(n_folds):
-            yield _Fold(labels, np.flatnonzero(fold_of == number), random)
+            yield HeldOutFold(labels, np.flatnonzero(fold_of == number), random)
 
 
 def _train(
-    tries: Iterable[_Try], fold: _Fold, examples: Examples, n_jobs: int | None
+    tries: Iterable[_Try], fold: HeldOutFold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Try, list[Solution]]]:
     """Yield each try's solutions on a fold's other documents, by one call of the solver for each seed."""
     same_seed: dict[int | None, list[_Try]] = {}
@@ -358,7 +358,7 @@ class _Try:
         self._sparsity: list[dict[str, float]] = []
         self._n_scored, self._pooled = 0, list[float]()
 
-    def measure(self, fold: _Fold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
+    def measure(self, fold: HeldOutFold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
         """Measure the recipe on a fold's own documents."""
         self._quality.append(fold.quality(solutions, chosen))
         support = np.array([len(solution.support) for solution in solutions])
@@ -366,14 +366,14 @@ class _Try:
         self._scores[fold.held_out] = fold.scores(solutions)
         self._n_scored += len(fold.held_out)
         if self._n_scored % len(self._scores) == 0:  # a split is complete
-            precisions = _average_precisions(self._labels, self._scores)
+            precisions = average_precisions(self._labels, self._scores)
             precisions[fold.sizes < 2] = np.nan  # never in training and held out at once
             self._pooled.append(float(np.nanmean(precisions)))
 
     def trial(self) -> Trial:
         """Return the averages over the folds."""
         quality = {**_average(self._quality), POOLED: float(np.mean(self._pooled))}
-        return Trial(self._recipe, {_MAP: quality, _SPARSITY: _average(self._sparsity)})
+        return Trial(self._recipe, {_MAP: quality, SPARSITY_MEASURE: _average(self._sparsity)})
 
 
 class _RareTopic(NamedTuple):
@@ -384,7 +384,7 @@ class _RareTopic(NamedTuple):
     left_out: np.ndarray
 
 
-class _Fold:
+class HeldOutFold:
     """Held-out documents: from settings to problems without them, from the solutions to figures on them.
 
     The labels are those of all documents, held out are positions. Without a random generator, which draws the positives
@@ -437,22 +437,22 @@ class _Fold:
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
         """Return the macro-averaged precision over each band, RARE and EXPECTED; nan where a band has no topic."""
-        precisions = _average_precisions(self._held_out_labels, self.scores(solutions))
+        precisions = average_precisions(self._held_out_labels, self.scores(solutions))
         precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
-        figures = {band.name: _nanmean(precisions[list(band.topics)]) for band in chosen}
+        figures = {band.name: nanmean(precisions[list(band.topics)]) for band in chosen}
         scores = np.zeros(self._rare_labels.shape, np.float32)
         for k, (rare, solution) in enumerate(zip(self.rare_topics, solutions[len(self.positives) :], strict=True)):
             scores[:, k] = solution.held_out[np.searchsorted(rare.left_out, self.held_out)]
-        figures[RARE] = _nanmean(_average_precisions(self._rare_labels, scores))
+        figures[RARE] = nanmean(average_precisions(self._rare_labels, scores))
         figures[EXPECTED] = figures["ALL"]
         n = len(precisions)
         if n > _N_RARE and np.isfinite(figures[RARE]):
-            common = _nanmean(precisions[np.argsort(-self.sizes, kind="stable")[:-_N_RARE]])
+            common = nanmean(precisions[np.argsort(-self.sizes, kind="stable")[:-_N_RARE]])
             figures[EXPECTED] = ((n - _N_RARE) * common + _N_RARE * figures[RARE]) / n
         return figures
 
 
-def _nanmean(values: np.ndarray) -> float:
+def nanmean(values: np.ndarray) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
@@ -462,14 +462,14 @@ def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {band: float(np.mean(values)) if values else float("nan") for band, values in known.items()}
 
 
-def _best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
+def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the sparsest of the trials that rank as well as the yardstick.
 
     The yardstick is the paper's PAUM(1, 50) where it was cross-validated, over ALL, TOP10 and RARE; else the trial of
     the highest goal; the measure that trials are judged by may be lower by the tolerance. LAST30 is not compared: it
     changes far more between splits than between settings.
     """
-    paper = next((trial for trial in trials if _is_yardstick(trial)), None)
+    paper = next((trial for trial in trials if is_yardstick(trial)), None)
     reference = paper or max(trials, key=lambda trial: trial.goal)
     measure, band = reference.judged_by
     names = ("ALL", "TOP10", RARE) if paper else (band,)
@@ -477,8 +477,8 @@ def _best(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     figures = [[trial.measures[measure][band] for band in names] for trial in trials]
     # A band that no topic is in is nan, and no reason against a setting.
     as_good = [trial for trial, of in zip(trials, figures, strict=True) if not any(map(lt, of, yardstick))]
-    return min(as_good, key=lambda trial: trial.measures[_SPARSITY]["ALL"])
+    return min(as_good, key=lambda trial: trial.measures[SPARSITY_MEASURE]["ALL"])
 
 
-def _is_yardstick(trial: Trial) -> bool:
+def is_yardstick(trial: Trial) -> bool:
     return _MAP in trial.measures and _is_the_papers(trial.recipe)

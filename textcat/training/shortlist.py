@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
-from textcat.evaluation.top import PROPENSITY, _inverse_propensities
+from textcat.evaluation.top import PROPENSITY, inverse_propensities
 from textcat.features.vectorizer import Rows
 from textcat.margin._primal import subset
 from textcat.margin.kernels import one_blas_thread
@@ -149,7 +149,7 @@ def train_shortlist(
     del topics, names_by_topic, centroids  # what follows takes as much memory again
     odds_of_score = np.full(n_topics, max(evidence.odds_of_score, 0.0))
     return Trained(
-        _columns_in_rows(columns, rows.shape[1]),
+        columns_in_rows(columns, rows.shape[1]),
         bias,
         shortlist,
         Calibration(odds_of_score, evidence.odds_by_size * sizes + evidence.odds),
@@ -158,7 +158,7 @@ def train_shortlist(
     )
 
 
-def _columns_in_rows(columns: Sequence[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
+def columns_in_rows(columns: Sequence[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
     ends = np.cumsum([0] + [len(features) for features, _ in columns])
     indices, data = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     return sp.csc_array((data, indices, ends), shape=(n_features, len(columns))).tocsr()
@@ -296,9 +296,9 @@ def _weigh(topics: _Topics, names: sp.csc_array, seed: int) -> _Evidence:
         bias[topic] = ranker.bias / ranker.unit
     documents, places = np.nonzero(listed >= 0)
     column = listed[documents, places]
-    matrices = (centroids, _columns_in_rows(columns, topics.matrix.shape[1]), names.tocsr())
+    matrices = (centroids, columns_in_rows(columns, topics.matrix.shape[1]), names.tocsr())
     similarity, score, name = (
-        shortlist._products(rows, matrix, listed)[documents, places].astype(float) for matrix in matrices
+        shortlist.products(rows, matrix, listed)[documents, places].astype(float) for matrix in matrices
     )
     score += bias[column]
     right = sp.csr_array(topics.labels.tocsr()[held_out])
@@ -308,7 +308,7 @@ def _weigh(topics: _Topics, names: sp.csc_array, seed: int) -> _Evidence:
         return _Evidence()
     size = np.log1p(np.diff(labels[: topics.n_documents].indptr))[column]
     kinds = np.column_stack([similarity, similarity * size, score, score * size, name, name * size, size])
-    missing = _inverse_propensities(np.expm1(size), topics.n_documents, *PROPENSITY)
+    missing = inverse_propensities(np.expm1(size), topics.n_documents, *PROPENSITY)
     counted = _logistic_regression(kinds, target, np.where(target, missing**_INVERSE_PROPENSITY, 1.0))
     scores = kinds @ counted[:-1] + counted[-1]
     return _Evidence(*counted, *_logistic_regression(np.column_stack([scores, size]), target))

@@ -17,24 +17,24 @@ from scipy import sparse
 
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import _bands
-from textcat.evaluation.thresholds import Calibration, _choose
+from textcat.evaluation.ranking import choose_bands
+from textcat.evaluation.thresholds import Calibration, choose_thresholds
 from textcat.evaluation.top import MANY_TOPICS
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
-from textcat.margin.problems import Solution, _in_rows, _side_by_side
+from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.margin.solve import solve
-from textcat.model.kept import _title_of, kept_examples, what_to_keep
-from textcat.model.known import Known, _without_texts
-from textcat.model.tagger import Tagger, _csr_weights
+from textcat.model.kept import kept_examples, title_of, what_to_keep
+from textcat.model.known import Known, without_texts
+from textcat.model.tagger import Tagger, csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe
-from textcat.training.examples import Examples, _CountedCorpus
-from textcat.training.selection import _folds, _held_out_scores
+from textcat.training.examples import CountedCorpus, Examples
+from textcat.training.selection import assign_folds, held_out_scores
 
 _N_FOLDS = 5
 _CROSS_VALIDATED = "training documents, by cross-validation"
-_SAMPLED = "training documents, held out as a sample"
+MEASURED_ON_SAMPLE = "training documents, held out as a sample"
 # So many documents are held out as a sample at most, and one of so many.
 _N_HELD_OUT, _ONE_OF = 5_000, 10
 # Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
@@ -50,7 +50,7 @@ _UNSPACED = {
 }
 _KANA = re.compile("[\u3040-\u30ff]")
 _NAME_IT = "Name their language, as with --lang {code} (in a recipe: lang = {code!r} in [tokens])"
-_N_SAMPLED = 500  # documents by which the script of a corpus is found
+SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
 
 
 def train(
@@ -93,10 +93,10 @@ def train(
     """
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
-    return _train(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)[0]
+    return train_and_measure(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)[0]
 
 
-def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
+def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
     """Warn of a language that is written without spaces where the recipe's language takes whole sentences for words."""
     if (lang := recipe.tokens.get("lang", "en")) in _UNSPACED:
         return
@@ -114,7 +114,7 @@ def _warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: 
         )
 
 
-def _train_and_evaluate(
+def train_and_evaluate(
     corpus: Corpus,
     recipe: Recipe,
     *,
@@ -124,7 +124,7 @@ def _train_and_evaluate(
     keep: str | None = None,
     stages: Stages | None = None,
     keep_texts: bool = True,
-    counted: _CountedCorpus | None = None,
+    counted: CountedCorpus | None = None,
 ) -> Tagger:
     """Train a tagger, and measure it on test documents, or if none has a topic of the tagger, on those of training.
 
@@ -138,30 +138,30 @@ def _train_and_evaluate(
     Without `keep_texts`, the zones of the documents are emptied once their terms are counted, so that the texts of a
     large corpus, which nothing reads any more, take no memory. What was `counted` is the corpus' own, and is cleared.
     """
-    _bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
+    choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
     options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted, "bands": bands}
-    tagger, measured = _train(corpus, recipe, n_folds=n_folds, keep=keep, keep_texts=keep_texts, **options)
+    tagger, measured = train_and_measure(corpus, recipe, n_folds=n_folds, keep=keep, keep_texts=keep_texts, **options)
     if tagger.known is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
         tagger.known = replace(tagger.known, bands=spec, is_measured=True)
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
-        with stages._stage("evaluate", len(corpus.test) if tagger._many else None) as advance:
-            known: dict[str, Any] = {"n_unknown": tagger._unknown(corpus), "unjudged": tagger._unjudged(corpus)}
-            tagger.evaluation = tagger._measure_rows(measured, tagger.relevant(corpus), advance, bands=bands, **known)
+        with stages.stage("evaluate", len(corpus.test) if tagger.has_many_topics else None) as advance:
+            known: dict[str, Any] = {"n_unknown": tagger.unknown_topics(corpus), "unjudged": tagger.unjudged(corpus)}
+            tagger.evaluation = tagger.measure_rows(measured, tagger.relevant(corpus), advance, bands=bands, **known)
     elif recipe.shortlist:
         tagger.evaluation = measured
     else:
         relevant = _learnt_out_of_fold(corpus.labels(corpus.train), recipe)
         on: dict[str, Any] = {"measured_on": _CROSS_VALIDATED, "unjudged": corpus.unjudged(corpus.train)}
-        tagger.evaluation = tagger._measure(measured, relevant, bands=bands, **on)
+        tagger.evaluation = tagger.measure_corpus(measured, relevant, bands=bands, **on)
     return tagger
 
 
-def _train(
+def train_and_measure(
     corpus: Corpus,
     recipe: Recipe,
     *,
@@ -172,7 +172,7 @@ def _train(
     stages: Stages | None,
     keep: str | None = None,
     keep_texts: bool = True,
-    counted: _CountedCorpus | None = None,
+    counted: CountedCorpus | None = None,
 ) -> tuple[Tagger, Any]:
     """Train a tagger, and return it with what it is measured by, if there is something.
 
@@ -191,16 +191,16 @@ def _train(
         check_target(store)
     keep, learns_on = _kept(corpus, recipe, keep, store)
     # Now, as there may be no texts later on.
-    named, without = _named(corpus, recipe, keep), _without_texts(corpus, keep) if learns_on else None
-    _warn_if_unsegmented(corpus._sample(_N_SAMPLED), recipe)
+    named, without = _named(corpus, recipe, keep), without_texts(corpus, keep) if learns_on else None
+    warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
     stages = stages or Stages()
     release_memory()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
         if counted is None or not counted.serves(recipe) or (learns_on and counted.kept is None):
-            with stages._stage("tokens to rows", len(corpus.train)) as advance:
+            with stages.stage("tokens to rows", len(corpus.train)) as advance:
                 options: dict[str, Any] = {"keep_texts": keep_texts, "keep": learns_on}
-                counted = _CountedCorpus(corpus, recipe, advance=advance, **options)
+                counted = CountedCorpus(corpus, recipe, advance=advance, **options)
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
                 document.zones.clear()
@@ -215,17 +215,17 @@ def _train(
         measured = None
         release_memory()
         if n_folds and recipe.shortlist:
-            part = _hold_out(corpus, seed=0)
-            with stages._stage("held-out sample", len(corpus.topics)) as advance:
-                first, new = _train_without(counted, recipe, part, n_jobs=n_jobs, store=store, advance=advance)
+            part = hold_out_sample(corpus, seed=0)
+            with stages.stage("held-out sample", len(corpus.topics)) as advance:
+                first, new = train_without(counted, recipe, part, n_jobs=n_jobs, store=store, advance=advance)
                 relevant = counted.labels[part.held_out]
-                measured = first._measure_rows(new, relevant, bands=bands, measured_on=_SAMPLED)
+                measured = first.measure_rows(new, relevant, bands=bands, measured_on=MEASURED_ON_SAMPLE)
                 del first, new
         elif n_folds:
-            with stages._stage("cross-validate", n_folds * len(corpus.topics)) as advance:
+            with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
                 measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
         n_rows = len(corpus.train) + recipe.descriptions * len(corpus.topics)
-        with stages._stage("tokens to rows", None if store is None else n_rows) as advance:
+        with stages.stage("tokens to rows", None if store is None else n_rows) as advance:
             shortlisted = recipe.shortlist > 0
             counted.fit(features)
             examples = counted.examples(features, store=store, left_out=not shortlisted, advance=advance)
@@ -245,10 +245,10 @@ def _train(
             "known": known,
         }
         if described is not None:
-            with stages._stage("train topics", len(corpus.topics)) as advance:
+            with stages.stage("train topics", len(corpus.topics)) as advance:
                 parts = _train_listed(examples, described, recipe, len(corpus.train), n_jobs, advance)
             return Tagger(features=features, **parts, **of_corpus), measured
-        with stages._stage("train topics", len(corpus.topics)) as advance:
+        with stages.stage("train topics", len(corpus.topics)) as advance:
             learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
     except (TypeError, ValueError) as error:
         if isinstance(error, TextcatError):
@@ -263,10 +263,10 @@ def _train(
     thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
     if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
         release_memory()
-        with stages._stage("thresholds", tags.folds * len(corpus.topics)) as advance:
-            fold_of = _folds(labels, tags.folds, seed=0)
-            scores = _held_out_scores(examples, learner, fold_of, progress=advance)
-            thresholds, calibration = _choose(tags.strategy, scores, labels, tags.probability)
+        with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
+            fold_of = assign_folds(labels, tags.folds, seed=0)
+            scores = held_out_scores(examples, learner, fold_of, progress=advance)
+            thresholds, calibration = choose_thresholds(tags.strategy, scores, labels, tags.probability)
             del scores
     n_features = examples.rows.shape[1]
     units = _units(learner.solutions_, learner.intercept_.dtype)
@@ -307,17 +307,17 @@ def _named(corpus: Corpus, recipe: Recipe, keep: str) -> list[tuple[str, str, di
         return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
     texts = keep == "texts"
-    return [(each.id, _title_of(each, texts), dict(each.zones) if texts else None) for each in examples]
+    return [(each.id, title_of(each, texts), dict(each.zones) if texts else None) for each in examples]
 
 
-class _Part(NamedTuple):
+class HoldOut(NamedTuple):
     """Documents to train on, and others that are held out: their positions, ascending."""
 
     trained: np.ndarray
     held_out: np.ndarray
 
 
-def _hold_out(corpus: Corpus, seed: int, most: int | None = None) -> _Part:
+def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
     """Draw the training documents that are held out, and those to train on: the others, or so many of them at most."""
     n = len(corpus.train)
     n_held_out = min(_N_HELD_OUT, n // _ONE_OF)
@@ -328,13 +328,13 @@ def _hold_out(corpus: Corpus, seed: int, most: int | None = None) -> _Part:
         )
     drawn = np.random.default_rng(seed).permutation(n)
     stop = None if most is None else n_held_out + most
-    return _Part(np.sort(drawn[n_held_out:stop]), np.sort(drawn[:n_held_out]))
+    return HoldOut(np.sort(drawn[n_held_out:stop]), np.sort(drawn[:n_held_out]))
 
 
-def _train_without(
-    counts: _CountedCorpus,
+def train_without(
+    counts: CountedCorpus,
     recipe: Recipe,
-    part: _Part,
+    part: HoldOut,
     *,
     n_jobs: int | None,
     store: str | os.PathLike[str] | None = None,
@@ -359,7 +359,7 @@ def _train_without(
         train_documents=n_documents,
         recipe=recipe.as_dict(),
     )
-    return tagger, counts._rows(features, part.held_out)
+    return tagger, counts.rows_of_counts(features, part.held_out)
 
 
 def _check_terms(examples: Examples, recipe: Recipe, n_documents: int) -> None:
@@ -403,18 +403,18 @@ def _train_listed(
 def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:
     """Return packed weights, divided by the units of their scores, in the form that a tagger of so many topics has."""
     scaled = (units != 1).any()
-    if not _are_sparse(solutions, n_features):
-        weights = _side_by_side(solutions, n_features)
+    if not are_sparse(solutions, n_features):
+        weights = side_by_side(solutions, n_features)
         if scaled:
             weights /= units
         return weights
-    indptr, indices, data = _in_rows(solutions, n_features)
+    indptr, indices, data = in_rows(solutions, n_features)
     if scaled:
         data /= units[indices]
-    return _csr_weights(indptr, indices, data, len(solutions))
+    return csr_weights(indptr, indices, data, len(solutions))
 
 
-def _are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
+def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
     """Return whether weights are kept without their zeros: where there are many topics, and that is far smaller."""
     n_entries = sum(len(solution.weights.values) for solution in solutions)
     itemsize = solutions[0].weights.dtype.itemsize
@@ -447,7 +447,7 @@ def _learnt_out_of_fold(labels: sparse.csc_matrix, recipe: Recipe) -> sparse.csc
     return labels @ sparse.diags_array(known, dtype=labels.dtype)
 
 
-def _cross_validated(
+def cross_validated(
     tagger: Tagger, corpus: Corpus, n_folds: int, *, n_jobs: int | None, stages: Stages
 ) -> tuple[np.ndarray, Calibration, sparse.csc_matrix] | None:
     """Score the documents that a tagger was trained on by rankers of its recipe that were not; also curves and labels.
@@ -457,15 +457,15 @@ def _cross_validated(
     recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
     if recipe is None or recipe.shortlist or len(corpus.train) < 2:
         return None
-    with stages._stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-        counted = _CountedCorpus(corpus, recipe)
+    with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
+        counted = CountedCorpus(corpus, recipe)
         scores = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, advance=advance)
         labels = _learnt_out_of_fold(counted.labels, recipe)
-        return scores, Calibration._fit(scores, labels), labels
+        return scores, Calibration.fit_scores(scores, labels), labels
 
 
 def _out_of_fold_scores(
-    counts: _CountedCorpus,
+    counts: CountedCorpus,
     recipe: Recipe,
     n_folds: int,
     *,
@@ -479,7 +479,7 @@ def _out_of_fold_scores(
     more, or in memory. Of a topic's weights nothing is kept but the scores by them.
     """
     labels = counts.labels
-    fold_of = _folds(labels, min(n_folds, labels.shape[0]), seed=0)
+    fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
     scores = np.zeros(labels.shape, np.float32)
     for number in range(fold_of.max() + 1):
         trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
@@ -490,10 +490,10 @@ def _out_of_fold_scores(
             rows, positives, left_out = counts.examples(features, trained, store=folder and Path(folder, "rows"))
             if not rows.shape[1]:
                 continue
-            new = counts._rows(features, held_out)
+            new = counts.rows_of_counts(features, held_out)
             del features  # one fold's at a time in memory, as are rows
             learner = recipe.make_learner(n_jobs=n_jobs)
-            problems = learner._problems(rows, positives, left_out)
+            problems = learner.topic_problems(rows, positives, left_out)
             running: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
             solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **running)
             sums = np.column_stack([solution.weights + solution.bias for solution in solutions])

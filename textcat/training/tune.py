@@ -14,17 +14,17 @@ import numpy as np
 from textcat import __version__
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, install_hint
-from textcat.evaluation.ranking import _bands
+from textcat.evaluation.ranking import choose_bands
 from textcat.evaluation.top import KS, TopEvaluation, evaluate_top
 from textcat.features.tokens import Tokens
-from textcat.files import KeptResults, _read_toml, format_value
+from textcat.files import KeptResults, format_value, read_toml
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
-from textcat.training.examples import _CountedCorpus
-from textcat.training.selection import _SPARSITY, Trial, _cross_validate, _nanmean, feature_key, margin_settings
-from textcat.training.train import _hold_out, _Part, _train_without
+from textcat.training.examples import CountedCorpus
+from textcat.training.selection import SPARSITY_MEASURE, Trial, cross_validate, feature_key, margin_settings, nanmean
+from textcat.training.train import HoldOut, hold_out_sample, train_without
 
-_SAMPLERS = ("grid", "random", "tpe")
+SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
 _N_FOLDS = 5  # unless told otherwise
 _BATCH = 12  # recipes that TPE suggests before it gets their figures
@@ -33,7 +33,7 @@ _MOST_TRAINED = 100_000  # documents: a study trains once for each recipe with a
 
 
 @dataclass(frozen=True)
-class _Range:
+class ParameterRange:
     """The values of a parameter between two numbers: whole ones if both are; even on a logarithmic scale if asked."""
 
     low: float
@@ -56,7 +56,7 @@ class _Range:
 class _Space:
     """What may vary: per section of a recipe and parameter, a list of choices or a range."""
 
-    varied: Mapping[tuple[str, str], Sequence[Any] | _Range]
+    varied: Mapping[tuple[str, str], Sequence[Any] | ParameterRange]
 
     def recipe(self, start: Recipe, values: Sequence[Any]) -> Recipe:
         """Return a recipe with a value for each parameter that varies, in their order, and all else from the start."""
@@ -68,7 +68,7 @@ class _Space:
     def grid(self, start: Recipe) -> list[Recipe]:
         """Return all recipes of the space; those with the same features follow each other."""
         for (section, key), values in self.varied.items():
-            if isinstance(values, _Range):
+            if isinstance(values, ParameterRange):
                 raise TextcatError(
                     f"{key} in [{section}] of the space is a range, which has no end of values: "
                     "list the values to try, or choose the sampler random or tpe."
@@ -79,15 +79,17 @@ class _Space:
         """Draw n recipes; those with the same features follow each other."""
         random = np.random.default_rng(seed)
 
-        def draw(values: Sequence[Any] | _Range) -> Any:
-            return values.draw(random) if isinstance(values, _Range) else values[int(random.integers(len(values)))]
+        def draw(values: Sequence[Any] | ParameterRange) -> Any:
+            return (
+                values.draw(random) if isinstance(values, ParameterRange) else values[int(random.integers(len(values)))]
+            )
 
         return sorted((self.recipe(start, list(map(draw, self.varied.values()))) for _ in range(n)), key=feature_key)
 
     def suggested(self, start: Recipe, trial: Any) -> Recipe:
 
-        def suggest(name: str, values: Sequence[Any] | _Range) -> Any:
-            if not isinstance(values, _Range):  # by number: optuna takes no lists and tables as choices
+        def suggest(name: str, values: Sequence[Any] | ParameterRange) -> Any:
+            if not isinstance(values, ParameterRange):  # by number: optuna takes no lists and tables as choices
                 return values[trial.suggest_int(name, 0, len(values) - 1)]
             draw = trial.suggest_int if values.whole else trial.suggest_float
             return draw(name, values.low, values.high, log=values.log)
@@ -95,10 +97,10 @@ class _Space:
         return self.recipe(start, [suggest(".".join(name), values) for name, values in self.varied.items()])
 
 
-def _read_space(path: Path) -> _Space:
+def read_space(path: Path) -> _Space:
     """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``."""
-    entries, known = _read_toml(path, "space"), ", ".join(_SECTIONS)
-    varied: dict[tuple[str, str], Sequence[Any] | _Range] = {}
+    entries, known = read_toml(path, "space"), ", ".join(_SECTIONS)
+    varied: dict[tuple[str, str], Sequence[Any] | ParameterRange] = {}
     for section, parameters in entries.items():
         if section not in _SECTIONS or not isinstance(parameters, dict):
             raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {known}.")
@@ -108,14 +110,14 @@ def _read_space(path: Path) -> _Space:
     return _Space(varied)
 
 
-def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | _Range:
+def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | ParameterRange:
     if isinstance(values, list) and values:
         return values
     if isinstance(values, dict) and {"low", "high"} <= set(values) <= {"low", "high", "log"}:
         low, high, log = values["low"], values["high"], values.get("log", False)
         numbers = all(type(value) in (int, float) for value in (low, high))
         if numbers and low < high and (low > 0 or not log):
-            return _Range(low, high, log)
+            return ParameterRange(low, high, log)
     raise TextcatError(
         f"The space {path}: {key} in [{section}] must be a list of values or a range such as "
         f"{{ low = 1, high = 100, log = true }}, not {values!r}."
@@ -143,7 +145,7 @@ class _Study:
             if figures or key in new:
                 self.advance(self.steps)
             if figures:
-                yield Trial._from_dict(recipe, figures)
+                yield Trial.from_dict(recipe, figures)
             else:
                 new.setdefault(key, []).append(recipe)
         different = [alike[0] for alike in new.values()]
@@ -176,7 +178,7 @@ class _Study:
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _study(
+def run_trials(
     corpus: Corpus,
     start: Recipe,
     space_file: Path | None,
@@ -194,11 +196,11 @@ def _study(
 
     The space is read from its file; without one it is the margins of `margin_settings`. What it does not vary is as in
     the start. The number of trials is for the samplers "random" and "tpe", and the seed is theirs, too. Trials are kept
-    in the folder, if there is one, in the file ``trials.jsonl``. All else is as for `_cross_validate`; recipes with a
-    shortlist are measured by `_measure_held_out`, which knows of no folds.
+    in the folder, if there is one, in the file ``trials.jsonl``. All else is as for `cross_validate`; recipes with a
+    shortlist are measured by `measure_held_out`, which knows of no folds.
     """
-    if sampler not in _SAMPLERS:
-        raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(_SAMPLERS)}.")
+    if sampler not in SAMPLERS:
+        raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")
     if corpus.unjudged(corpus.train) is not None:
         raise TextcatError(
             f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'judged'), and "
@@ -206,7 +208,7 @@ def _study(
         )
     if folder is not None and folder.exists() and not folder.is_dir():
         raise TextcatError(f"{folder} is a file: name a folder for the results.")
-    space = None if space_file is None else _read_space(space_file)
+    space = None if space_file is None else read_space(space_file)
     if space is None and sampler != "grid":
         raise TextcatError(f"The sampler {sampler} draws from a space: name its file with --space.")
     listed = _have_shortlists(start, space)
@@ -231,9 +233,9 @@ def _study(
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
     split = {"n_folds": n_folds or _N_FOLDS, "n_repeats": n_repeats or 1}
     steps = len(corpus.topics) if listed else math.prod(split.values())
-    measure: Any = _measure_held_out if listed else _cross_validate
+    measure: Any = measure_held_out if listed else cross_validate
     name = "held-out sample" if listed else "cross-validate"
-    with stages._stage(name, (len(recipes) or n_trials) * steps) as advance:
+    with stages.stage(name, (len(recipes) or n_trials) * steps) as advance:
         trying = _Study(corpus, kept, advance, {**({} if listed else split), "seed": seed}, measure, steps, n_jobs)
         trials = trying.suggested(space, start, n_trials) if space and sampler == "tpe" else trying.trials(recipes)
         return sorted(trials, key=lambda trial: -trial.goal)
@@ -244,7 +246,7 @@ def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
     values = space.varied.get(("topics", "shortlist")) if space else None
     if values is None:
         return start.shortlist > 0
-    ends = (int(values.low), int(values.high)) if isinstance(values, _Range) else values
+    ends = (int(values.low), int(values.high)) if isinstance(values, ParameterRange) else values
     have = {replace(start, topics={**start.topics, "shortlist": value}).shortlist > 0 for value in ends}
     if len(have) == 2:
         raise TextcatError(
@@ -257,7 +259,7 @@ def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
 # --- recipes with a shortlist: each is trained on a part of the training documents, and judged by others --------------
 
 
-def _measure_held_out(
+def measure_held_out(
     corpus: Corpus,
     recipes: Iterable[Recipe],
     *,
@@ -272,40 +274,40 @@ def _measure_held_out(
     documents elsewhere count, and are found by their descriptions or not at all. The first topics of each document
     are measured, however few there are.
     """
-    sample, part = _sample(corpus, seed)
+    sample, part = sample_corpus(corpus, seed)
     if not sample.labels([sample.train[i] for i in part.held_out]).nnz:
         raise TextcatError(
             f"None of the {len(part.held_out):,} training documents of corpus {corpus.name} that are held out has a "
             "topic: draw others with --seed, or give it more documents that have one."
         )
     tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
-    counts: _CountedCorpus | None = None
+    counts: CountedCorpus | None = None
     for recipe in recipes:
         if counts is None or not counts.serves(recipe):
             key = json.dumps(recipe.tokens, sort_keys=True)
             tokens[key] = tokens.get(key) or recipe.make_tokens()
-            counts = _CountedCorpus(sample, recipe, tokens[key])
+            counts = CountedCorpus(sample, recipe, tokens[key])
         yield _trial(counts, recipe, part, n_jobs, advance)
 
 
-def _sample(corpus: Corpus, seed: int) -> tuple[Corpus, _Part]:
+def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
     """Return a corpus of the documents to train and to measure on, and where they are in it."""
-    part = _hold_out(corpus, seed, _MOST_TRAINED)
+    part = hold_out_sample(corpus, seed, _MOST_TRAINED)
     chosen = np.sort(np.concatenate(part))
     sample = replace(corpus, train=[corpus.train[i] for i in chosen.tolist()], test=[], unused=[])
-    return sample, _Part(*(np.searchsorted(chosen, positions) for positions in part))
+    return sample, HoldOut(*(np.searchsorted(chosen, positions) for positions in part))
 
 
-def _trial(counts: _CountedCorpus, recipe: Recipe, part: _Part, n_jobs: int | None, advance: Advance) -> Trial:
-    tagger, rows = _train_without(counts, recipe, part, n_jobs=n_jobs, advance=advance)
-    top = (tagger._first(scores, max(KS)) for scores in tagger._row_scores(rows))
+def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | None, advance: Advance) -> Trial:
+    tagger, rows = train_without(counts, recipe, part, n_jobs=n_jobs, advance=advance)
+    top = (tagger.first_topics(scores, max(KS)) for scores in tagger.row_scores(rows))
     known = tagger.topics, tagger.train_sizes, tagger.train_documents
     measured = evaluate_top(top, counts.labels[part.held_out], *known)
     support = np.asarray(tagger.facts["support"], float)
-    bands = _bands(tagger.topics, tagger.train_sizes, [row.band for row in measured.bands])
-    sparsity = {band.name: _nanmean(support[list(band.topics)]) for band in bands}
+    bands = choose_bands(tagger.topics, tagger.train_sizes, [row.band for row in measured.bands])
+    sparsity = {band.name: nanmean(support[list(band.topics)]) for band in bands}
     on = f"{len(part.held_out):,} training documents held out, trained on {len(part.trained):,} others"
-    return Trial(recipe, {**_figures(measured), _SPARSITY: sparsity}, on)
+    return Trial(recipe, {**_figures(measured), SPARSITY_MEASURE: sparsity}, on)
 
 
 def _figures(measured: TopEvaluation) -> dict[str, dict[str, float]]:

@@ -44,7 +44,7 @@ BINARY = frozenset({"eml", "docx", "pdf"})
 WHOLE = DOCUMENTS | {"rcv1"}
 
 
-def _batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
+def batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield the records of a batch in the order of the input, and a Rejection for each part that is not a record.
 
     The settings are those with which the batch was read.
@@ -53,10 +53,10 @@ def _batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | R
         if isinstance(block, Rejection):
             yield block
         else:
-            yield from _block_records(block, settings)
+            yield from block_records(block, settings)
 
 
-def _block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Return what reads the records of a block."""
     if block.decoded:
         settings = settings._replace(encoding="utf-8")

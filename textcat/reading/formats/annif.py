@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from textcat.reading.formats.text import _LineCutter, _lines
-from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span
+from textcat.reading.formats.text import LineCutter, nonblank_lines
+from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
 
 SUBJECTS = "subjects"  # what a file of subjects is called where others have a format
 _URI = rb"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*>"
@@ -18,18 +18,18 @@ _SHORT = re.compile(rb"[^\t\n]*\t[ \t]*" + _URI + rb"(?:\s+" + _URI + rb")*\s*\Z
 _LIST = re.compile(_URI + rb"[ \t]*(?:\t|\r?\Z)")
 
 
-def _kind_of(line: bytes) -> str:
+def annif_kind(line: bytes) -> str:
     """Return "annif" or `SUBJECTS` if the first line of a table is that of an Annif file, else ""."""
     return SUBJECTS if _LIST.match(line) else "annif" if _SHORT.match(line) else ""
 
 
-def _stem(name: str) -> str:
+def stem_of_name(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _subjects_in(name: str, data: bytes, encoding: str = "") -> tuple[str, ...]:
+def read_subjects(name: str, data: bytes, encoding: str = "") -> tuple[str, ...]:
     """Return the subjects that a file lists, each once: URIs, or for ``.key`` labels."""
-    lines = _Span(1, 0, data).decoded(encoding or "utf-8").removeprefix("\ufeff").splitlines()
+    lines = RecordSpan(1, 0, data).decoded(encoding or "utf-8").removeprefix("\ufeff").splitlines()
     subjects = [line.strip() for line in lines if line.strip()]
     if not name.lower().endswith(".key"):
         subjects = [_uri_in(line.partition("\t")[0].strip()) for line in subjects]
@@ -42,31 +42,33 @@ def _uri_in(text: str) -> str:
     return text[1:-1]
 
 
-def _uris_of(text: str) -> tuple[str, ...]:
+def uris_in(text: str) -> tuple[str, ...]:
     """Return the URIs of a column of CSV, which Annif reads with and without ``<>``."""
     return tuple(dict.fromkeys(uri.removeprefix("<").removesuffix(">") for uri in text.split()))
 
 
-def _has_subjects(fields: Mapping[str, Any]) -> bool:
+def has_subjects(fields: Mapping[str, Any]) -> bool:
     """Return whether an object of JSON has subjects as Annif does: objects with a URI or a label."""
     subjects = fields.get("subjects")
-    return type(subjects) is list and bool(subjects) and all(map(_is_subject, subjects))
+    return type(subjects) is list and bool(subjects) and all(map(is_subject, subjects))
 
 
-def _is_subject(value: Any) -> bool:
+def is_subject(value: Any) -> bool:
     return type(value) is dict and type(value.get("uri", value.get("label"))) is str
 
 
-def _parser(_: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
-    def parse(span: _Span) -> _Content:
+def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    def parse(span: RecordSpan) -> RecordContent:
         text, tab, subjects = settings.text_of(span).partition("\t")
         if settings.labels is None:
-            return _Content("", {"body": text.strip()})
+            return RecordContent("", {"body": text.strip()})
         if not tab:
             raise UnreadableError("has no tab followed by the URIs of its subjects")
-        return _Content("", settings._titled("", [text.strip()]), tuple(dict.fromkeys(map(_uri_in, subjects.split()))))
+        return RecordContent(
+            "", settings.titled("", [text.strip()]), tuple(dict.fromkeys(map(_uri_in, subjects.split())))
+        )
 
     return parse
 
 
-FORMAT = _Format(_lines, _parser, "Line {}", lambda *_: _LineCutter())
+FORMAT = RecordFormat(nonblank_lines, _parser, "Line {}", lambda *_: LineCutter())

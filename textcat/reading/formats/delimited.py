@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from textcat.reading.formats.annif import _uris_of
-from textcat.reading.formats.text import _LineCutter
+from textcat.reading.formats.annif import uris_in
+from textcat.reading.formats.text import LineCutter
 from textcat.reading.records import (
     ANNIFS,
     Block,
+    ColumnNames,
     InputSettings,
     Record,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
     Rejection,
     UnreadableError,
-    _Content,
-    _Fields,
-    _Format,
-    _Span,
 )
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
@@ -30,7 +30,7 @@ _ROWS_THAT_FIT = 20  # so many lines that look like rows tell that a quote befor
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
-class _Rows(_Format):
+class _Rows(RecordFormat):
     """Rows; if no value is quoted, nearly all are read without making spans."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
@@ -43,7 +43,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
     if settings.quotes or len(block.data) > settings.max_bytes:
         return None
     try:
-        text = settings.text_of(_Span(1, 0, settings.without_mark(block)[0]))
+        text = settings.text_of(RecordSpan(1, 0, settings.without_mark(block)[0]))
         separator, names, read = _row(block.header, block.format, settings)
         content, source, n = _content_of(names, read, settings), block.source, len(names)
         records = []
@@ -64,13 +64,13 @@ class _Row(NamedTuple):
 
     separator: str
     names: list[str]
-    read: _Fields
+    read: ColumnNames
 
 
 @lru_cache(maxsize=64)
 def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
     """Read the names of columns; the separator is the format's first one that yields the columns of texts."""
-    line, seen = _BEFORE.sub("", settings.text_of(_Span(1, 0, header))), ""
+    line, seen = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), ""
     for separator in SEPARATORS[form]:
         try:
             names = [name.strip() for name in _cells(line, separator, settings)]
@@ -96,7 +96,7 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
         raise UnreadableError(f"has wrong quotes ({error}): correct them") from None
 
 
-def _head(data: bytes, at_end: bool, quotes: bool) -> int:
+def header_length(data: bytes, at_end: bool, quotes: bool) -> int:
     """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not yet read."""
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
@@ -107,19 +107,22 @@ def _head(data: bytes, at_end: bool, quotes: bool) -> int:
     return len(data) if at_end else 0
 
 
-def _header_of(row: bytes, form: str, settings: InputSettings) -> bytes:
+def read_header(row: bytes, form: str, settings: InputSettings) -> bytes:
     """Return the header that a file with this first row would have, made of the settings' names of columns."""
-    line, encoding = settings.text_of(_Span(1, 0, settings.without_mark(Block("", form, row))[0])), settings.encoding
+    line, encoding = (
+        settings.text_of(RecordSpan(1, 0, settings.without_mark(Block("", form, row))[0])),
+        settings.encoding,
+    )
     names = settings.columns
     fitting = (one for one in SEPARATORS[form] if len(_cells(line, one, settings)) == len(names))
     return next(fitting, SEPARATORS[form][0]).join(names).encode(encoding or "utf-8")
 
 
-def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     separator, names, read = _row(block.header, block.format, settings)
     content, n = _content_of(names, read, settings), len(names)
 
-    def parse(span: _Span) -> _Content:
+    def parse(span: RecordSpan) -> RecordContent:
         cells = _cells(settings.text_of(span), separator, settings)
         if len(cells) != n:
             raise UnreadableError(f"has {len(cells)} values where the header has {n}: correct it")
@@ -128,27 +131,27 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content
     return parse
 
 
-def _content_of(names: list[str], read: _Fields, settings: InputSettings) -> Callable[[list[str]], _Content]:
+def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) -> Callable[[list[str]], RecordContent]:
     """Return a function of the cells of a row that returns its content."""
     place = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [place[name] for name in read.body]
     title, name, topics, split, date, judged = (place[name] for name in (read.title, *read[2:]))
     by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
-    topics_in = _uris_of if by_annif else settings.topics_in
+    topics_in = uris_in if by_annif else settings.topics_in
 
-    def content(cells: list[str]) -> _Content:
+    def content(cells: list[str]) -> RecordContent:
         cells.append("")  # that of a column there is none of
-        zones = settings._titled(cells[title], [cells[place] for place in body])
+        zones = settings.titled(cells[title], [cells[place] for place in body])
         if settings.labels is None:
-            return _Content(cells[name], zones)
+            return RecordContent(cells[name], zones)
         part = settings.part_in(cells[split].strip())
         known = settings.topics_in(cells[judged]) if cells[judged].strip() else None
-        return _Content(cells[name], zones, topics_in(cells[topics]), cells[date], part, known)
+        return RecordContent(cells[name], zones, topics_in(cells[topics]), cells[date], part, known)
 
     return content
 
 
-def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
+def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """Yield the rows that are not blank.
 
     A value may be in double quotes, which are doubled inside it, and may then contain line ends. If a quote is not
@@ -157,14 +160,14 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[_Span]:
     """
     separator = _row(block.header, block.format, settings).separator.encode() if settings.quotes else None
     (data, offset), start, position = settings.without_mark(block), 0, block.position
-    for end in _row_ends(data, separator, True):
+    for end in row_ends(data, separator, True):
         row = data[start:end]
         if row.strip():
-            yield _Span(position, offset + start, row)
+            yield RecordSpan(position, offset + start, row)
         start, position = end, position + row.count(b"\n")
 
 
-def _row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
+def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
     """Yield where each row ends, as far as it has been read; the end of `final` data ends a row."""
     start = 0
     while start < len(data) and (end := _row_end(data, start, separators, final)):
@@ -205,7 +208,7 @@ def _behind_quotes(data: bytes, place: int) -> int:
     return quote + 1 if quote >= 0 else -1
 
 
-class _RowCutter(_LineCutter):
+class RowCutter(LineCutter):
     """Cut after rows, whose values may have line ends in quotes."""
 
     def __init__(self, header: bytes, form: str, settings: InputSettings) -> None:
@@ -216,7 +219,7 @@ class _RowCutter(_LineCutter):
     def cut(self, data: bytes) -> int:
         if not self._quotes or b'"' not in data:
             return super().cut(data)
-        return max(_row_ends(data, self._separator, final=False), default=0)
+        return max(row_ends(data, self._separator, final=False), default=0)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         # Of a row with a quote that seems to be a slip, only the first line is passed over.
@@ -251,4 +254,4 @@ class _RowCutter(_LineCutter):
             self._in_quotes = quote > 0 and data[quote - 1 : quote] == self._separator
 
 
-FORMAT = _Rows(_spans, _parser, "The row of line {}", _RowCutter)
+FORMAT = _Rows(_spans, _parser, "The row of line {}", RowCutter)

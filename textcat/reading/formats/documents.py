@@ -8,11 +8,11 @@ from textcat.reading.records import (
     Block,
     InputSettings,
     Record,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
     Rejection,
     UnreadableError,
-    _Content,
-    _Format,
-    _Span,
 )
 
 #: How many times longer than other records those files may be that hold pictures, too.
@@ -20,7 +20,7 @@ LARGER = 4
 MISSING = f"needs a package that is not installed: run `{install_hint('documents')}`, then start again"
 
 
-class _Said(NamedTuple):
+class ExtractedText(NamedTuple):
     """The content of a document."""
 
     title: str
@@ -29,26 +29,26 @@ class _Said(NamedTuple):
     date: str = ""
 
 
-_Reader = Callable[[_Span, InputSettings], _Said]
+_Reader = Callable[[RecordSpan, InputSettings], ExtractedText]
 
 
-class _Documents(_Format):
+class FileFormat(RecordFormat):
     """Files that may have more bytes than other records, as they hold more than text."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         return super().records(block, settings._replace(max_bytes=LARGER * settings.max_bytes))
 
 
-def _whole(block: Block, settings: InputSettings) -> list[_Span]:
+def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
     data, offset = settings.without_mark(block)
-    return [_Span(block.position, offset, data)]
+    return [RecordSpan(block.position, offset, data)]
 
 
-def _parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
-    def parse(span: _Span) -> _Content:
+def content_parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    def parse(span: RecordSpan) -> RecordContent:
         said = read(span, settings)
         title, body = " ".join(_clean(said.title).split()), _clean(said.body)
-        return _Content(block.source, settings._titled(title, [body]), said.topics, said.date)
+        return RecordContent(block.source, settings.titled(title, [body]), said.topics, said.date)
 
     return parse
 
@@ -58,11 +58,11 @@ def _clean(text: str) -> str:
     return text.replace("\xad", "").replace("\0", " ").encode("utf-8", "replace").decode()
 
 
-def _lines_of(text: str) -> str:
+def tidy_lines(text: str) -> str:
     """Return the lines of a text that are not blank, their words separated by one space."""
     return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
 
 
-def _broken(what: str, error: BaseException) -> UnreadableError:
+def broken_file(what: str, error: BaseException) -> UnreadableError:
     detail = " ".join(str(error).split()) or type(error).__name__
     return UnreadableError(f"is not a readable {what} ({detail:.120}): repair it or leave it out")

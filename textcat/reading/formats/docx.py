@@ -6,9 +6,18 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from textcat.reading.formats.documents import LARGER, MISSING, _broken, _Documents, _lines_of, _parser, _Said, _whole
-from textcat.reading.records import InputSettings, UnreadableError, _Span
-from textcat.reading.streams import _check_ratio
+from textcat.reading.formats.documents import (
+    LARGER,
+    MISSING,
+    ExtractedText,
+    FileFormat,
+    broken_file,
+    content_parser,
+    tidy_lines,
+    whole_file,
+)
+from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
+from textcat.reading.streams import check_ratio
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SHOWN = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
@@ -20,7 +29,7 @@ _NOTES = ("/word/footnotes.xml", "/word/endnotes.xml")
 _ENCRYPTED = b"\xd0\xcf\x11\xe0"
 
 
-def _read(span: _Span, settings: InputSettings) -> _Said:
+def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     try:
         from docx import Document
         from docx.oxml import parse_xml
@@ -34,11 +43,11 @@ def _read(span: _Span, settings: InputSettings) -> _Said:
         notes = [part for part in document.part.package.iter_parts() if part.partname in _NOTES]
         roots = [document.element, *(getattr(part, "element", None) or parse_xml(part.blob) for part in notes)]
         title = document.core_properties.title or next(_titles(document), "")
-        return _Said(title, _lines_of("".join(piece for root in roots for piece in _pieces(root))))
+        return ExtractedText(title, tidy_lines("".join(piece for root in roots for piece in _pieces(root))))
     except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for parts that are missing, or not what they should be
-        raise _broken(".docx", error) from None
+        raise broken_file(".docx", error) from None
 
 
 def _check_size(data: bytes, most: int) -> None:
@@ -46,7 +55,7 @@ def _check_size(data: bytes, most: int) -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
     whole = sum(entry.file_size for entry in entries)
-    _check_ratio(whole, len(data))
+    check_ratio(whole, len(data))
     texts = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
     if texts > most or whole > LARGER * most:
         raise UnreadableError(
@@ -80,4 +89,4 @@ def _pieces(root: Any) -> Iterable[str]:
                 yield _SHOWN.get(tag, "")
 
 
-FORMAT = _Documents(_whole, partial(_parser, _read))
+FORMAT = FileFormat(whole_file, partial(content_parser, _read))

@@ -4,8 +4,15 @@ import codecs
 import re
 from functools import partial
 
-from textcat.reading.formats.documents import MISSING, _broken, _lines_of, _parser, _Said, _whole
-from textcat.reading.records import InputSettings, UnreadableError, _Format, _Span
+from textcat.reading.formats.documents import (
+    MISSING,
+    ExtractedText,
+    broken_file,
+    content_parser,
+    tidy_lines,
+    whole_file,
+)
+from textcat.reading.records import InputSettings, RecordFormat, RecordSpan, UnreadableError
 
 # Elements that begin and end a line; a cell only ends a word.
 _LINES = frozenset(
@@ -87,7 +94,7 @@ class _Page:
 
     def body(self) -> str:
         """Return the text of the main part, or all text if that is empty."""
-        return _lines_of("".join(self._main)) or _lines_of("".join(self._shown))
+        return tidy_lines("".join(self._main)) or tidy_lines("".join(self._shown))
 
     def _break(self, tag: str) -> None:
         if tag in _LINES:
@@ -110,7 +117,7 @@ def _is_hidden(attributes: dict[str, str]) -> bool:
     )
 
 
-def _page(text: str) -> _Said:
+def extract_page(text: str) -> ExtractedText:
     """Return title and body of a page; nothing it refers to is loaded."""
     try:
         from lxml import etree
@@ -121,8 +128,8 @@ def _page(text: str) -> _Said:
         parser = etree.HTMLParser(target=_Page(), encoding="utf-8", huge_tree=True, no_network=True)
         page = etree.fromstring(text.encode("utf-8", "replace"), parser)
     except (etree.LxmlError, ValueError) as error:
-        raise _broken("HTML", error) from None
-    return _Said(page.title, page.body())
+        raise broken_file("HTML", error) from None
+    return ExtractedText(page.title, page.body())
 
 
 def _decoded(data: bytes) -> str:
@@ -146,14 +153,14 @@ def _encoding_of(declared: str) -> str:
     return name if _OF_PAGES.fullmatch(name) else ""
 
 
-def _read(span: _Span, settings: InputSettings) -> _Said:
+def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     if settings.encoding:
         text = settings.text_of(span)
     else:  # before the text there is nothing but a byte order mark
         text = span.data.decode("utf-8", "replace") if span.offset else _decoded(span.data)
     if "\0" in text:
         raise UnreadableError(f"has a NUL byte (byte {span.data.find(0)}), so it is not HTML: leave it out")
-    return _page(text)
+    return extract_page(text)
 
 
-FORMAT = _Format(_whole, partial(_parser, _read))
+FORMAT = RecordFormat(whole_file, partial(content_parser, _read))

@@ -8,9 +8,18 @@ from typing import Any
 
 import orjson
 
-from textcat.reading.formats.annif import _has_subjects, _is_subject
-from textcat.reading.formats.text import _LineCutter, _lines
-from textcat.reading.records import Block, InputSettings, Record, Rejection, UnreadableError, _Content, _Format, _Span
+from textcat.reading.formats.annif import has_subjects, is_subject
+from textcat.reading.formats.text import LineCutter, nonblank_lines
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    Record,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    Rejection,
+    UnreadableError,
+)
 
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
@@ -18,7 +27,7 @@ _STRING_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
-class _Lines(_Format):
+class _Lines(RecordFormat):
     """Lines, nearly all of which are read without making spans."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
@@ -30,18 +39,18 @@ class _Lines(_Format):
             if content is not None:
                 yield Record(content[0] or f"{source}:{number}", source, number, content[1])
             elif line.strip():
-                yield from self._read([_Span(number, offset, line)], parse, block, settings)
+                yield from self.read([RecordSpan(number, offset, line)], parse, block, settings)
             offset += len(line) + 1
 
 
-def _objects(block: Block, settings: InputSettings) -> Iterator[_Span]:
+def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """Yield the objects of an array, which have the same fields as lines."""
     data, offset = settings.without_mark(block)
     start, position = 0, block.position
     for end in [*_object_ends(data), len(data)]:
         text = data[start:end].lstrip(_BETWEEN)
         if text:
-            yield _Span(position, offset + end - len(text), text)
+            yield RecordSpan(position, offset + end - len(text), text)
             position += 1
         start = end
 
@@ -117,7 +126,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
         if type(fields) is not dict or "zones" in fields or (requires_id and id_field not in fields):
             return None
         name, title = fields.get(id_field), fields.get(title_field) if title_field else None
-        if name is None and not requires_id and "document_id" in fields and _has_subjects(fields):
+        if name is None and not requires_id and "document_id" in fields and has_subjects(fields):
             name = fields["document_id"]
         name = "" if name is None else str(name) if type(name) is int else name
         title = "" if title is None else title
@@ -135,7 +144,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
     return plain
 
 
-def _content(settings: InputSettings, span: _Span) -> _Content:
+def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of an object.
 
     Its text is in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their names. Other
@@ -144,7 +153,7 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     """
     fields = _object(settings.text_of(span))
     settings.check_labels(fields)
-    if _has_subjects(fields):
+    if has_subjects(fields):
         # Annif's names of fields, where there are none of the usual names.
         if settings.is_default("topics_field") and fields.get("topics") is None:
             settings = settings._replace(topics_field="subjects")
@@ -154,10 +163,10 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     name = str(identifier) if type(identifier) is int else _text(fields, settings.id_field)
     zones = settings.filled(_zones(fields, settings))
     if settings.labels is None:
-        return _Content(name, zones)
+        return RecordContent(name, zones)
     part = settings.part_in(_text(fields, settings.split_field))
     judged = None if fields.get("judged") is None else _topics(fields, settings._replace(topics_field="judged"))
-    return _Content(name, zones, _topics(fields, settings), _text(fields, "date"), part, judged)
+    return RecordContent(name, zones, _topics(fields, settings), _text(fields, "date"), part, judged)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -191,7 +200,7 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
         first = settings.text_fields[0]
         raise UnreadableError(f"has no text: give it {first!r}, or 'title' and 'body', or name the field that holds it")
     parts = [_text(fields, field) for field in body]
-    return settings._titled(_text(fields, title) if title else "", parts)
+    return settings.titled(_text(fields, title) if title else "", parts)
 
 
 def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ...]:
@@ -201,7 +210,7 @@ def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ..
     if isinstance(value, str) and settings.topics_separator:
         return settings.topics_in(_valid(value))
     names = [] if value is None else value if isinstance(value, list) else [value]
-    names = [one.get("uri", one.get("label")) if _is_subject(one) else one for one in names]
+    names = [one.get("uri", one.get("label")) if is_subject(one) else one for one in names]
     for name in names:
         if type(name) is not int and (not isinstance(name, str) or not name.strip()):
             raise UnreadableError(f"has the {field} {_shown(value)}: they must be a list of names, or one name")
@@ -230,5 +239,5 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-LINES = _Lines(_lines, lambda _, settings: partial(_content, settings), "Line {}", lambda *_: _LineCutter())
-ARRAY = _Format(_objects, lambda _, settings: partial(_content, settings), "Object {}", lambda *_: _ObjectCutter())
+LINES = _Lines(nonblank_lines, lambda _, settings: partial(_content, settings), "Line {}", lambda *_: LineCutter())
+ARRAY = RecordFormat(_objects, lambda _, settings: partial(_content, settings), "Object {}", lambda *_: _ObjectCutter())

@@ -8,9 +8,17 @@ from html import unescape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from textcat.reading.formats.documents import _Documents, _parser, _Said, _whole
-from textcat.reading.formats.html import _page
-from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span, is_encoding
+from textcat.reading.formats.documents import ExtractedText, FileFormat, content_parser, whole_file
+from textcat.reading.formats.html import extract_page
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    UnreadableError,
+    is_encoding,
+)
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -30,7 +38,7 @@ _HIDDEN = {name: re.compile(f"</{name}[^<>]*>", re.IGNORECASE) for name in ("scr
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
-class _MessageCutter:
+class MessageCutter:
     """Cut before the separator lines of messages."""
 
     def cut(self, data: bytes) -> int:
@@ -65,17 +73,17 @@ def _starts(data: bytes, line_end: int) -> bool:
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 
 
-def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
+def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
     data, position = block.data, block.position
     starts = [0, *_inner_starts(data), len(data)]
     for start, end in pairwise(starts):
         message = data[start:end]
         if message.strip():
-            yield _Span(position, block.offset + start, message)
+            yield RecordSpan(position, block.offset + start, message)
         position += bool(SEPARATOR.match(message))
 
 
-def _content(settings: InputSettings, span: _Span) -> _Content:
+def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a message.
 
     Its id is the Message-ID, its title the Subject, its body the plain-text parts that are not attachments, or, if
@@ -87,20 +95,20 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
             'does not start with a line such as "From a@b.org Thu Jan  1 00:00:00 1970": correct the file'
         )
     data = _QUOTED_FROM.sub(rb"\1", span.data[separator.end() :])
-    name, said = _message(span, data, settings, _without_tags)
-    return _Content(name, settings._titled(said.title, [said.body]), said.topics, said.date)
+    name, said = _message(span, data, settings, without_tags)
+    return RecordContent(name, settings.titled(said.title, [said.body]), said.topics, said.date)
 
 
-def _file(span: _Span, settings: InputSettings) -> _Said:
+def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     """Return the content of a message in its own file: as in an mbox, except that its HTML is parsed."""
     if not _HEADED.match(span.data):
         raise UnreadableError("does not begin with a header, so it is not a mail: correct it or leave it out")
-    return _message(span, span.data, settings, lambda text: _page(text).body)[1]
+    return _message(span, span.data, settings, lambda text: extract_page(text).body)[1]
 
 
 def _message(
-    span: _Span, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]
-) -> tuple[str, _Said]:
+    span: RecordSpan, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]
+) -> tuple[str, ExtractedText]:
     """Return the id and the content of a message of the bytes `data`; errors give places in the span."""
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
@@ -116,10 +124,10 @@ def _message(
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8", text_of_html)
         name = _header(message, "Message-ID")
         if settings.labels is None:
-            return name, _Said(title, body)
+            return name, ExtractedText(title, body)
         # Unless a header is named that holds them, such as X-Gmail-Labels, the place of the file tells the topics.
         topics = "" if settings.is_default("topics_field") else _header(message, settings.topics_field)
-        return name, _Said(title, body, settings.topics_in(topics), _header(message, "Date"))
+        return name, ExtractedText(title, body, settings.topics_in(topics), _header(message, "Date"))
     except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts
@@ -161,7 +169,7 @@ def _decoded(part: "Message", encoding: str) -> str:
         ) from None
 
 
-def _without_tags(text: str) -> str:
+def without_tags(text: str) -> str:
     """Return the visible text of HTML, in one pass, which Python's parser does not guarantee for invalid HTML."""
     shown, begin, at = [], 0, 0
     while (start := text.find("<", at)) >= 0:
@@ -185,5 +193,5 @@ def _end_of_markup(text: str, start: int) -> int:
     return found.end() if found else len(text)
 
 
-FILE = _Documents(_whole, partial(_parser, _file))
-MBOX = _Format(_spans, lambda _, settings: partial(_content, settings), "Message {}", lambda *_: _MessageCutter())
+FILE = FileFormat(whole_file, partial(content_parser, _file))
+MBOX = RecordFormat(_spans, lambda _, settings: partial(_content, settings), "Message {}", lambda *_: MessageCutter())

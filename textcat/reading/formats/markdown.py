@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textcat.reading.formats.documents import _lines_of, _parser, _Said, _whole
-from textcat.reading.formats.mail import _without_tags
-from textcat.reading.records import InputSettings, _Format, _Span
+from textcat.reading.formats.documents import ExtractedText, content_parser, tidy_lines, whole_file
+from textcat.reading.formats.mail import without_tags
+from textcat.reading.records import InputSettings, RecordFormat, RecordSpan
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -18,7 +18,7 @@ _AT_ONCE = 1 << 18  # characters: what is parsed takes a hundred times as much m
 _NESTED = 100  # lists and quotes in each other; what is nested deeper is left out
 
 
-def _read(span: _Span, settings: InputSettings) -> _Said:
+def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     from markdown_it import MarkdownIt
 
     title, text = _without_matter(settings.text_of(span).replace("\r\n", "\n"))
@@ -36,10 +36,10 @@ def _read(span: _Span, settings: InputSettings) -> _Said:
                 else:
                     pieces.append(shown)
             elif token.type == "html_block":
-                pieces.append(_without_tags(token.content))
+                pieces.append(without_tags(token.content))
             else:
                 pieces.append(token.content)  # of code; others have none
-    return _Said(title, _lines_of("\n".join(pieces)))
+    return ExtractedText(title, tidy_lines("\n".join(pieces)))
 
 
 def _without_matter(text: str) -> tuple[str, str]:
@@ -72,4 +72,4 @@ def _inline(tokens: "Iterable[Token]") -> Iterator[str]:
             yield token.content
 
 
-FORMAT = _Format(_whole, partial(_parser, _read))
+FORMAT = RecordFormat(whole_file, partial(content_parser, _read))

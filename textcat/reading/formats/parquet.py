@@ -6,8 +6,17 @@ from itertools import accumulate
 from typing import IO, Any
 
 from textcat.errors import TextcatError, install_hint
-from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Fields, _Format, _not_in, _Span
-from textcat.reading.streams import READ_ERRORS, _check_ratio, unreadable
+from textcat.reading.records import (
+    Block,
+    ColumnNames,
+    InputSettings,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    UnreadableError,
+    encoding_error,
+)
+from textcat.reading.streams import READ_ERRORS, check_ratio, unreadable
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
@@ -26,7 +35,7 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def _row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[Any]:
+def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[Any]:
     """Yield blocks of a file, starting at row number `row` (from 1), which is in group number `group` (from 0).
 
     Each comes with the group and the row where the next block begins, and with the fraction of rows read.
@@ -37,14 +46,14 @@ def _row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: in
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
         which = _columns(pa, table.schema_arrow, settings)
         about = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
-        _check_ratio(sum(one.total_byte_size for one in about), file.seek(0, os.SEEK_END))
+        check_ratio(sum(one.total_byte_size for one in about), file.seek(0, os.SEEK_END))
         starts = list(accumulate((one.num_rows for one in about), initial=1))
         for number in range(group, len(about)):
             start = starts[number]
             for batch in _rows(pa, file, table, number, which, settings):
                 chunk_start, start = start, start + batch.num_rows
                 if chunk_start >= row:
-                    block = Block(source, "parquet", _packed(pa, batch), chunk_start, -1)
+                    block = Block(source, "parquet", packed_column(pa, batch), chunk_start, -1)
                     done = start - 1
                     yield block, number, start, done / max(done, starts[-1] - 1, 1)
             if start != starts[number + 1]:
@@ -54,7 +63,7 @@ def _row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: in
         raise unreadable(error) from None
 
 
-def _columns(pa: Any, schema: Any, settings: InputSettings) -> _Fields:
+def _columns(pa: Any, schema: Any, settings: InputSettings) -> ColumnNames:
     which = settings.columns_among(schema.names)
     for name in which.names():
         kind = _values(pa, schema.field(name).type)
@@ -75,7 +84,9 @@ def _is_text(pa: Any, kind: Any) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in kinds) or pa.types.is_null(kind)
 
 
-def _rows(pa: Any, file: IO[bytes], table: Any, group: int, which: _Fields, settings: InputSettings) -> Iterator[Any]:
+def _rows(
+    pa: Any, file: IO[bytes], table: Any, group: int, which: ColumnNames, settings: InputSettings
+) -> Iterator[Any]:
     """Yield the rows of a group, about a block at a time."""
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
@@ -96,7 +107,7 @@ def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
     return sum(length or 0 for length in lengths)
 
 
-def _packed(pa: Any, batch: Any) -> bytes:
+def packed_column(pa: Any, batch: Any) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -108,12 +119,12 @@ def _unpacked(pa: Any, block: Block) -> Any:
         return stream.read_next_batch()
 
 
-def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
+def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
     n_rows = _unpacked(_arrow(), block).num_rows
-    return (_Span(row, -1, b"") for row in range(block.position, block.position + n_rows))
+    return (RecordSpan(row, -1, b"") for row in range(block.position, block.position + n_rows))
 
 
-def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     """Return a parser of rows; a row whose text is null is rejected."""
     pa = _arrow()
     batch = _unpacked(pa, block)
@@ -121,23 +132,23 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content
     values = {"": [None] * batch.num_rows} | {name: _column(pa, batch, name) for name in which.names()}
     titles, bodies = values[which.title], [values[name] for name in which.body]
 
-    def parse(span: _Span) -> _Content:
+    def parse(span: RecordSpan) -> RecordContent:
         i = span.position - block.position
         title, texts = _text(titles[i], settings), [_text(column[i], settings) for column in bodies]
         if not title and all(text is None for text in texts):
             raise UnreadableError("has no text")
-        zones = settings._titled(title or "", [text or "" for text in texts])
+        zones = settings.titled(title or "", [text or "" for text in texts])
         length = sum(_length(text, settings) for text in zones.values())
         if length > settings.max_bytes:
             raise settings.too_long(length)
         name = _name(values[which.id][i], settings)
         if settings.labels is None:
-            return _Content(name, zones)
+            return RecordContent(name, zones)
         date, part = values[which.date][i], _text(values[which.split][i], settings) or ""
         topics = _topics(values[which.topics][i], settings)
         known = values[which.judged][i]
         judged = None if known is None else _topics(known, settings)
-        return _Content(name, zones, topics, "" if date is None else str(date), settings.part_in(part), judged)
+        return RecordContent(name, zones, topics, "" if date is None else str(date), settings.part_in(part), judged)
 
     return parse
 
@@ -187,7 +198,7 @@ def _text(value: Any, settings: InputSettings) -> str | None:
     try:
         return value.decode(encoding)
     except UnicodeError as error:
-        raise _not_in(encoding, f"{getattr(error, 'start', 0)} of the text") from None
+        raise encoding_error(encoding, f"{getattr(error, 'start', 0)} of the text") from None
 
 
 def _length(text: str, settings: InputSettings) -> int:
@@ -195,4 +206,4 @@ def _length(text: str, settings: InputSettings) -> int:
     return len(text) if len(text) <= settings.max_bytes // 4 else len(text.encode("utf-8", "replace"))
 
 
-FORMAT = _Format(_spans, _parser, "Row {}")
+FORMAT = RecordFormat(_spans, _parser, "Row {}")

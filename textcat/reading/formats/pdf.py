@@ -5,8 +5,16 @@ import logging
 from functools import partial
 from typing import Any
 
-from textcat.reading.formats.documents import MISSING, _broken, _Documents, _lines_of, _parser, _Said, _whole
-from textcat.reading.records import InputSettings, UnreadableError, _Span
+from textcat.reading.formats.documents import (
+    MISSING,
+    ExtractedText,
+    FileFormat,
+    broken_file,
+    content_parser,
+    tidy_lines,
+    whole_file,
+)
+from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
 
 _PAGES = 10_000
 _OPERATIONS = 2_000_000  # of all pages: drawing some letters, a line, and so on; some 20 microseconds each
@@ -45,7 +53,7 @@ class _Work:
         return text
 
 
-def _read(span: _Span, settings: InputSettings) -> _Said:
+def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     try:
         import pypdf
     except ImportError:
@@ -59,18 +67,18 @@ def _read(span: _Span, settings: InputSettings) -> _Said:
     except pypdf.errors.DependencyError:
         raise UnreadableError(MISSING) from None
     except Exception as error:  # the library raises many kinds for what is broken
-        raise _broken("PDF", error) from None
+        raise broken_file("PDF", error) from None
 
 
-def _pages(reader: Any, work: _Work) -> _Said:
+def _pages(reader: Any, work: _Work) -> ExtractedText:
     if reader.is_encrypted and not reader.decrypt(""):  # nearly all have no password for reading
         raise UnreadableError("is encrypted: save it without its password")
-    body = _lines_of("\n".join(work.page(page.extract_text(visitor_operand_before=work)) for page in reader.pages))
+    body = tidy_lines("\n".join(work.page(page.extract_text(visitor_operand_before=work)) for page in reader.pages))
     if not body:
         raise UnreadableError("has no text, like scanned pages: run a program for OCR on it first")
     title = str(reader.metadata.title or "") if reader.metadata else ""
     body = body.translate(_LIGATURES)
-    return _Said("" if title.strip().lower() in _NO_TITLE else title, body)
+    return ExtractedText("" if title.strip().lower() in _NO_TITLE else title, body)
 
 
-FORMAT = _Documents(_whole, partial(_parser, _read))
+FORMAT = FileFormat(whole_file, partial(content_parser, _read))

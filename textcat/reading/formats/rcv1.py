@@ -6,7 +6,15 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.reading.records import Block, InputSettings, LabelSettings, UnreadableError, _Content, _Format, _Span
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    LabelSettings,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    UnreadableError,
+)
 
 VERSIONS = ("1", "2")
 _TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"
@@ -17,7 +25,7 @@ _DAY = re.compile(r"(?:^|/)([0-9]{4})([0-9]{2})([0-9]{2})(?:\.zip)?/", re.IGNORE
 _SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2})|([0-9]+) to ([0-9]+)")
 
 
-def _wanted(name: str, labels: LabelSettings) -> bool:
+def is_wanted_story(name: str, labels: LabelSettings) -> bool:
     """Return whether a file, by its path, holds a story to read.
 
     If both parts are ranges of dates, a story in the folder or zip of another day is in neither part.
@@ -31,7 +39,7 @@ def _wanted(name: str, labels: LabelSettings) -> bool:
     return any(isinstance(span.first, int) or span.holds(0, "-".join(day.groups())) for span in spans)
 
 
-def _content(settings: InputSettings, span: _Span) -> _Content:
+def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a file's one story.
 
     The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
@@ -49,8 +57,8 @@ def _content(settings: InputSettings, span: _Span) -> _Content:
     title = " ".join(texts["headline"]) or " ".join(texts["title"])
     zones = settings.filled({"title": title, "dateline": " ".join(texts["dateline"]), "body": "\n".join(texts["p"])})
     if settings.labels is None:
-        return _Content(name, zones)
-    return _Content(name, zones, *_labels(story, int(name), date, settings.labels))
+        return RecordContent(name, zones)
+    return RecordContent(name, zones, *_labels(story, int(name), date, settings.labels))
 
 
 def _labels(story: "_Story", itemid: int, date: str, labels: LabelSettings) -> tuple[tuple[str, ...], str, str]:
@@ -161,8 +169,8 @@ def _attribute(story: _Story, name: str, form: str) -> str:
     return story.attributes[name]
 
 
-def _spans(block: Block, _: InputSettings) -> list[_Span]:
-    return [_Span(block.position, block.offset, block.data)]
+def _spans(block: Block, _: InputSettings) -> list[RecordSpan]:
+    return [RecordSpan(block.position, block.offset, block.data)]
 
 
-FORMAT = _Format(_spans, lambda _, settings: partial(_content, settings))
+FORMAT = RecordFormat(_spans, lambda _, settings: partial(_content, settings))

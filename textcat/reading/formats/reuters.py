@@ -7,7 +7,7 @@ from html.entities import name2codepoint
 from itertools import pairwise
 from typing import NamedTuple
 
-from textcat.reading.records import Block, InputSettings, UnreadableError, _Content, _Format, _Span
+from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
@@ -40,7 +40,7 @@ SPLITS = {
 }
 
 
-class _StoryCutter:
+class StoryCutter:
     """Cut after stories."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class _StoryCutter:
         return (min(ends), True) if ends else (max(len(data) - len(_CLOSING), 0), False)
 
 
-def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
+def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
     """Yield the stories and any text between them; a truncated story ends where the next one begins."""
     data, position = block.data, block.position
     openings, closings = (re.finditer(tag, data) for tag in (_OPENING, _CLOSING))
@@ -71,11 +71,11 @@ def _spans(block: Block, _: InputSettings) -> Iterator[_Span]:
         span = data[start:end]
         opens = span.startswith(_OPENING)
         if opens or _PROLOGUE.fullmatch(span) is None:
-            yield _Span(position, block.offset + start, span)
+            yield RecordSpan(position, block.offset + start, span)
         position += opens
 
 
-def _content(settings: InputSettings, span: _Span) -> _Content:
+def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a story.
 
     The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
@@ -97,7 +97,7 @@ def _named(story: str) -> str:
     return f"story {identifier[1]}" if identifier else "a story without NEWID"
 
 
-def _story(story: str, settings: InputSettings) -> _Content:
+def _story(story: str, settings: InputSettings) -> RecordContent:
     if not story.endswith("</REUTERS>"):
         raise UnreadableError("is cut off before </REUTERS>")
     head = _index(story, ">", 0)
@@ -105,11 +105,13 @@ def _story(story: str, settings: InputSettings) -> _Content:
     name = _value(attributes, "NEWID")
     zones = settings.filled(_zones(story, _index(story, "<TEXT", head)))
     if settings.labels is None:
-        return _Content(name, zones)
+        return RecordContent(name, zones)
     topics = _ENTRY.findall(_between(story, "<TOPICS>", "</TOPICS>", _index(story, "<TOPICS>", head)))
     date = _between(story, "<DATE>", "</DATE>", head).strip()
     # A few stories name a topic twice.
-    return _Content(name, zones, tuple(dict.fromkeys(topics)), date, _part(attributes, SPLITS[settings.labels.split]))
+    return RecordContent(
+        name, zones, tuple(dict.fromkeys(topics)), date, _part(attributes, SPLITS[settings.labels.split])
+    )
 
 
 def _value(attributes: Mapping[str, str], name: str) -> str:
@@ -181,4 +183,4 @@ def _character(decimal: str | None, hexadecimal: str | None, name: str | None) -
     return character if character.isprintable() or character in "\t\n" else " "
 
 
-FORMAT = _Format(_spans, lambda _, settings: partial(_content, settings), "Story {}", lambda *_: _StoryCutter())
+FORMAT = RecordFormat(_spans, lambda _, settings: partial(_content, settings), "Story {}", lambda *_: StoryCutter())

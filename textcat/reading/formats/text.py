@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from textcat.reading.records import Block, InputSettings, _Content, _Format, _Span
+from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan
 
 HEADERS = ("keep", "title", "subject", "drop")
 _HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
@@ -13,7 +13,7 @@ _SUBJECT = re.compile(r"^Subject:[ \t]*(.*(?:\n[ \t].*)*)", re.IGNORECASE | re.M
 _LINE_END = ord("\n")
 
 
-class _LineCutter:
+class LineCutter:
     """Cut after line ends."""
 
     def cut(self, data: bytes) -> int:
@@ -28,30 +28,30 @@ class _LineCutter:
         return end or len(data), end > 0
 
 
-def _lines(block: Block, settings: InputSettings) -> Iterator[_Span]:
+def nonblank_lines(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """Yield the lines that are not blank."""
     data, offset = settings.without_mark(block)
     for number, line in enumerate(data.split(b"\n"), block.position):
         if line.strip():
-            yield _Span(number, offset, line)
+            yield RecordSpan(number, offset, line)
         offset += len(line) + 1
 
 
-def _whole(block: Block, settings: InputSettings) -> list[_Span]:
+def _whole(block: Block, settings: InputSettings) -> list[RecordSpan]:
     """Return the file as one document; an empty file is a document without a word."""
     data, offset = settings.without_mark(block)
-    return [_Span(block.position, offset, data)]
+    return [RecordSpan(block.position, offset, data)]
 
 
-def _file_parser(block: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
+def _file_parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     """Return a parser of a file, whose id is its source."""
 
-    def parse(span: _Span) -> _Content:
+    def parse(span: RecordSpan) -> RecordContent:
         text = settings.text_of(span)
         if settings.labels is None:
-            return _Content(block.source, {"body": text})
+            return RecordContent(block.source, {"body": text})
         title, body = _title_and_body(text.replace("\r\n", "\n"), settings.labels.headers)
-        return _Content(block.source, {"title": title, "body": body})
+        return RecordContent(block.source, {"title": title, "body": body})
 
     return parse
 
@@ -65,9 +65,9 @@ def _title_and_body(text: str, headers: str) -> tuple[str, str]:
     return " ".join(subject[1].split()) if subject else "", rest.strip()
 
 
-def _line_parser(_: Block, settings: InputSettings) -> Callable[[_Span], _Content]:
-    return lambda span: _Content("", {"body": settings.text_of(span).strip()})
+def _line_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    return lambda span: RecordContent("", {"body": settings.text_of(span).strip()})
 
 
-LINES = _Format(_lines, _line_parser, "Line {}", lambda *_: _LineCutter())
-WHOLE = _Format(_whole, _file_parser)
+LINES = RecordFormat(nonblank_lines, _line_parser, "Line {}", lambda *_: LineCutter())
+WHOLE = RecordFormat(_whole, _file_parser)
