@@ -145,7 +145,7 @@ def test_the_tables_of_every_language_are_read(lang):
 ATOMS = r"""
 a b \. [ab] [^a] . \d \W \s é [à-ü] (?:ab|b) a+ b* (?:ab)? [ab]{2,3} (a|bb) a+? (?:a|) \b
 (?<=a) (?<=[ab].) (?<!a) (?=b) (?!b) $ ^ (?>a+) a++ [^é] (?<=a|b) (?=[^b]) (?:a(?=b)|b)
-""".split()
+""".split()  # noqa: SIM905
 atoms = st.sampled_from([atom for atom in ATOMS if sys.version_info >= (3, 11) or atom not in ("(?>a+)", "a++")])
 branches = st.lists(st.lists(atoms, min_size=1, max_size=3).map("".join), min_size=1, max_size=4)
 strings = st.text(alphabet="ab.é1 _\n", max_size=8)

@@ -9,7 +9,7 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "documents", "errors", "files", "progress"},
+    {"cluster", "documents", "errors", "folders", "journal", "progress", "settings"},
     {"reading"},
     {"corpus", "evaluation", "features", "margin"},
     {"recipe"},

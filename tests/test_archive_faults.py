@@ -16,7 +16,7 @@ import pytest
 from archive_folders import JSONL, content, write
 from archive_runs import make_archive, run, written
 
-from textcat import files
+from textcat import folders
 from textcat.errors import TextcatError
 from textcat.tagging.output import OutputSettings
 
@@ -45,7 +45,7 @@ def steps(monkeypatch, instead):
             return lambda *arguments: instead(step, next(count), function, arguments)
 
         for step in STEPS:
-            patched.setattr(files, step, wrapped(step, getattr(files, step)))
+            patched.setattr(folders, step, wrapped(step, getattr(folders, step)))
         yield
 
 
@@ -217,7 +217,7 @@ def test_a_write_that_takes_less_than_all_is_gone_on_with(tmp_path):
             return min(2, len(data))
 
     file = Slow()
-    files.write_all(file, b"abcde")
+    folders.write_all(file, b"abcde")
     assert file.taken == b"abcde"
 
 

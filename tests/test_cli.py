@@ -246,7 +246,7 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
     if form == "card":
         Path("pets.toml").write_text('reader = "folders"\nfiles = ["own"]\n')
     elif form == "sgm":
-        shutil.copy(textcat.files.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
+        shutil.copy(textcat.folders.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
     path = {"folder": own, "card": "pets.toml", "sgm": "wire.sgm"}[form]
     assert run("train", path, "--out", "m").code == 0
     assert run("evaluate", "m", path).code == 0

@@ -25,7 +25,7 @@ from textcat.cli.serve import serve
 from textcat.cli.teach import EXPORTS
 from textcat.corpus.cards import ENTRY_TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.files import shipped
+from textcat.folders import shipped
 from textcat.margin.learners import LEARNERS
 from textcat.reading.formats import FORMATS
 from textcat.recipe import Recipe

@@ -173,7 +173,7 @@ def test_a_split_keeps_every_topic_in_training_and_puts_no_document_in_both_part
     try:
         parted = corpus.split(fraction, seed=seed)
     except TextcatError as error:
-        assert "no two documents of a topic" in str(error)
+        assert "no two documents of a topic" in str(error)  # noqa: PT017
         return
     assert len(parted.train) + len(parted.test) == len(topics)
     assert parted.topics == corpus.topics

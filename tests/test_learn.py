@@ -382,7 +382,7 @@ def resealed(folder, name, data):
     """Write a file of a model anew, with a manifest that fits."""
     (folder / name).write_bytes(data)
     manifest = json.loads((folder / "manifest.json").read_bytes())
-    from textcat.files import sha256_of_file
+    from textcat.folders import sha256_of_file
 
     manifest["files"][name] = sha256_of_file(folder / name)
     MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", SUM)})

@@ -20,7 +20,7 @@ except ImportError:  # Python 3.10
 
 import textcat
 from textcat.errors import DISTRIBUTION
-from textcat.files import shipped
+from textcat.folders import shipped
 
 ROOT = Path(__file__).parent.parent
 COMPILED = {"_primal", "_product"}  # a part of the sources, with headers in two folders and declarations of a third
@@ -161,8 +161,8 @@ def test_the_wheel_trains_away_from_the_checkout(wheel, tmp_path):
             if not (site / compiled.relative_to(package)).exists():
                 shutil.copy(compiled, site / compiled.relative_to(package))
     program = (
-        "import textcat.files, sys\n"
-        "print(textcat.files.shipped('corpora'))\n"
+        "import textcat.folders, sys\n"
+        "print(textcat.folders.shipped('corpora'))\n"
         "sys.argv = ['textcat', 'train', 'newswire', '--out', 'm']\n"
         "from textcat.__main__ import main; main()"
     )

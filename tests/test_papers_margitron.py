@@ -78,7 +78,7 @@ def test_estimates_tend_to_their_limits_with_the_number_of_updates():
 
 def test_estimates_are_the_papers_at_our_numbers_of_updates():
     t = t_estimate(TMargitron(0.2, 8.4e-5 * WEB_R2), 5_902_631, WEB_R2)
-    l = l_estimate(LMargitron(0.2, 1.25e-2 * WEB_R2**0.6), 6_067_200, WEB_R2, 20.573e-3)
+    l = l_estimate(LMargitron(0.2, 1.25e-2 * WEB_R2**0.6), 6_067_200, WEB_R2, 20.573e-3)  # noqa: E741
     stage = l_estimate(LMargitron(0.1, 577e-5 * ADULT_R2**0.55), 8_891_067, ADULT_R2, 8.3274e-3)
     assert [round(t, 4), round(stage, 3)] == [PRINTED["table3"]["Web"][1], PRINTED["table4"]["Adult"][4]]
     assert l == pytest.approx(PRINTED["table3"]["Web"][4], abs=1e-4)

@@ -16,7 +16,7 @@ import pytest
 from archive_runs import make_archive
 
 import textcat
-from textcat import files
+from textcat import folders
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.progress import Stages
@@ -298,7 +298,7 @@ def test_a_pool_goes_on_wherever_making_it_was_broken_off(tmp_path, long_archive
         return step
 
     for step in ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder"):
-        monkeypatch.setattr(files, step, counted(getattr(files, step)))
+        monkeypatch.setattr(folders, step, counted(getattr(folders, step)))
     read(long_archive, tmp_path / "counted", max_records=16)
     n_steps = done[0]
     assert n_steps > 50

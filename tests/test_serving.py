@@ -13,11 +13,11 @@ pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
-from textcat.errors import TextcatError
-from textcat.serving._front import Limits, Log
-from textcat.serving.app import Service
-from textcat.serving.keys import Keys, new_key
-from textcat.serving.store import Store, named_folders
+from textcat.errors import TextcatError  # noqa: E402
+from textcat.serving._front import Limits, Log  # noqa: E402
+from textcat.serving.app import Service  # noqa: E402
+from textcat.serving.keys import Keys, new_key  # noqa: E402
+from textcat.serving.store import Store, named_folders  # noqa: E402
 
 STORY = "Wheat exports rose to 12 mln tonnes, the ministry said."
 TAG = "/api/v1/models/news/tag"
@@ -385,7 +385,7 @@ def test_a_replaced_model_is_taken_over_and_a_broken_one_is_not(tmp_path):
 
 
 def test_models_are_named_by_their_folders_or_as_asked_for(tmp_path):
-    assert named_folders([str(tmp_path / "a"), "b=c"]) == {"a": tmp_path / "a", "b": textcat.files.Path("c")}
+    assert named_folders([str(tmp_path / "a"), "b=c"]) == {"a": tmp_path / "a", "b": textcat.folders.Path("c")}
     for models, words in ((["a b"], "NAME="), (["a/x", "b/x"], "another name"), (["/"], "NAME=")):
         with pytest.raises(TextcatError, match=words):
             named_folders(models)

@@ -32,7 +32,7 @@ def numbers(odd):
 def problems(draw, odd=True):
     """Rows, weights and a bias; of the weights about half are 0, of either sign."""
     n_rows, n_features, n_topics = draw(st.tuples(st.integers(0, 4), st.integers(1, 5), st.integers(1, 9)))
-    array = lambda n: np.array(draw(st.lists(numbers(odd), min_size=n, max_size=n)), np.float32)
+    array = lambda n: np.array(draw(st.lists(numbers(odd), min_size=n, max_size=n)), np.float32)  # noqa: E731
     X = sparse.csr_matrix(array(n_rows * n_features).reshape(n_rows, n_features))
     W = array(n_features * n_topics).reshape(n_features, n_topics)
     W[np.array(draw(st.lists(st.booleans(), min_size=W.size, max_size=W.size)), bool).reshape(W.shape)] = 0

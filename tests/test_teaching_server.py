@@ -14,14 +14,14 @@ pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
-from textcat.documents import Document
-from textcat.errors import TextcatError
-from textcat.serving._front import Limits, Log
-from textcat.serving.keys import Keys, new_key
-from textcat.serving.teach import Teaching
-from textcat.teaching.pool import Pool
-from textcat.teaching.queues import Queue, read_queues
-from textcat.teaching.session import Session
+from textcat.documents import Document  # noqa: E402
+from textcat.errors import TextcatError  # noqa: E402
+from textcat.serving._front import Limits, Log  # noqa: E402
+from textcat.serving.keys import Keys, new_key  # noqa: E402
+from textcat.serving.teach import Teaching  # noqa: E402
+from textcat.teaching.pool import Pool  # noqa: E402
+from textcat.teaching.queues import Queue, read_queues  # noqa: E402
+from textcat.teaching.session import Session  # noqa: E402
 
 WORDS = ("wheat", "gold", "coffee", "copper", "rice")
 TEACH = "/api/v1/teach"
@@ -392,7 +392,7 @@ def test_an_answer_that_cannot_be_written_is_told_and_does_not_count(pool, tmp_p
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("textcat.files.sync", fails)
+        patch.setattr("textcat.folders.sync", fails)
         assert_problem(post(service, "/answer", **body), 507, "No space left")
     assert not session.judgements("wheat")
     assert post(service, "/answer", **body).json()["counts"]["yes"] == 1

@@ -33,7 +33,7 @@ PIECES = r"""
 I'm we'll 'Cause a.m. 10a.m. 5pm p.m. . .. ... U.S. U.K. Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14
 1,000 1/4 -5 + +7 7+ °C. ° C. 10°C. " “ ” ‘ ’ ’s – — -- - _ * & # @ a@b.com http://x.org/y?z=1 www.example.com x.y
 z. B. d.h. aujourd'hui l'an and/or C++ <RD> <SC> \n \t word Word WORD über naïve Привет т.е. 東京 ｅ ſ İ
-""".split()
+""".split()  # noqa: SIM905
 PIECES += ["\u00a0", "\t", "\n", "\n\n", "\r\n", "\x1c", "\x85", "\u2028", "\u3000"]
 gaps = st.sampled_from(["", " ", "  ", "\n", " \n", "\t"])
 pieces = st.lists(st.tuples(st.sampled_from(PIECES), gaps).map("".join), max_size=12).map("".join)
@@ -93,7 +93,7 @@ WORDS = """
 don't can't, company's "It's" Calif., (N.J.), long-term two-for-one 1-1/4 ... x...y a.m. U.S.-based http://x.org,
 www.x.org a@b.com S/P :) (:) x:) '' 'tis o'clock l'an aujourd'hui, z.B. d.h., 10°C 😀 👍, naïve ,- -,- .) [a](b)
 $5.50 5km/h, _x_ the Wheat, exports 350.25), x-350.25
-""".split()
+""".split()  # noqa: SIM905
 sentences = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="ab'.,-/():%$5s", max_size=8)), max_size=8)
 
 
@@ -527,7 +527,7 @@ def test_spacy_looks_only_for_the_rules_with_affixes_among_tokens():
     assert "Mont." in tables.cuts
     assert "dont" not in tables.cuts
     text = "x-dont D-Mont. x-:)"
-    assert TOKENS["en"].tokenize(text) == naive.tokens(text) == "x - dont D - Mont. x- :)".split()
+    assert TOKENS["en"].tokenize(text) == naive.tokens(text) == "x - dont D - Mont. x- :)".split()  # noqa: SIM905
 
 
 def test_spacys_tokenizer_is_the_one_that_works_on_spans_between_white_space():

@@ -40,7 +40,7 @@ def space_file(tmp_path):
     return write
 
 
-def run(corpus, folder, space=None, sampler="grid", n_trials=4, stages=None, start=Recipe("mine"), **more):
+def run(corpus, folder, space=None, sampler="grid", n_trials=4, stages=None, start=Recipe("mine"), **more):  # noqa: B008
     options = {"n_folds": 2, "n_repeats": 1, "seed": 0, "n_jobs": 1} | more
     return run_trials(corpus, start, space, sampler, n_trials, folder, stages or Stages(), **options)
 

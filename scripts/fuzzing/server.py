@@ -79,7 +79,7 @@ def taught(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 @contextmanager
 def _started(folder: Path, command: list[str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     command = [sys.executable, "-m", "textcat", *command]
-    log = open(folder.with_suffix(".log"), "wb")
+    log = open(folder.with_suffix(".log"), "wb")  # noqa: SIM115
     process = subprocess.Popen(command, stdout=log, stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None

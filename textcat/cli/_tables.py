@@ -22,9 +22,10 @@ from textcat.evaluation import export
 from textcat.evaluation.export import cell_text, markdown_table
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import SHOWN, TopEvaluation
-from textcat.files import format_value, write_atomically
+from textcat.folders import write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
+from textcat.settings import format_value
 
 if TYPE_CHECKING:
     from textcat.corpus.cards import Card
@@ -296,9 +297,9 @@ def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[di
 
     for title, measure, decimals in (line for line in _BAND_LINES if every_measure or line[1] in _IN_SHORT):
         if measure != "average_sparsity" or any(row.average_sparsity is not None for row in bands):
-            add(title, lambda row: format_figure(getattr(row, measure), decimals, undefined="no topic"))
+            add(title, lambda row: format_figure(getattr(row, measure), decimals, undefined="no topic"))  # noqa: B023
         if any(measure in row.intervals for row in bands):
-            add("  95 % interval", lambda row: _interval(row.intervals.get(measure)))
+            add("  95 % interval", lambda row: _interval(row.intervals.get(measure)))  # noqa: B023
     add("topics", lambda row: Figure(row.topics))
     if any(row.left_out for row in bands):
         add("left out: no test positive", lambda row: Figure(row.left_out))
@@ -313,11 +314,11 @@ def _top_rows(evaluation: TopEvaluation) -> list[dict[str, str]]:
         rows.append({"": title, **{row.band: cell(row) for row in evaluation.bands}})
 
     for title, measure, k in (line for line in SHOWN if line[2] in evaluation.ks):
-        add(title, lambda row: format_figure(getattr(row, measure)[k], undefined="no topic"))
+        add(title, lambda row: format_figure(getattr(row, measure)[k], undefined="no topic"))  # noqa: B023
         if any(f"{measure}@{k}" in row.intervals for row in evaluation.bands):
-            add("  95 % interval", lambda row: _interval(row.intervals.get(f"{measure}@{k}")))
+            add("  95 % interval", lambda row: _interval(row.intervals.get(f"{measure}@{k}")))  # noqa: B023
     for title in ("documents", "pairs", "topics"):
-        add(title, lambda row: Figure(getattr(row, title)))
+        add(title, lambda row: Figure(getattr(row, title)))  # noqa: B023
     if any(row.left_out for row in evaluation.bands):
         add("left out: no test positive", lambda row: Figure(row.left_out))
     return rows

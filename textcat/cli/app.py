@@ -122,7 +122,7 @@ def main() -> None:
 def _replace_closed_streams() -> None:
     """Refuse to run where results would be lost; Python has None for a stream that was closed by the caller."""
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
         _fail("standard output is closed: send it to a file, a pipe or /dev/null.", 1)
 

@@ -84,7 +84,7 @@ def _server(
     log: str,
 ) -> int:
     try:
-        import fastapi
+        import fastapi  # noqa: F401
 
         from textcat.serving.run import Server
     except ImportError as error:

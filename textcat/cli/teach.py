@@ -274,9 +274,9 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
 def _checked_keys(host: str, keys: Path | None) -> "Keys":
     """Return the keys that open the page; raise TextcatError if a package to serve it is missing."""
     try:
-        import fastapi
+        import fastapi  # noqa: F401
 
-        import textcat.serving.teach
+        import textcat.serving.teach  # noqa: F401
     except ImportError as error:
         raise TextcatError(
             f"The page needs {error.name}: {install_hint('serve')}, or answer in the terminal with --terminal."

@@ -113,7 +113,7 @@ def _counted_while_read(
         return None
     errors = EOFError, pickle.UnpicklingError, TypeError, ValueError
     with stages.stage("read and count", shows="bytes") as bar, suppress(*errors):
-        import textcat.training.train
+        import textcat.training.train  # noqa: F401
         from textcat.training.examples import CountedCorpus
 
         reading.show = bar.show

@@ -26,7 +26,7 @@ from textcat.features.affixes import (
     regex_function,
     tokenizer_regexes,
 )
-from textcat.files import installed_version, user_cache, write_atomically
+from textcat.folders import installed_version, user_cache, write_atomically
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
@@ -47,7 +47,7 @@ class LanguageTables(NamedTuple):
     def as_json(self) -> str:
         """Return the tables as `from_json` reads them."""
         sets: dict[int, int] = {}  # of characters, numbered
-        numbered = lambda masks: [sets.setdefault(mask, len(sets)) for mask in masks]
+        numbered = lambda masks: [sets.setdefault(mask, len(sets)) for mask in masks]  # noqa: E731
         alternatives = [
             None if part is None else [[numbered(each.before + each.ahead), each.width] for each in part]
             for part in self.alternatives

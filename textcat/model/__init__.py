@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from textcat.errors import TextcatError
-from textcat.files import MANIFEST, FolderFormat
+from textcat.folders import MANIFEST, FolderFormat
 
 VOCABULARY = "vocabulary.json"
 TOKENIZER = "tokenizer.json"  # a file that models have whose tokens can mostly be found without spaCy

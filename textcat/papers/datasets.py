@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from textcat.corpus import catalogue
 from textcat.errors import TextcatError
-from textcat.files import read_toml
+from textcat.settings import read_toml
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -23,7 +23,7 @@ _PACKINGS: dict[str, Callable[..., Any]] = {"": open, ".bz2": bz2.open, ".gz": g
 _USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0, 1]
 
 
-class MissingData(TextcatError):
+class MissingData(TextcatError):  # noqa: N818 - it is data that is missing
     """A file of a data set that is in none of the folders where it may be."""
 
 

@@ -259,7 +259,7 @@ _N_SEPARABLE = 77  # topics, in the paper
 
 def separability_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
     """Find the topics on which PA converges without λ, and compare λ = 0 with λ = 1 on them: Table 4."""
-    runs = [time_call(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]
+    runs = [time_call(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]  # noqa: B023
     converged = np.array([solution.converged for solution in runs[0][0]])
     separable = np.flatnonzero(converged).tolist()
     note = _inseparable_note(vectors, np.flatnonzero(~converged).tolist())

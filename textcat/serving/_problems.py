@@ -10,7 +10,7 @@ TYPE = b"application/problem+json"
 _MOST_ERRORS = 10  # that are listed of a body
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818  (the standard's word)
     """An error to answer with: its status, a sentence, and headers."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> None:

@@ -171,7 +171,7 @@ def _run(
         timeout_keep_alive=30,
         timeout_graceful_shutdown=max(1, round(stop_seconds)),
     )
-    service.description_json
+    service.description_json  # noqa: B018  (now, rather than while requests wait)
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(0.001)  # a model that is loaded beside is not to hold requests up

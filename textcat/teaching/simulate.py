@@ -22,9 +22,10 @@ from scipy.sparse import csr_matrix
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.metrics import average_precisions
-from textcat.files import KeptResults, parse_value
+from textcat.journal import KeptResults
 from textcat.progress import Advance
 from textcat.recipe import Recipe
+from textcat.settings import parse_value
 from textcat.teaching import measures, stopping
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool

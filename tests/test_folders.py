@@ -11,16 +11,9 @@ from pathlib import Path
 import pytest
 
 from textcat.errors import TextcatError, did_you_mean, similar_files
-from textcat.files import (
-    KeptResults,
-    describe_type,
-    has_type,
-    installed_version,
-    journal_line,
-    parse_value,
-    read_journal,
-    write_atomically,
-)
+from textcat.folders import installed_version, write_atomically
+from textcat.journal import KeptResults, journal_line, read_journal
+from textcat.settings import describe_type, has_type, parse_value
 
 
 def test_a_file_is_replaced_whole(tmp_path):
